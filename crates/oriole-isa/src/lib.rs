@@ -1,0 +1,1 @@
+//! The PTX instruction set as a table.

@@ -1,0 +1,2 @@
+//! Development chores that need no shell.
+fn main() {}
