@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80
 // Calls: noinline functions with every kind of argument, structures by value, recursion, variadic-like chains.
 
 struct Vector { float x, y, z; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80
 // Local memory: arrays indexed at run time, large frames, a stack allocated at run time, structures on the stack.
 
 extern "C" __global__ void local_array(const float *in, float *out, int n)
