@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O3.sm_89,O3.sm_120
 // bfloat16 and half conversions, packed and scalar arithmetic.
 
 #include <cuda_bf16.h>

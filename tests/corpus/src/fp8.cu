@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_90
+// corpus: arch=sm_90 also=O3.sm_100a,O3.sm_120a
 // 8-bit floating point: both formats, conversions in both directions, a quantizer with a per-row scale.
 
 #include <cuda_fp16.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100
 // Histograms: atomics on global memory, on shared memory, one private row per warp, and bytes packed in words.
 
 extern "C" __global__ void histogram_global(const unsigned char *data, unsigned *bins, int n)

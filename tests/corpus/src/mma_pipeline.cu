@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O3.sm_89,O3.sm_120
 // mma.sync fed by ldmatrix from a swizzled, cp.async double-buffered shared tile, all in inline assembly.
 
 #include <cuda_fp16.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80
 // All-pairs gravitation with bodies staged through shared memory, and the leapfrog update.
 
 extern "C" __global__ void nbody_accelerate(const float4 *bodies, float3 *accelerations, int n, float softening)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_120
 // Reductions inside a warp: shuffles in every mode, redux, and the block reduction built on them.
 
 __device__ __forceinline__ float warp_sum(float v)

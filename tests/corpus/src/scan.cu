@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80
 // Prefix sums: Hillis-Steele with two buffers, Blelloch with padding against bank conflicts, and by warps.
 
 extern "C" __global__ void scan_hillis_steele(const int *in, int *out, int n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100
 // Single-precision matrix products: naive, tiled through shared memory, and with every kind of edge.
 
 extern "C" __global__ void sgemm_naive(int m, int n, int k, float alpha, const float *a, const float *b, float beta,

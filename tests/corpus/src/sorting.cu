@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80
 // Bitonic sorting in shared memory and across global memory, a radix-sort counting and scatter pass, odd-even merge.
 
 extern "C" __global__ void bitonic_shared(int *keys, int *values)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_75,O3.sm_120
 // Matrix transposes: uncoalesced, 32-way bank conflict, padded, and xor-swizzled.
 
 #define TILE 32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_75,O3.sm_120
 // Element-wise addition: the smallest useful kernel, then the same work with 16-byte accesses.
 
 extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n)
