@@ -17,6 +17,7 @@ mod lexer;
 pub mod literal;
 mod parser;
 mod printer;
+pub mod scopes;
 pub mod tree;
 
 pub use lexer::tokens;

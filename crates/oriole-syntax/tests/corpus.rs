@@ -22,7 +22,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn corpus_prints_the_same_tokens() {
     let mut files = Vec::new();
-    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus"), &mut files);
+    collect(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus"),
+        &mut files,
+    );
     assert!(files.len() >= 30, "the corpus has only {} files", files.len());
     if let Ok(folders) = std::env::var("ORIOLE_CORPUS") {
         for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
@@ -46,6 +49,11 @@ fn corpus_prints_the_same_tokens() {
         assert!(errors.is_empty(), "{}: {errors:#?}", file.display());
         assert_eq!(oriole_syntax::print(&again), printed, "{}", file.display());
         let comments = |text: &str| text.matches("//").count() + text.matches("/*").count();
-        assert_eq!(comments(&text), comments(&printed), "{}: a comment was lost", file.display());
+        assert_eq!(
+            comments(&text),
+            comments(&printed),
+            "{}: a comment was lost",
+            file.display()
+        );
     }
 }

@@ -13,10 +13,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::Set,
         &["set"],
         COMPARE,
-        &[
-            form(&[D, U_SECOND, U_SECOND]),
-            form(&[D, U_SECOND, U_SECOND, U_PRED]),
-        ],
+        &[form(&[D, U_SECOND, U_SECOND]), form(&[D, U_SECOND, U_SECOND, U_PRED])],
     ),
     Entry::new(
         Opcode::Setp,
@@ -25,12 +22,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[D_PRED, U, U]), form(&[D_PRED, U, U, U_PRED])],
     ),
     Entry::new(Opcode::Selp, &["selp"], TYPE, &[form(&[D, U, U, U_PRED])]),
-    Entry::new(
-        Opcode::Slct,
-        &["slct"],
-        TYPE.and(FTZ),
-        &[form(&[D, U, U, U_SECOND])],
-    ),
+    Entry::new(Opcode::Slct, &["slct"], TYPE.and(FTZ), &[form(&[D, U, U, U_SECOND])]),
     // Logic and shift.
     Entry::new(Opcode::And, &["and"], TYPE, BINARY),
     Entry::new(Opcode::Or, &["or"], TYPE, BINARY),
@@ -41,10 +33,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::Lop3,
         &["lop3"],
         TYPE.and(Accepts::BOOLEAN),
-        &[
-            form(&[D, U, U, U, IMMEDIATE]),
-            form(&[D, U, U, U, IMMEDIATE, U_PRED]),
-        ],
+        &[form(&[D, U, U, U, IMMEDIATE]), form(&[D, U, U, U, IMMEDIATE, U_PRED])],
     ),
     Entry::new(
         Opcode::Shf,
@@ -101,19 +90,8 @@ pub(super) static ENTRIES: &[Entry] = &[
         UNARY,
     )
     .in_space(Space::Generic),
-    Entry::new(
-        Opcode::Isspacep,
-        &["isspacep"],
-        SPACE,
-        &[form(&[D_PRED, U_ANY])],
-    ),
-    Entry::new(
-        Opcode::Mapa,
-        &["mapa"],
-        TYPE.and(SPACE),
-        &[form(&[D, U, U_U32])],
-    )
-    .in_space(Space::Generic),
+    Entry::new(Opcode::Isspacep, &["isspacep"], SPACE, &[form(&[D_PRED, U_ANY])]),
+    Entry::new(Opcode::Mapa, &["mapa"], TYPE.and(SPACE), &[form(&[D, U, U_U32])]).in_space(Space::Generic),
     Entry::new(
         Opcode::Getctarank,
         &["getctarank"],

@@ -32,12 +32,7 @@ const FENCE_WORDS: &[&str] = &[
 
 pub(super) static ENTRIES: &[Entry] = &[
     // Barriers of a block.
-    Entry::new(
-        Opcode::BarSync,
-        &["bar.sync", "bar.cta.sync"],
-        ALIGNED,
-        BARRIER_SYNC,
-    ),
+    Entry::new(Opcode::BarSync, &["bar.sync", "bar.cta.sync"], ALIGNED, BARRIER_SYNC),
     Entry::new(
         Opcode::BarArrive,
         &["bar.arrive", "bar.cta.arrive"],
@@ -99,12 +94,7 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(FENCE_WORDS),
     // Warp-wide votes and reductions.
-    Entry::new(
-        Opcode::Vote,
-        &["vote"],
-        TYPE.and(Accepts::VOTE),
-        &[form(&[D, U_PRED])],
-    ),
+    Entry::new(Opcode::Vote, &["vote"], TYPE.and(Accepts::VOTE), &[form(&[D, U_PRED])]),
     Entry::new(
         Opcode::VoteSync,
         &["vote.sync"],
@@ -149,13 +139,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[WRITE, U_U32])],
     )
     .in_space(Space::Generic),
-    Entry::new(
-        Opcode::MbarrierInval,
-        &["mbarrier.inval"],
-        MBARRIER,
-        &[form(&[WRITE])],
-    )
-    .in_space(Space::Generic),
+    Entry::new(Opcode::MbarrierInval, &["mbarrier.inval"], MBARRIER, &[form(&[WRITE])]).in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierExpectTx,
         &["mbarrier.expect_tx"],
@@ -170,14 +154,9 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[READ_WRITE, U_U32])],
     )
     .in_space(Space::Generic),
-    Entry::new(
-        Opcode::MbarrierArrive,
-        &["mbarrier.arrive"],
-        MBARRIER,
-        MBARRIER_ARRIVE,
-    )
-    .words(&["expect_tx", "noComplete"])
-    .in_space(Space::Generic),
+    Entry::new(Opcode::MbarrierArrive, &["mbarrier.arrive"], MBARRIER, MBARRIER_ARRIVE)
+        .words(&["expect_tx", "noComplete"])
+        .in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierArriveDrop,
         &["mbarrier.arrive_drop"],
@@ -202,14 +181,9 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(&["parity"])
     .in_space(Space::Generic),
-    Entry::new(
-        Opcode::MbarrierTryWait,
-        &["mbarrier.try_wait"],
-        MBARRIER,
-        MBARRIER_WAIT,
-    )
-    .words(&["parity"])
-    .in_space(Space::Generic),
+    Entry::new(Opcode::MbarrierTryWait, &["mbarrier.try_wait"], MBARRIER, MBARRIER_WAIT)
+        .words(&["parity"])
+        .in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierPendingCount,
         &["mbarrier.pending_count"],
@@ -223,11 +197,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         TYPE.and(SPACE),
         &[form(&[WRITE, READ_WRITE])],
     )
-    .words(&[
-        "async",
-        "mbarrier::complete_tx::bytes",
-        "multicast::cluster::all",
-    ])
+    .words(&["async", "mbarrier::complete_tx::bytes", "multicast::cluster::all"])
     .in_space(Space::Generic),
     Entry::new(
         Opcode::ClusterlaunchcontrolQueryCancel,

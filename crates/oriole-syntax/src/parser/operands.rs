@@ -105,10 +105,16 @@ impl Parser<'_> {
             _ => return Err(self.unexpected("expected-operand", "a name or number after the sign")),
         };
         self.advance();
-        self.body.operands.push(Operand {
-            prefix,
-            ..Operand::leaf(kind, token.text())
-        });
+        // A sign belongs to its number: `-4` is one constant.
+        let operand = if kind == OperandKind::Number && prefix == Prefix::Minus {
+            Operand::leaf(kind, Text::new(sign.start, token.end - sign.start))
+        } else {
+            Operand {
+                prefix,
+                ..Operand::leaf(kind, token.text())
+            }
+        };
+        self.body.operands.push(operand);
         Ok(())
     }
 
