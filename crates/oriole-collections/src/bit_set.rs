@@ -90,7 +90,9 @@ impl<I: BitIndex> BitSet<I> {
     #[inline]
     pub fn contains(&self, index: I) -> bool {
         let bit = index.to_bit();
-        self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0)
+        self.words
+            .get(bit / 64)
+            .is_some_and(|word| word >> (bit % 64) & 1 != 0)
     }
 
     /// Adds an index; whether it was missing.
@@ -167,7 +169,10 @@ impl<I: BitIndex> BitSet<I> {
 
     /// Number of indices (counted, not stored).
     pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Whether there are none.
@@ -465,7 +470,9 @@ impl<I: BitIndex> ChunkedBitSet<I> {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.chunks.iter().all(|chunk| matches!(chunk, Chunk::Zeros))
+        self.chunks
+            .iter()
+            .all(|chunk| matches!(chunk, Chunk::Zeros))
     }
 
     /// Removes every index.
@@ -545,7 +552,10 @@ mod tests {
         for domain in [0, 1, 63, 64, 65, 130] {
             let set = BitSet::<usize>::full(domain);
             assert_eq!(set.len(), domain);
-            assert_eq!(set.iter().collect::<Vec<_>>(), (0..domain).collect::<Vec<_>>());
+            assert_eq!(
+                set.iter().collect::<Vec<_>>(),
+                (0..domain).collect::<Vec<_>>()
+            );
         }
     }
 

@@ -134,7 +134,11 @@ impl<E: Entity> PackedOption<E> {
     /// As the usual two-case type.
     #[inline]
     pub fn expand(self) -> Option<E> {
-        if self.0.is_reserved() { None } else { Some(self.0) }
+        if self.0.is_reserved() {
+            None
+        } else {
+            Some(self.0)
+        }
     }
 
     /// Whether there is nothing.

@@ -168,7 +168,9 @@ impl<K: Entity, V> IndexVec<K, V> {
 
     /// Every entity with its item, in order.
     #[inline]
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator + Clone + use<'_, K, V> {
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator + Clone + use<'_, K, V> {
         self.items
             .iter()
             .enumerate()
@@ -177,7 +179,9 @@ impl<K: Entity, V> IndexVec<K, V> {
 
     /// Every entity with its item, in order.
     #[inline]
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (K, &mut V)> + ExactSizeIterator + use<'_, K, V> {
+    pub fn iter_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = (K, &mut V)> + ExactSizeIterator + use<'_, K, V> {
         self.items
             .iter_mut()
             .enumerate()

@@ -13,7 +13,9 @@
 //! No seed, no address of a static, nothing from the environment takes part: the same keys in the same order give the
 //! same table in every run.
 
-use std::num::{NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::num::{
+    NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize,
+};
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Multipliers of the two mixers. Multiplying turns a strided sequence of keys into another arithmetic progression, so
@@ -357,6 +359,9 @@ mod tests {
         assert_ne!(vec![0u32].mix(), vec![0u32, 0].mix());
         assert_ne!(None::<u32>.mix(), Some(0u32).mix());
         assert_eq!(Lookup::<String>::lookup_mix("ab"), String::from("ab").mix());
-        assert_eq!(Lookup::<Vec<u32>>::lookup_mix(&[1u32, 2][..]), vec![1u32, 2].mix());
+        assert_eq!(
+            Lookup::<Vec<u32>>::lookup_mix(&[1u32, 2][..]),
+            vec![1u32, 2].mix()
+        );
     }
 }

@@ -38,7 +38,10 @@ unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
 fn buckets_for(entries: usize) -> usize {
     // The least power of two of which `entries` is at most three quarters.
-    (entries * 4).div_ceil(3).next_power_of_two().max(MIN_BUCKETS)
+    (entries * 4)
+        .div_ceil(3)
+        .next_power_of_two()
+        .max(MIN_BUCKETS)
 }
 
 impl<K, V> Table<K, V> {
@@ -49,7 +52,10 @@ impl<K, V> Table<K, V> {
     }
 
     fn allocate(buckets: usize) -> Self {
-        assert!(buckets.is_power_of_two() && buckets <= 1 << 31, "table too large");
+        assert!(
+            buckets.is_power_of_two() && buckets <= 1 << 31,
+            "table too large"
+        );
         let (layout, bits) = Self::layout(buckets);
         // SAFETY: the layout is not empty, because it holds at least one word of used bits.
         let base = unsafe { alloc(layout) };
@@ -283,7 +289,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 
     #[inline]
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        query: &Q,
+    ) -> Result<NonNull<Slot<K, V>>, Vacant>
     where
         K: DenseKey,
     {
@@ -328,7 +337,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 
     #[inline]
-    unsafe fn erase(&mut self, at: NonNull<Slot<K, V>>, mut on_moved: impl FnMut(&K, &mut V)) -> Slot<K, V>
+    unsafe fn erase(
+        &mut self,
+        at: NonNull<Slot<K, V>>,
+        mut on_moved: impl FnMut(&K, &mut V),
+    ) -> Slot<K, V>
     where
         K: DenseKey,
     {
@@ -467,7 +480,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
         // SAFETY: the index is checked before the bit is read and the slot addressed.
-        unsafe { (position < self.buckets as usize && self.used(position)).then(|| self.slot(position)) }
+        unsafe {
+            (position < self.buckets as usize && self.used(position)).then(|| self.slot(position))
+        }
     }
 
     fn free_forgetting(mut self) {

@@ -48,7 +48,11 @@ impl<E: Entity> ListPool<E> {
 
     /// Frees every list; handles made before must not be used again.
     pub fn clear(&mut self) {
-        let Self { words, free, entity: _ } = self;
+        let Self {
+            words,
+            free,
+            entity: _,
+        } = self;
         words.clear();
         free.clear();
     }
@@ -67,7 +71,10 @@ impl<E: Entity> ListPool<E> {
             return block;
         }
         let block = self.words.len();
-        assert!(block + block_words(class) < u32::MAX as usize, "list pool is full");
+        assert!(
+            block + block_words(class) < u32::MAX as usize,
+            "list pool is full"
+        );
         self.words.resize(block + block_words(class), 0);
         block
     }
@@ -122,7 +129,8 @@ impl<E: Entity> EntityList<E> {
     /// The element at a position.
     #[inline]
     pub fn get(&self, position: usize, pool: &ListPool<E>) -> Option<E> {
-        (position < self.len(pool)).then(|| E::from_index(pool.words[self.start as usize + position] as usize))
+        (position < self.len(pool))
+            .then(|| E::from_index(pool.words[self.start as usize + position] as usize))
     }
 
     /// The first element.
@@ -225,7 +233,8 @@ impl<E: Entity> EntityList<E> {
         let mut copy = Self::new();
         copy.set_length(0, length, pool);
         let start = self.start as usize;
-        pool.words.copy_within(start..start + length, copy.start as usize);
+        pool.words
+            .copy_within(start..start + length, copy.start as usize);
         copy
     }
 
@@ -242,7 +251,8 @@ impl<E: Entity> EntityList<E> {
             let block = pool.take_block(class_for(to));
             if let Some(class) = old_class {
                 let start = self.start as usize;
-                pool.words.copy_within(start..start + from.min(to), block + 1);
+                pool.words
+                    .copy_within(start..start + from.min(to), block + 1);
                 pool.give_block(class, start - 1);
             }
             self.start = block as u32 + 1;

@@ -100,7 +100,9 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
 
     /// Every value, in bucket order.
     #[inline]
-    pub fn values_mut_unordered(&mut self) -> impl ExactSizeIterator<Item = &mut V> + use<'_, K, V, T> {
+    pub fn values_mut_unordered(
+        &mut self,
+    ) -> impl ExactSizeIterator<Item = &mut V> + use<'_, K, V, T> {
         self.iter_mut_unordered().map(|(_, value)| value)
     }
 
@@ -164,14 +166,16 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     pub fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         // SAFETY: the table vouches for the slot, and `self` stays borrowed as long as the reference lives.
-        self.find_slot(key).map(|slot| unsafe { &slot.as_ref().value })
+        self.find_slot(key)
+            .map(|slot| unsafe { &slot.as_ref().value })
     }
 
     /// The value of a key.
     #[inline]
     pub fn get_mut<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
         // SAFETY: as in `get`, with `self` borrowed exclusively.
-        self.find_slot(key).map(|mut slot| unsafe { &mut slot.as_mut().value })
+        self.find_slot(key)
+            .map(|mut slot| unsafe { &mut slot.as_mut().value })
     }
 
     /// The stored key and the value.
@@ -206,7 +210,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         match self.raw.find_or_vacant(&key) {
             Ok(mut slot) => {
                 // SAFETY: the table vouches for the slot.
-                Some(std::mem::replace(unsafe { &mut slot.as_mut().value }, value))
+                Some(std::mem::replace(
+                    unsafe { &mut slot.as_mut().value },
+                    value,
+                ))
             }
             Err(vacant) => {
                 self.witness.mutate();
@@ -269,7 +276,11 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
                 slot,
                 key: PhantomData,
             }),
-            Err(vacant) => Entry::Vacant(VacantEntry { map: self, vacant, key }),
+            Err(vacant) => Entry::Vacant(VacantEntry {
+                map: self,
+                vacant,
+                key,
+            }),
         }
     }
 
@@ -301,7 +312,11 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     /// Removes a key, calling `on_moved` once for each other entry that changed its bucket; whether it was present.
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
-    pub fn erase_with<Q: Lookup<K> + ?Sized>(&mut self, key: &Q, on_moved: impl FnMut(&K, &mut V)) -> bool {
+    pub fn erase_with<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+        on_moved: impl FnMut(&K, &mut V),
+    ) -> bool {
         let Some(slot) = self.find_slot(key) else {
             return false;
         };
@@ -342,7 +357,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn at(&self, cursor: Cursor) -> (&K, &V) {
         self.witness.check(cursor.stamp);
-        let slot = self.raw.at(cursor.position).expect("cursor at an empty bucket");
+        let slot = self
+            .raw
+            .at(cursor.position)
+            .expect("cursor at an empty bucket");
         // SAFETY: the table vouches for the slot.
         let Slot { key, value } = unsafe { slot.as_ref() };
         (key, value)
@@ -353,7 +371,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn at_mut(&mut self, cursor: Cursor) -> &mut V {
         self.witness.check(cursor.stamp);
-        let mut slot = self.raw.at(cursor.position).expect("cursor at an empty bucket");
+        let mut slot = self
+            .raw
+            .at(cursor.position)
+            .expect("cursor at an empty bucket");
         // SAFETY: the table vouches for the slot, and `self` is borrowed exclusively.
         unsafe { &mut slot.as_mut().value }
     }
@@ -362,7 +383,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn erase_at(&mut self, cursor: Cursor) -> (K, V) {
         self.witness.check(cursor.stamp);
-        let slot = self.raw.at(cursor.position).expect("cursor at an empty bucket");
+        let slot = self
+            .raw
+            .at(cursor.position)
+            .expect("cursor at an empty bucket");
         self.witness.mutate();
         // SAFETY: the table vouches for the slot.
         let Slot { key, value } = unsafe { self.raw.erase(slot, |_, _| ()) };
@@ -633,7 +657,10 @@ impl<K: DenseKey + Clone, V: Clone, T: RawTable<K, V>> Clone for Map<K, V, T> {
 
 impl<K: DenseKey, V: PartialEq, T: RawTable<K, V>> PartialEq for Map<K, V, T> {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter_unordered().all(|(key, value)| other.get(key) == Some(value))
+        self.len() == other.len()
+            && self
+                .iter_unordered()
+                .all(|(key, value)| other.get(key) == Some(value))
     }
 }
 

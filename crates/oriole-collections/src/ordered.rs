@@ -117,7 +117,9 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
     }
 
     /// Every entry in insertion order.
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
+    pub fn iter_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
         self.entries.iter_mut().map(|(key, value)| (&*key, value))
     }
 
@@ -166,7 +168,9 @@ impl<K: DenseKey + Clone> OrderedSet<K> {
     /// An empty set.
     #[track_caller]
     pub const fn new() -> Self {
-        Self { map: OrderedMap::new() }
+        Self {
+            map: OrderedMap::new(),
+        }
     }
 
     /// Number of keys.

@@ -56,7 +56,10 @@ pub unsafe trait RawTable<K, V>: Sized {
     where
         K: DenseKey;
     /// The slot that holds the key, or where it would go.
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        query: &Q,
+    ) -> Result<NonNull<Slot<K, V>>, Vacant>
     where
         K: DenseKey;
     /// Stores an entry at a vacancy, growing first when the table is full.
@@ -72,7 +75,11 @@ pub unsafe trait RawTable<K, V>: Sized {
     /// # Safety
     ///
     /// `at` must be an occupied slot of this table.
-    unsafe fn erase(&mut self, at: NonNull<Slot<K, V>>, on_moved: impl FnMut(&K, &mut V)) -> Slot<K, V>
+    unsafe fn erase(
+        &mut self,
+        at: NonNull<Slot<K, V>>,
+        on_moved: impl FnMut(&K, &mut V),
+    ) -> Slot<K, V>
     where
         K: DenseKey;
     /// Removes in one pass every entry for which `keep` is false.

@@ -91,8 +91,14 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     pub fn insert_if_absent_at(&mut self, key: K, value: V, depth: usize) -> (&mut V, bool) {
         let scope = self.open[depth];
         let depth = depth as u32;
-        let mut fresh = Some(Scoped { value, depth, scope });
-        let entry = self.table.get_or_insert_with(key, || fresh.take().expect("made once"));
+        let mut fresh = Some(Scoped {
+            value,
+            depth,
+            scope,
+        });
+        let entry = self
+            .table
+            .get_or_insert_with(key, || fresh.take().expect("made once"));
         let mut is_new = true;
         if let Some(fresh) = fresh {
             if Self::visible(&self.open, entry) {
@@ -110,7 +116,14 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     pub fn replace(&mut self, key: K, value: V) {
         let depth = self.depth() as u32;
         let scope = self.open[depth as usize];
-        self.table.insert(key, Scoped { value, depth, scope });
+        self.table.insert(
+            key,
+            Scoped {
+                value,
+                depth,
+                scope,
+            },
+        );
     }
 
     /// Removes every entry and closes every scope but the outermost.

@@ -135,7 +135,11 @@ impl<K: DenseKey, T: RawTable<K, ()>> Set<K, T> {
     /// Removes a key, calling `on_moved` once for each other key that changed its bucket; whether it was present.
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
-    pub fn erase_with<Q: Lookup<K> + ?Sized>(&mut self, key: &Q, mut on_moved: impl FnMut(&K)) -> bool {
+    pub fn erase_with<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+        mut on_moved: impl FnMut(&K),
+    ) -> bool {
         self.map.erase_with(key, |key, ()| on_moved(key))
     }
 
@@ -172,7 +176,9 @@ impl<K, T: RawTable<K, ()>> Default for Set<K, T> {
 impl<K: DenseKey + Clone, T: RawTable<K, ()>> Clone for Set<K, T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        Self { map: self.map.clone() }
+        Self {
+            map: self.map.clone(),
+        }
     }
 }
 

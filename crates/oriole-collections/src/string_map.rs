@@ -32,7 +32,9 @@ pub(crate) struct NodeBox<V>(pub(crate) NonNull<Node<V>>);
 impl<V> NodeBox<V> {
     fn layout(length: usize) -> (Layout, usize) {
         let bytes = Layout::array::<u8>(length).expect("string too long");
-        Layout::new::<Node<V>>().extend(bytes).expect("string too long")
+        Layout::new::<Node<V>>()
+            .extend(bytes)
+            .expect("string too long")
     }
 
     pub(crate) fn new(key: &str, value: V) -> Self {
@@ -64,7 +66,10 @@ impl<V> NodeBox<V> {
         // because bytes need no alignment.
         unsafe {
             let bytes = node.as_ptr().add(1).cast::<u8>();
-            std::str::from_utf8_unchecked(std::slice::from_raw_parts(bytes, (*node.as_ptr()).length))
+            std::str::from_utf8_unchecked(std::slice::from_raw_parts(
+                bytes,
+                (*node.as_ptr()).length,
+            ))
         }
     }
 
@@ -195,7 +200,8 @@ impl<V> StringMap<V> {
     #[inline]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         // SAFETY: the node is live while the map is borrowed, exclusively.
-        self.node(key).map(|node| unsafe { NodeBox::value_mut(node) })
+        self.node(key)
+            .map(|node| unsafe { NodeBox::value_mut(node) })
     }
 
     /// The stored key, at its lasting address, and the value.
@@ -218,7 +224,10 @@ impl<V> StringMap<V> {
             Ok(index) => {
                 let node = self.buckets[index].expect("probe found an entry");
                 // SAFETY: the node is live and the map borrowed exclusively.
-                Some(std::mem::replace(unsafe { NodeBox::value_mut(node) }, value))
+                Some(std::mem::replace(
+                    unsafe { NodeBox::value_mut(node) },
+                    value,
+                ))
             }
             Err(index) => {
                 self.insert_at(index, hash, key, value);
@@ -399,13 +408,18 @@ impl<V> Default for StringMap<V> {
 
 impl<V: Clone> Clone for StringMap<V> {
     fn clone(&self) -> Self {
-        self.iter_unordered().map(|(key, value)| (key, value.clone())).collect()
+        self.iter_unordered()
+            .map(|(key, value)| (key, value.clone()))
+            .collect()
     }
 }
 
 impl<V: PartialEq> PartialEq for StringMap<V> {
     fn eq(&self, other: &Self) -> bool {
-        self.len == other.len && self.iter_unordered().all(|(key, value)| other.get(key) == Some(value))
+        self.len == other.len
+            && self
+                .iter_unordered()
+                .all(|(key, value)| other.get(key) == Some(value))
     }
 }
 
@@ -536,7 +550,10 @@ mod tests {
         for number in 0..1000 {
             assert_eq!(map.remove(&format!("name{number}")), Some(number));
         }
-        assert_eq!(map.get_key_value("stay").map(|(key, _)| key.as_ptr()), before);
+        assert_eq!(
+            map.get_key_value("stay").map(|(key, _)| key.as_ptr()),
+            before
+        );
         assert_eq!(map.len(), 1);
     }
 
@@ -544,7 +561,8 @@ mod tests {
     fn values_are_dropped_once() {
         use std::rc::Rc;
         let witness = Rc::new(());
-        let mut map: StringMap<Rc<()>> = (0..40).map(|n| (n.to_string(), witness.clone())).collect();
+        let mut map: StringMap<Rc<()>> =
+            (0..40).map(|n| (n.to_string(), witness.clone())).collect();
         assert_eq!(Rc::strong_count(&witness), 41);
         map.insert("7", witness.clone());
         drop(map.remove("8"));

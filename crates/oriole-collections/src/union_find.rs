@@ -75,7 +75,11 @@ impl<E: Entity> UnionFind<E> {
         if a == b {
             return E::from_index(a);
         }
-        let (keep, join) = if self.sizes[a] >= self.sizes[b] { (a, b) } else { (b, a) };
+        let (keep, join) = if self.sizes[a] >= self.sizes[b] {
+            (a, b)
+        } else {
+            (b, a)
+        };
         self.attach(join, keep)
     }
 

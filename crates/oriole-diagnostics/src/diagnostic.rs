@@ -52,7 +52,12 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    fn new(severity: Severity, id: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    fn new(
+        severity: Severity,
+        id: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Diagnostic {
         Diagnostic {
             id,
             severity,

@@ -35,7 +35,10 @@ pub fn object<'a>(source: &'a Source<'_>, diagnostic: &'a Diagnostic) -> JsonDia
             .labels
             .iter()
             .map(|label| {
-                let (start, end) = (source.position(label.span.start), source.position(label.span.end));
+                let (start, end) = (
+                    source.position(label.span.start),
+                    source.position(label.span.end),
+                );
                 JsonLabel {
                     line: start.line,
                     column: start.column,

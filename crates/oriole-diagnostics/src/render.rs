@@ -113,9 +113,13 @@ mod tests {
     #[test]
     fn shows_place_line_caret_and_note() {
         let source = Source::new("k.ptx", "ret;\nadd.s32 %r1, ;\n");
-        let diagnostic = Diagnostic::error("expected-operand", Span::new(18, 19), "expected an operand, found `;`")
-            .label("here")
-            .with_note("operands are separated by commas");
+        let diagnostic = Diagnostic::error(
+            "expected-operand",
+            Span::new(18, 19),
+            "expected an operand, found `;`",
+        )
+        .label("here")
+        .with_note("operands are separated by commas");
         let text = render(&source, &diagnostic, ColorChoice::Never);
         assert_eq!(
             text,

@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 /// One SARIF result for one diagnostic.
 pub fn result(source: &Source<'_>, diagnostic: &Diagnostic) -> Value {
     let location = |label: &crate::Label| {
-        let (start, end) = (source.position(label.span.start), source.position(label.span.end));
+        let (start, end) = (
+            source.position(label.span.start),
+            source.position(label.span.end),
+        );
         json!({
             "physicalLocation": {
                 "artifactLocation": { "uri": source.name() },
@@ -65,7 +68,13 @@ mod tests {
         let diagnostic = Diagnostic::error("some-rule", Span::new(0, 3), "wrong");
         let one = result(&source, &diagnostic);
         let whole = log(vec![one.clone(), one]);
-        assert_eq!(whole["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            whole["runs"][0]["tool"]["driver"]["rules"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1
+        );
         assert_eq!(
             whole["runs"][0]["results"][1]["locations"][0]["physicalLocation"]["region"]["endColumn"],
             4

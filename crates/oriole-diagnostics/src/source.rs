@@ -63,7 +63,9 @@ impl<'text> Source<'text> {
 
     /// Line and column of a byte offset. Offsets past the end give the end.
     pub fn position(&self, offset: u32) -> Position {
-        let offset = self.text.floor_char_boundary((offset as usize).min(self.text.len()));
+        let offset = self
+            .text
+            .floor_char_boundary((offset as usize).min(self.text.len()));
         let line = self.line_index(offset as u32);
         let start = self.line_starts()[line] as usize;
         Position {

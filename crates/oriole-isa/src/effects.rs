@@ -302,7 +302,10 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
         Prefetch | Prefetchu | Applypriority => pure.volatile(),
         Discard => pure.write(reach).volatile(),
 
-        CpAsync => pure.read(SpaceSet::GLOBAL).write(SpaceSet::SHARED).asynchronous(),
+        CpAsync => pure
+            .read(SpaceSet::GLOBAL)
+            .write(SpaceSet::SHARED)
+            .asynchronous(),
         CpAsyncBulk
         | CpReduceAsyncBulk
         | CpAsyncBulkTensor
@@ -312,12 +315,19 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
             .read(SpaceSet::GENERIC)
             .write(SpaceSet::GLOBAL.union(SHARED_REACH))
             .asynchronous(),
-        CpAsyncBulkPrefetch | CpAsyncBulkPrefetchTensor => pure.read(SpaceSet::GENERIC).volatile().asynchronous(),
-        CpAsyncCommitGroup | CpAsyncWaitGroup | CpAsyncWaitAll | CpAsyncBulkCommitGroup | CpAsyncBulkWaitGroup => {
-            HANDOVER
+        CpAsyncBulkPrefetch | CpAsyncBulkPrefetchTensor => {
+            pure.read(SpaceSet::GENERIC).volatile().asynchronous()
         }
+        CpAsyncCommitGroup
+        | CpAsyncWaitGroup
+        | CpAsyncWaitAll
+        | CpAsyncBulkCommitGroup
+        | CpAsyncBulkWaitGroup => HANDOVER,
         TensormapReplace => pure.read(reach).write(reach),
-        TensormapCpFenceproxy => HANDOVER.read(SpaceSet::SHARED).write(SpaceSet::GLOBAL).convergent(),
+        TensormapCpFenceproxy => HANDOVER
+            .read(SpaceSet::SHARED)
+            .write(SpaceSet::GLOBAL)
+            .convergent(),
 
         Tex | Tld4 | Txq | Suq => pure.read(SpaceSet::TEXTURE),
         Suld => pure.read(SpaceSet::TEXTURE.union(SpaceSet::GLOBAL)),
@@ -349,9 +359,10 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
         Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect => pure.convergent(),
         Activemask => pure.convergent().volatile(),
         Griddepcontrol => HANDOVER,
-        MbarrierInit | MbarrierInval | MbarrierExpectTx | MbarrierCompleteTx => {
-            pure.read(SHARED_REACH).write(SHARED_REACH).order(Ordering::RELAXED)
-        }
+        MbarrierInit | MbarrierInval | MbarrierExpectTx | MbarrierCompleteTx => pure
+            .read(SHARED_REACH)
+            .write(SHARED_REACH)
+            .order(Ordering::RELAXED),
         MbarrierArrive | MbarrierArriveDrop => pure
             .read(SHARED_REACH)
             .write(SHARED_REACH)
@@ -372,7 +383,11 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
         Ldmatrix => pure.read(SpaceSet::SHARED).convergent(),
         Stmatrix => pure.write(SpaceSet::SHARED).convergent(),
 
-        WgmmaMmaAsync | WgmmaMmaAsyncSp => pure.read(SpaceSet::SHARED).convergent().asynchronous().volatile(),
+        WgmmaMmaAsync | WgmmaMmaAsyncSp => pure
+            .read(SpaceSet::SHARED)
+            .convergent()
+            .asynchronous()
+            .volatile(),
         WgmmaFence | WgmmaCommitGroup | WgmmaWaitGroup => HANDOVER.convergent(),
 
         Tcgen05Alloc => pure
@@ -385,10 +400,19 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
             .convergent()
             .volatile()
             .order(Ordering::BARRIER),
-        Tcgen05Ld | Tcgen05LdRed => pure.read(SpaceSet::TENSOR_MEMORY).convergent().asynchronous(),
-        Tcgen05St => pure.write(SpaceSet::TENSOR_MEMORY).convergent().asynchronous(),
+        Tcgen05Ld | Tcgen05LdRed => pure
+            .read(SpaceSet::TENSOR_MEMORY)
+            .convergent()
+            .asynchronous(),
+        Tcgen05St => pure
+            .write(SpaceSet::TENSOR_MEMORY)
+            .convergent()
+            .asynchronous(),
         Tcgen05WaitLd | Tcgen05WaitSt => HANDOVER.convergent(),
-        Tcgen05Cp => pure.read(SHARED_REACH).write(SpaceSet::TENSOR_MEMORY).asynchronous(),
+        Tcgen05Cp => pure
+            .read(SHARED_REACH)
+            .write(SpaceSet::TENSOR_MEMORY)
+            .asynchronous(),
         Tcgen05Shift => pure
             .read(SpaceSet::TENSOR_MEMORY)
             .write(SpaceSet::TENSOR_MEMORY)
@@ -416,10 +440,16 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
             effects.ordering = effects.ordering.union(Ordering::RELAXED);
         }
         Some(Semantics::Acquire) => {
-            effects.ordering = effects.ordering.union(Ordering::RELAXED).union(Ordering::ACQUIRE);
+            effects.ordering = effects
+                .ordering
+                .union(Ordering::RELAXED)
+                .union(Ordering::ACQUIRE);
         }
         Some(Semantics::Release) => {
-            effects.ordering = effects.ordering.union(Ordering::RELAXED).union(Ordering::RELEASE);
+            effects.ordering = effects
+                .ordering
+                .union(Ordering::RELAXED)
+                .union(Ordering::RELEASE);
         }
         Some(Semantics::AcquireRelease | Semantics::SequentiallyConsistent) => {
             effects.ordering = effects.ordering.union(Ordering::FULL);

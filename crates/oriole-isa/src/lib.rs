@@ -35,9 +35,10 @@ mod text_enum;
 pub use effects::{Effects, Ordering, Terminator};
 pub use mnemonic::Mnemonic;
 pub use modifier::{
-    BooleanOperation, CacheOperator, Comparison, Direction, Flag, Geometry, Level1Eviction, Level2Eviction,
-    Level2Prefetch, MatrixShape, Modifiers, MulMode, PermuteMode, ReductionOperation, Rounding, Scope, Semantics,
-    ShiftMode, ShuffleMode, SurfaceClamp, TestOperation, VoteMode,
+    BooleanOperation, CacheOperator, Comparison, Direction, Flag, Geometry, Level1Eviction,
+    Level2Eviction, Level2Prefetch, MatrixShape, Modifiers, MulMode, PermuteMode,
+    ReductionOperation, Rounding, Scope, Semantics, ShiftMode, ShuffleMode, SurfaceClamp,
+    TestOperation, VoteMode,
 };
 pub use opcode::Opcode;
 pub use operand::{Role, Roles};

@@ -303,7 +303,17 @@ mod tests {
 
     #[test]
     fn odd_texts_are_survived() {
-        for text in ["", ".", "..", "add", "add.", "add..s32", "ld.", "é.ü", "mma.sync.m"] {
+        for text in [
+            "",
+            ".",
+            "..",
+            "add",
+            "add.",
+            "add..s32",
+            "ld.",
+            "é.ü",
+            "mma.sync.m",
+        ] {
             let mnemonic = Mnemonic::parse(text);
             assert_eq!(mnemonic.text(), text);
             let _ = mnemonic.operand_roles(usize::MAX);

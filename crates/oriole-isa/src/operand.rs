@@ -39,7 +39,10 @@ impl Role {
 
     /// Whether registers of the operand are read.
     pub const fn uses(self) -> bool {
-        matches!(self, Role::Use | Role::UseDefine | Role::Address { .. } | Role::Callee)
+        matches!(
+            self,
+            Role::Use | Role::UseDefine | Role::Address { .. } | Role::Callee
+        )
     }
 }
 
@@ -63,7 +66,11 @@ pub(crate) enum TypeRule {
 }
 
 impl TypeRule {
-    pub(crate) fn resolve(self, types: &[ScalarType], mul_mode: Option<MulMode>) -> Option<ScalarType> {
+    pub(crate) fn resolve(
+        self,
+        types: &[ScalarType],
+        mul_mode: Option<MulMode>,
+    ) -> Option<ScalarType> {
         match self {
             TypeRule::Undetermined => None,
             TypeRule::Nth(index) => types.get(usize::from(index)).copied(),
@@ -83,7 +90,11 @@ impl TypeRule {
             },
             TypeRule::DotProduct => {
                 let signed = types.iter().any(|scalar_type| scalar_type.is_signed());
-                Some(if signed { ScalarType::S32 } else { ScalarType::U32 })
+                Some(if signed {
+                    ScalarType::S32
+                } else {
+                    ScalarType::U32
+                })
             }
         }
     }

@@ -52,10 +52,12 @@ impl ScalarType {
         match self {
             U8 | U16 | U32 | U64 | U16x2 | U8x4 | U4 | U2 => TypeKind::Unsigned,
             S8 | S16 | S32 | S64 | S16x2 | S8x4 | S4 | S2 => TypeKind::Signed,
-            B8 | B16 | B32 | B64 | B128 | B1 | B8x16 | B6x16P32 | B4x16P64 | B1024 => TypeKind::Bits,
-            F16 | F16x2 | Bf16 | Bf16x2 | F32 | F32x2 | F64 | Tf32 | E4m3 | E4m3x2 | E4m3x4 | E5m2 | E5m2x2
-            | E5m2x4 | E2m1 | E2m1x2 | E2m1x4 | E2m3 | E2m3x2 | E2m3x4 | E3m2 | E3m2x2 | E3m2x4 | Ue8m0 | Ue8m0x2
-            | Ue4m3 => TypeKind::Float,
+            B8 | B16 | B32 | B64 | B128 | B1 | B8x16 | B6x16P32 | B4x16P64 | B1024 => {
+                TypeKind::Bits
+            }
+            F16 | F16x2 | Bf16 | Bf16x2 | F32 | F32x2 | F64 | Tf32 | E4m3 | E4m3x2 | E4m3x4
+            | E5m2 | E5m2x2 | E5m2x4 | E2m1 | E2m1x2 | E2m1x4 | E2m3 | E2m3x2 | E2m3x4 | E3m2
+            | E3m2x2 | E3m2x4 | Ue8m0 | Ue8m0x2 | Ue4m3 => TypeKind::Float,
             Pred => TypeKind::Predicate,
             Texref | Samplerref | Surfref => TypeKind::Opaque,
         }
@@ -70,9 +72,11 @@ impl ScalarType {
             U2 | S2 => 2,
             U4 | S4 | E2m1 => 4,
             U8 | S8 | B8 | E4m3 | E5m2 | E2m3 | E3m2 | Ue8m0 | Ue4m3 | E2m1x2 => 8,
-            U16 | S16 | B16 | F16 | Bf16 | E4m3x2 | E5m2x2 | E2m3x2 | E3m2x2 | Ue8m0x2 | E2m1x4 => 16,
-            U32 | S32 | B32 | U16x2 | S16x2 | U8x4 | S8x4 | F16x2 | Bf16x2 | F32 | Tf32 | E4m3x4 | E5m2x4 | E2m3x4
-            | E3m2x4 => 32,
+            U16 | S16 | B16 | F16 | Bf16 | E4m3x2 | E5m2x2 | E2m3x2 | E3m2x2 | Ue8m0x2 | E2m1x4 => {
+                16
+            }
+            U32 | S32 | B32 | U16x2 | S16x2 | U8x4 | S8x4 | F16x2 | Bf16x2 | F32 | Tf32
+            | E4m3x4 | E5m2x4 | E2m3x4 | E3m2x4 => 32,
             U64 | S64 | B64 | F64 | F32x2 | Texref | Samplerref | Surfref => 64,
             B128 | B8x16 | B6x16P32 | B4x16P64 => 128,
             B1024 => 1024,
@@ -113,7 +117,8 @@ impl ScalarType {
     pub const fn lanes(self) -> u32 {
         use ScalarType::*;
         match self {
-            U16x2 | S16x2 | F16x2 | Bf16x2 | F32x2 | E4m3x2 | E5m2x2 | E2m1x2 | E2m3x2 | E3m2x2 | Ue8m0x2 => 2,
+            U16x2 | S16x2 | F16x2 | Bf16x2 | F32x2 | E4m3x2 | E5m2x2 | E2m1x2 | E2m3x2 | E3m2x2
+            | Ue8m0x2 => 2,
             U8x4 | S8x4 | E4m3x4 | E5m2x4 | E2m1x4 | E2m3x4 | E3m2x4 => 4,
             B8x16 | B6x16P32 | B4x16P64 => 16,
             _ => 1,

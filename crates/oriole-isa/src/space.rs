@@ -151,7 +151,10 @@ mod tests {
     fn shared_spellings_agree() {
         assert_eq!(Space::from_qualifier("shared"), Some(Space::Shared));
         assert_eq!(Space::from_qualifier("shared::cta"), Some(Space::Shared));
-        assert_eq!(Space::from_qualifier("shared::cluster"), Some(Space::SharedCluster));
+        assert_eq!(
+            Space::from_qualifier("shared::cluster"),
+            Some(Space::SharedCluster)
+        );
         assert_eq!(Space::from_qualifier(""), None);
         assert_eq!(Space::from_qualifier("tmem"), None);
     }
@@ -160,6 +163,9 @@ mod tests {
     fn cluster_addresses_reach_own_shared_memory() {
         assert!(Space::SharedCluster.reach().contains(SpaceSet::SHARED));
         assert!(!Space::Generic.reach().intersects(SpaceSet::TENSOR_MEMORY));
-        assert_eq!(format!("{:?}", Space::SharedCluster.reach()), "{shared, remote-shared}");
+        assert_eq!(
+            format!("{:?}", Space::SharedCluster.reach()),
+            "{shared, remote-shared}"
+        );
     }
 }

@@ -94,11 +94,13 @@ impl SpecialRegister {
         };
         let numbered = |kind, limit: u8| {
             let number: u8 = number.parse().ok()?;
-            (number < limit && (number == 0 || !text_has_leading_zero(text, digits))).then_some(SpecialRegister {
-                kind,
-                component: None,
-                number,
-            })
+            (number < limit && (number == 0 || !text_has_leading_zero(text, digits))).then_some(
+                SpecialRegister {
+                    kind,
+                    component: None,
+                    number,
+                },
+            )
         };
         match base {
             "%envreg" => numbered(Envreg, 32),
@@ -187,7 +189,9 @@ impl SpecialRegister {
             return Uniformity::Grid;
         }
         match self.kind {
-            Tid | Laneid | LanemaskEq | LanemaskLe | LanemaskLt | LanemaskGe | LanemaskGt => Uniformity::Thread,
+            Tid | Laneid | LanemaskEq | LanemaskLe | LanemaskLt | LanemaskGe | LanemaskGt => {
+                Uniformity::Thread
+            }
             Ctaid | ClusterCtaid | ClusterCtarank => Uniformity::Block,
             Clusterid => Uniformity::Cluster,
             _ => Uniformity::Grid,
@@ -298,7 +302,14 @@ mod tests {
 
     #[test]
     fn classes_follow_the_design() {
-        for text in ["%tid.x", "%ctaid.y", "%ntid.z", "%nctaid.x", "%laneid", "%lanemask_lt"] {
+        for text in [
+            "%tid.x",
+            "%ctaid.y",
+            "%ntid.z",
+            "%nctaid.x",
+            "%laneid",
+            "%lanemask_lt",
+        ] {
             assert!(read(text).is_pure(), "{text}");
         }
         for text in [

@@ -69,7 +69,9 @@ impl Target {
 
     /// Decodes `sm_90`, `sm_90a` or `sm_100f`; `compute_90` too.
     pub fn from_text(text: &str) -> Option<Target> {
-        let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
+        let rest = text
+            .strip_prefix("sm_")
+            .or_else(|| text.strip_prefix("compute_"))?;
         let (digits, feature) = match rest.as_bytes().last()? {
             b'a' => (&rest[..rest.len() - 1], Feature::Architecture),
             b'f' => (&rest[..rest.len() - 1], Feature::Family),
@@ -79,7 +81,9 @@ impl Target {
             return None;
         }
         let number: u16 = digits.parse().ok()?;
-        (20..=999).contains(&number).then_some(Target { number, feature })
+        (20..=999)
+            .contains(&number)
+            .then_some(Target { number, feature })
     }
 
     /// The suffix.
@@ -165,7 +169,9 @@ mod tests {
         ] {
             assert_eq!(Target::from_text(text).expect(text).to_string(), text);
         }
-        for text in ["sm_", "sm_9", "sm_a", "90", "sm_90b", "sm_1000", "sm_-1", "sm_+9"] {
+        for text in [
+            "sm_", "sm_9", "sm_a", "90", "sm_90b", "sm_1000", "sm_-1", "sm_+9",
+        ] {
             assert_eq!(Target::from_text(text), None, "{text}");
         }
         let target = Target::from_text("sm_103a").expect("valid");

@@ -274,13 +274,23 @@ impl<'text> Lexer<'text> {
             position
         };
         let word_end = self.words_end(start);
-        if self.byte(start) == b'0' && matches!(self.byte(start + 1) | 0x20, b'x' | b'b' | b'f' | b'd') {
+        if self.byte(start) == b'0'
+            && matches!(self.byte(start + 1) | 0x20, b'x' | b'b' | b'f' | b'd')
+        {
             let good = crate::literal::parse(&self.text[start..word_end]).is_some();
-            return (if good { TokenKind::Number } else { TokenKind::BadNumber }, word_end);
+            return (
+                if good {
+                    TokenKind::Number
+                } else {
+                    TokenKind::BadNumber
+                },
+                word_end,
+            );
         }
         let mut end = digits_end(start);
         let mut float = false;
-        if self.byte(end) == b'.' && !matches!(self.byte(end + 1) | 0x20, b'a'..=b'd' | b'f'..=b'z') {
+        if self.byte(end) == b'.' && !matches!(self.byte(end + 1) | 0x20, b'a'..=b'd' | b'f'..=b'z')
+        {
             float = true;
             end = digits_end(end + 1);
         }
@@ -295,8 +305,16 @@ impl<'text> Lexer<'text> {
             end += 1;
         }
         let rest = self.words_end(end);
-        let good = rest == end && (float || crate::literal::parse(&self.text[start..end]).is_some());
-        (if good { TokenKind::Number } else { TokenKind::BadNumber }, rest)
+        let good =
+            rest == end && (float || crate::literal::parse(&self.text[start..end]).is_some());
+        (
+            if good {
+                TokenKind::Number
+            } else {
+                TokenKind::BadNumber
+            },
+            rest,
+        )
     }
 
     fn punctuation(&self, start: usize, byte: u8) -> (TokenKind, usize) {
@@ -346,7 +364,9 @@ impl<'text> Lexer<'text> {
         loop {
             match self.byte(position) {
                 b'"' => return (TokenKind::String, position + 1),
-                b'\\' if position + 1 < self.bytes.len() && self.byte(position + 1).is_ascii() => position += 2,
+                b'\\' if position + 1 < self.bytes.len() && self.byte(position + 1).is_ascii() => {
+                    position += 2
+                }
                 b'\n' => return (TokenKind::UnclosedString, position),
                 0 if position >= self.bytes.len() => return (TokenKind::UnclosedString, position),
                 _ => position += 1,
@@ -374,7 +394,8 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<TokenKind> {
         let mut lexer = Lexer::new(text);
-        std::iter::from_fn(|| Some(lexer.next().kind).filter(|&kind| kind != TokenKind::End)).collect()
+        std::iter::from_fn(|| Some(lexer.next().kind).filter(|&kind| kind != TokenKind::End))
+            .collect()
     }
 
     #[test]
@@ -446,7 +467,11 @@ mod tests {
         let mut lexer = Lexer::new("a // one\n/* two */ b");
         lexer.next();
         lexer.next();
-        let trailing: Vec<bool> = lexer.comments.iter().map(|comment| comment.trailing).collect();
+        let trailing: Vec<bool> = lexer
+            .comments
+            .iter()
+            .map(|comment| comment.trailing)
+            .collect();
         assert_eq!(trailing, [true, false]);
         let mut open = Lexer::new("a /* never");
         open.next();
@@ -456,9 +481,15 @@ mod tests {
 
     #[test]
     fn odd_bytes_are_bad_characters_not_panics() {
-        assert_eq!(kinds("é\0"), [TokenKind::BadCharacter, TokenKind::BadCharacter]);
+        assert_eq!(
+            kinds("é\0"),
+            [TokenKind::BadCharacter, TokenKind::BadCharacter]
+        );
         assert_eq!(kinds("\"abc"), [TokenKind::UnclosedString]);
         assert_eq!(kinds("\"a\\"), [TokenKind::UnclosedString]);
-        assert_eq!(kinds(". ."), [TokenKind::BadCharacter, TokenKind::BadCharacter]);
+        assert_eq!(
+            kinds(". ."),
+            [TokenKind::BadCharacter, TokenKind::BadCharacter]
+        );
     }
 }

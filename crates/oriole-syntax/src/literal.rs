@@ -65,8 +65,14 @@ pub fn parse(text: &str) -> Option<Literal> {
             bits,
             unsigned: suffix || bits >> 63 != 0,
         }),
-        None if !suffix && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains(['.', 'e', 'E']) => {
-            digits.parse::<f64>().ok().map(|value| Literal::Double(value.to_bits()))
+        None if !suffix
+            && digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits.contains(['.', 'e', 'E']) =>
+        {
+            digits
+                .parse::<f64>()
+                .ok()
+                .map(|value| Literal::Double(value.to_bits()))
         }
         None => None,
     }
@@ -130,7 +136,8 @@ pub fn evaluate(text: &str) -> Option<Literal> {
             _ => {
                 let operator = Operator::binary(word)?;
                 while let Some(&top) = operators.last() {
-                    let right_associative = matches!(operator, Operator::Question | Operator::Colon);
+                    let right_associative =
+                        matches!(operator, Operator::Question | Operator::Colon);
                     if top == Operator::Open
                         || top.precedence() < operator.precedence()
                         || (right_associative && top.precedence() == operator.precedence())
@@ -212,7 +219,11 @@ impl Operator {
             Operator::Open => 0,
             Operator::Question | Operator::Colon | Operator::Select => 2,
             Operator::Binary(_, precedence) => precedence,
-            Operator::Cast { .. } | Operator::Negate | Operator::Plus | Operator::Complement | Operator::Not => 13,
+            Operator::Cast { .. }
+            | Operator::Negate
+            | Operator::Plus
+            | Operator::Complement
+            | Operator::Not => 13,
         }
     }
 }
@@ -232,17 +243,22 @@ fn apply(operator: Operator, values: &mut Vec<Literal>) -> Option<()> {
             let operand = values.pop()?;
             match (operator, operand) {
                 (Operator::Plus, operand) => operand,
-                (Operator::Cast { unsigned }, Literal::Integer { bits, .. }) => Literal::Integer { bits, unsigned },
+                (Operator::Cast { unsigned }, Literal::Integer { bits, .. }) => {
+                    Literal::Integer { bits, unsigned }
+                }
                 (Operator::Negate, Literal::Integer { bits, unsigned }) => Literal::Integer {
                     bits: bits.wrapping_neg(),
                     unsigned,
                 },
                 (Operator::Negate, Literal::Single(bits)) => Literal::Single(bits ^ 1 << 31),
                 (Operator::Negate, Literal::Double(bits)) => Literal::Double(bits ^ 1 << 63),
-                (Operator::Complement, Literal::Integer { bits, unsigned }) => {
-                    Literal::Integer { bits: !bits, unsigned }
+                (Operator::Complement, Literal::Integer { bits, unsigned }) => Literal::Integer {
+                    bits: !bits,
+                    unsigned,
+                },
+                (Operator::Not, Literal::Integer { bits, .. }) => {
+                    Literal::signed(i64::from(bits == 0))
                 }
-                (Operator::Not, Literal::Integer { bits, .. }) => Literal::signed(i64::from(bits == 0)),
                 _ => return None,
             }
         }
@@ -339,7 +355,9 @@ mod tests {
     use super::*;
 
     fn integer(text: &str) -> Option<i64> {
-        evaluate(text).and_then(Literal::integer).map(|bits| bits as i64)
+        evaluate(text)
+            .and_then(Literal::integer)
+            .map(|bits| bits as i64)
     }
 
     #[test]
@@ -392,6 +410,9 @@ mod tests {
         assert_eq!(evaluate("0f3F800000"), Some(Literal::Single(0x3F80_0000)));
         assert_eq!(evaluate("-0f3F800000"), Some(Literal::Single(0xBF80_0000)));
         assert_eq!(evaluate("1.5"), Some(Literal::Double(1.5f64.to_bits())));
-        assert_eq!(evaluate("0d3FF8000000000000"), Some(Literal::Double(1.5f64.to_bits())));
+        assert_eq!(
+            evaluate("0d3FF8000000000000"),
+            Some(Literal::Double(1.5f64.to_bits()))
+        );
     }
 }

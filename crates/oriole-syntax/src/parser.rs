@@ -14,8 +14,8 @@ mod operands;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::tree::{
-    Body, Directive, Function, FunctionKind, Guard, Instruction, Linkage, Module, Operand, OperandKind, Statement,
-    Text, Words,
+    Body, Directive, Function, FunctionKind, Guard, Instruction, Linkage, Module, Operand,
+    OperandKind, Statement, Text, Words,
 };
 use oriole_diagnostics::{Diagnostic, Span};
 
@@ -32,7 +32,11 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> (Module, Vec<D
     let (name, text) = (name.into(), text.into());
     // Offsets are 32 bits, and the optimizer appends text of its own.
     if text.len() > u32::MAX as usize / 2 {
-        let error = Diagnostic::error("file-too-large", Span::at(0), "the file is larger than 2 GiB");
+        let error = Diagnostic::error(
+            "file-too-large",
+            Span::at(0),
+            "the file is larger than 2 GiB",
+        );
         return (Module::new(name, String::new()), vec![error]);
     }
     let mut parser = Parser::new(&text);
@@ -129,7 +133,10 @@ impl<'text> Parser<'text> {
     fn found(&self) -> String {
         match self.current.kind {
             TokenKind::End => "the end of the file".to_owned(),
-            TokenKind::BadCharacter => format!("the character {:?}", self.current_text().chars().next().unwrap_or(' ')),
+            TokenKind::BadCharacter => format!(
+                "the character {:?}",
+                self.current_text().chars().next().unwrap_or(' ')
+            ),
             TokenKind::UnclosedString => "a string without its closing quote".to_owned(),
             _ => {
                 let text = self.current_text();
@@ -149,11 +156,17 @@ impl<'text> Parser<'text> {
                 self.current.span(),
                 format!("{found} is not a number of PTX"),
             )
-            .label(if self.current_text().bytes().all(|byte| byte.is_ascii_digit()) {
-                "an octal digit is missing its place or the value needs more than 64 bits"
-            } else {
-                "expected digits, `0x…`, `0b…`, `0f` and 8 hexadecimal digits, or `0d` and 16"
-            }),
+            .label(
+                if self
+                    .current_text()
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit())
+                {
+                    "an octal digit is missing its place or the value needs more than 64 bits"
+                } else {
+                    "expected digits, `0x…`, `0b…`, `0f` and 8 hexadecimal digits, or `0d` and 16"
+                },
+            ),
             TokenKind::UnclosedString => Diagnostic::error(
                 "unclosed-string",
                 self.current.span(),
@@ -166,7 +179,9 @@ impl<'text> Parser<'text> {
             ),
             // A token on a new line: what is missing is missing at the end of the line before.
             _ if self.previous_end > 0
-                && self.lexer.line_breaks_between(self.previous_end, self.current.start)
+                && self
+                    .lexer
+                    .line_breaks_between(self.previous_end, self.current.start)
                 && !self.at(TokenKind::CloseBrace) =>
             {
                 Diagnostic::error(
@@ -176,8 +191,12 @@ impl<'text> Parser<'text> {
                 )
                 .label(format!("expected {expected} after this"))
             }
-            _ => Diagnostic::error(id, self.current.span(), format!("expected {expected}, found {found}"))
-                .label(format!("expected {expected}")),
+            _ => Diagnostic::error(
+                id,
+                self.current.span(),
+                format!("expected {expected}, found {found}"),
+            )
+            .label(format!("expected {expected}")),
         };
         self.error(diagnostic)
     }
@@ -205,7 +224,9 @@ impl<'text> Parser<'text> {
                 }
                 TokenKind::End | TokenKind::CloseBrace => return,
                 TokenKind::Word | TokenKind::At | TokenKind::DotWord
-                    if self.lexer.line_breaks_between(self.previous_end, self.current.start) =>
+                    if self
+                        .lexer
+                        .line_breaks_between(self.previous_end, self.current.start) =>
                 {
                     return;
                 }
@@ -269,7 +290,9 @@ impl<'text> Parser<'text> {
                 TokenKind::OpenBrace => {
                     let token = self.advance();
                     scopes.push(token);
-                    self.body.statements.push(Statement::ScopeOpen(token.text()));
+                    self.body
+                        .statements
+                        .push(Statement::ScopeOpen(token.text()));
                 }
                 TokenKind::CloseBrace => {
                     if scopes.pop().is_none() {
@@ -277,7 +300,9 @@ impl<'text> Parser<'text> {
                         break Ok(());
                     }
                     let token = self.advance();
-                    self.body.statements.push(Statement::ScopeClose(token.text()));
+                    self.body
+                        .statements
+                        .push(Statement::ScopeClose(token.text()));
                 }
                 TokenKind::End => {
                     let opened = scopes.last().copied().unwrap_or(open);
@@ -344,8 +369,13 @@ impl<'text> Parser<'text> {
                 .label("no `{` is open here");
                 Err(self.error(error))
             }
-            _ if level == Level::Module => Err(self.unexpected("expected-directive", "a directive")),
-            _ => Err(self.unexpected("expected-statement", "an instruction, a label or a directive")),
+            _ if level == Level::Module => {
+                Err(self.unexpected("expected-directive", "a directive"))
+            }
+            _ => Err(self.unexpected(
+                "expected-statement",
+                "an instruction, a label or a directive",
+            )),
         }
     }
 
@@ -370,7 +400,11 @@ impl<'text> Parser<'text> {
         } else {
             Guard::If
         };
-        let predicate = self.expect(TokenKind::Word, "expected-predicate", "a predicate register")?;
+        let predicate = self.expect(
+            TokenKind::Word,
+            "expected-predicate",
+            "a predicate register",
+        )?;
         let start = self.body.operands.len();
         self.body
             .operands
@@ -392,12 +426,14 @@ impl<'text> Parser<'text> {
         let count = self.body.operands.len() - start;
         match result {
             Ok(()) if count <= u16::MAX as usize => {
-                self.body.statements.push(Statement::Instruction(Instruction {
-                    mnemonic: mnemonic.text(),
-                    start: start as u32,
-                    count: count as u16,
-                    guard,
-                }));
+                self.body
+                    .statements
+                    .push(Statement::Instruction(Instruction {
+                        mnemonic: mnemonic.text(),
+                        start: start as u32,
+                        count: count as u16,
+                        guard,
+                    }));
                 Ok(())
             }
             Ok(()) => {
@@ -435,8 +471,12 @@ impl<'text> Parser<'text> {
                 self.line_directive(start);
                 Ok(())
             }
-            ".pragma" | ".alias" | ".branchtargets" | ".calltargets" | ".callprototype" => self.semicolon_directive(),
-            word if word.starts_with(".shared::") || word.starts_with(".param::") => self.declaration(level),
+            ".pragma" | ".alias" | ".branchtargets" | ".calltargets" | ".callprototype" => {
+                self.semicolon_directive()
+            }
+            word if word.starts_with(".shared::") || word.starts_with(".param::") => {
+                self.declaration(level)
+            }
             _ => {
                 let start = self.current.start;
                 self.line_directive(start);
@@ -450,7 +490,9 @@ impl<'text> Parser<'text> {
         let line_end = self.lexer.line_end(start);
         let first = self.body.words.len() as u32;
         if self.current.start > start {
-            self.body.words.push(Text::new(start, self.previous_end - start));
+            self.body
+                .words
+                .push(Text::new(start, self.previous_end - start));
         }
         let mut semicolon = false;
         while self.current.kind != TokenKind::End && self.current.start < line_end {
@@ -535,17 +577,27 @@ impl<'text> Parser<'text> {
             )?;
             self.body.words.push(word.text());
             match self.source(word) {
-                "inlined_at" => self.three_numbers("file, line and column numbers after `inlined_at`")?,
+                "inlined_at" => {
+                    self.three_numbers("file, line and column numbers after `inlined_at`")?
+                }
                 "function_name" => {
                     let label = match self.current.kind {
                         TokenKind::DotWord => self.advance(),
-                        _ => self.expect(TokenKind::Word, "expected-label", "a label after `function_name`")?,
+                        _ => self.expect(
+                            TokenKind::Word,
+                            "expected-label",
+                            "a label after `function_name`",
+                        )?,
                     };
                     self.body.words.push(label.text());
                     if self.at(TokenKind::Plus) {
                         let plus = self.advance();
                         self.body.words.push(plus.text());
-                        let offset = self.expect(TokenKind::Number, "expected-number", "an offset after `+`")?;
+                        let offset = self.expect(
+                            TokenKind::Number,
+                            "expected-number",
+                            "an offset after `+`",
+                        )?;
                         self.body.words.push(offset.text());
                     }
                 }
@@ -580,7 +632,11 @@ impl<'text> Parser<'text> {
         self.body.words.push(keyword.text());
         while matches!(
             self.current.kind,
-            TokenKind::Word | TokenKind::DotWord | TokenKind::String | TokenKind::Comma | TokenKind::Number
+            TokenKind::Word
+                | TokenKind::DotWord
+                | TokenKind::String
+                | TokenKind::Comma
+                | TokenKind::Number
         ) {
             let token = self.advance();
             self.body.words.push(token.text());
@@ -590,7 +646,11 @@ impl<'text> Parser<'text> {
             count: (self.body.words.len() - first) as u32,
         };
         self.take_comments();
-        let open = match self.expect(TokenKind::OpenBrace, "expected-brace", "`{` after `.section`") {
+        let open = match self.expect(
+            TokenKind::OpenBrace,
+            "expected-brace",
+            "`{` after `.section`",
+        ) {
             Ok(open) => open,
             Err(reported) => {
                 self.body.words.truncate(first);
@@ -690,14 +750,21 @@ impl<'text> Parser<'text> {
         } else {
             None
         };
-        let name = self.expect(TokenKind::Word, "expected-name", "a function name")?.text();
+        let name = self
+            .expect(TokenKind::Word, "expected-name", "a function name")?
+            .text();
         let parameters = if self.at(TokenKind::OpenParen) {
             Some(self.parameter_list()?)
         } else {
             None
         };
         let directives = self.function_directives()?;
-        let comments = self.lexer.comments.drain(..).map(|comment| comment.text).collect();
+        let comments = self
+            .lexer
+            .comments
+            .drain(..)
+            .map(|comment| comment.text)
+            .collect();
         let body = match self.current.kind {
             TokenKind::Semicolon => {
                 self.advance();
@@ -707,7 +774,9 @@ impl<'text> Parser<'text> {
                 let open = self.advance();
                 Some(self.function_body(open)?)
             }
-            _ => return Err(self.unexpected("expected-body", "`{` or `;` after the function header")),
+            _ => {
+                return Err(self.unexpected("expected-body", "`{` or `;` after the function header"));
+            }
         };
         let index = self.functions.len() as u32;
         self.functions.push(Function {
@@ -766,7 +835,10 @@ impl<'text> Parser<'text> {
             match self.current.kind {
                 TokenKind::OpenParen => depth += 1,
                 TokenKind::CloseParen => depth -= 1,
-                TokenKind::End | TokenKind::OpenBrace | TokenKind::CloseBrace | TokenKind::Semicolon => {
+                TokenKind::End
+                | TokenKind::OpenBrace
+                | TokenKind::CloseBrace
+                | TokenKind::Semicolon => {
                     let found = self.found();
                     let error = Diagnostic::error(
                         "unclosed-parenthesis",

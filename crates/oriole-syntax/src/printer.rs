@@ -1,7 +1,8 @@
 //! Writes a tree as PTX text: one statement a line, the tokens exactly those of the tree.
 
 use crate::tree::{
-    Body, Declaration, Function, Guard, Instruction, Module, Operand, OperandKind, Prefix, Statement, Text, Words,
+    Body, Declaration, Function, Guard, Instruction, Module, Operand, OperandKind, Prefix,
+    Statement, Text, Words,
 };
 use std::ops::Range;
 
@@ -98,8 +99,11 @@ impl Printer<'_> {
 
     fn parameters(&mut self, declarations: &Range<usize>, first: &str, separator: &str) {
         for index in declarations.clone() {
-            self.output
-                .push_str(if index == declarations.start { first } else { separator });
+            self.output.push_str(if index == declarations.start {
+                first
+            } else {
+                separator
+            });
             self.declaration(&self.module.top, &self.module.top.declarations[index]);
         }
     }
@@ -182,8 +186,11 @@ impl Printer<'_> {
     fn instruction(&mut self, body: &Body, instruction: &Instruction) {
         let mut nodes = &body.operands[instruction.nodes()];
         if instruction.guard != Guard::None {
-            self.output
-                .push_str(if instruction.guard == Guard::If { "@" } else { "@!" });
+            self.output.push_str(if instruction.guard == Guard::If {
+                "@"
+            } else {
+                "@!"
+            });
             self.push(nodes[0].text);
             self.output.push(' ');
             nodes = &nodes[1..];

@@ -9,7 +9,9 @@
 //! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
 //! rolls back. Every step is constant time whatever the nesting.
 
-use crate::tree::{Body, Declaration, Function, Module, OperandKind, Statement, Storage, Text, Words};
+use crate::tree::{
+    Body, Declaration, Function, Module, OperandKind, Statement, Storage, Text, Words,
+};
 use oriole_collections::DenseMap;
 use oriole_diagnostics::{Diagnostic, Span};
 use oriole_isa::SpecialRegister;
@@ -140,7 +142,13 @@ impl<'module> Globals<'module> {
         (globals, errors)
     }
 
-    fn declare(&mut self, module: &'module Module, name: Text, global: Global, errors: &mut Vec<Diagnostic>) {
+    fn declare(
+        &mut self,
+        module: &'module Module,
+        name: Text,
+        global: Global,
+        errors: &mut Vec<Diagnostic>,
+    ) {
         let next = self.entries.len() as u32;
         let index = *self.names.get_or_insert_with(module.text(name), || next);
         if index == next {
@@ -154,7 +162,9 @@ impl<'module> Globals<'module> {
                 let declaration = &module.top.declarations[declaration as usize];
                 !matches!(
                     declaration.linkage,
-                    crate::tree::Linkage::Extern | crate::tree::Linkage::Common | crate::tree::Linkage::Weak
+                    crate::tree::Linkage::Extern
+                        | crate::tree::Linkage::Common
+                        | crate::tree::Linkage::Weak
                 )
             }
             Global::Alias => false,
@@ -179,7 +189,9 @@ impl<'module> Globals<'module> {
 
     /// What a name of the module stands for.
     pub fn get(&self, name: &str) -> Option<Global> {
-        self.names.get(name).map(|&index| self.entries[index as usize].1)
+        self.names
+            .get(&name)
+            .map(|&index| self.entries[index as usize].1)
     }
 }
 
@@ -252,7 +264,11 @@ fn split_number(name: &str) -> Option<(&str, u32)> {
         start -= 1;
     }
     let digits = &bytes[start..];
-    if start == 0 || digits.is_empty() || digits.len() > 10 || (digits[0] == b'0' && digits.len() > 1) {
+    if start == 0
+        || digits.is_empty()
+        || digits.len() > 10
+        || (digits[0] == b'0' && digits.len() > 1)
+    {
         return None;
     }
     let number = digits
@@ -346,7 +362,10 @@ impl<'module> Resolver<'module> {
         let (module, body) = (self.module, self.body);
         let top = &module.top;
         self.enter_labels(&labels_of_scope[0]);
-        for list in [&function.returns, &function.parameters].into_iter().flatten() {
+        for list in [&function.returns, &function.parameters]
+            .into_iter()
+            .flatten()
+        {
             for index in list.clone() {
                 self.declare(top, &top.declarations[index], index as u32, true);
             }
@@ -386,7 +405,9 @@ impl<'module> Resolver<'module> {
 
     /// The labels in a `.branchtargets` list.
     fn resolve_targets(&mut self, label: u32) {
-        let words = self.scopes.labels[label as usize].table.expect("a table label");
+        let words = self.scopes.labels[label as usize]
+            .table
+            .expect("a table label");
         let words = &self.body.words[words.range()];
         if self.module.text(words[0]) != ".branchtargets" {
             return;
@@ -397,7 +418,7 @@ impl<'module> Resolver<'module> {
             if text == "," {
                 continue;
             }
-            match self.labels.get(text) {
+            match self.labels.get(&text) {
                 Some(&target) => targets.push(target),
                 None => self.errors.push(Diagnostic::error(
                     "undeclared-label",
@@ -414,14 +435,19 @@ impl<'module> Resolver<'module> {
             let name = self.scopes.labels[label as usize].name;
             let text = self.module.text(name);
             let earlier = self.labels.insert(text, label);
-            if let Some(other) = earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope) {
+            if let Some(other) =
+                earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope)
+            {
                 self.errors.push(
                     Diagnostic::error(
                         "duplicate-label",
                         name.span(),
                         format!("the label `{text}` is defined twice"),
                     )
-                    .context(self.scopes.labels[other as usize].name.span(), "first defined here"),
+                    .context(
+                        self.scopes.labels[other as usize].name.span(),
+                        "first defined here",
+                    ),
                 );
             }
             self.undo.push(Undo::Label(text, earlier));
@@ -436,19 +462,19 @@ impl<'module> Resolver<'module> {
                     self.ranges.insert(name, old);
                 }
                 Undo::Range(name, None) => {
-                    self.ranges.remove(name);
+                    self.ranges.remove(&name);
                 }
                 Undo::Single(name, Some(old)) => {
                     self.singles.insert(name, old);
                 }
                 Undo::Single(name, None) => {
-                    self.singles.remove(name);
+                    self.singles.remove(&name);
                 }
                 Undo::Label(name, Some(old)) => {
                     self.labels.insert(name, old);
                 }
                 Undo::Label(name, None) => {
-                    self.labels.remove(name);
+                    self.labels.remove(&name);
                 }
             }
         }
@@ -456,7 +482,13 @@ impl<'module> Resolver<'module> {
         self.scope = self.scopes.parents[self.scope as usize];
     }
 
-    fn declare(&mut self, owner: &'module Body, declaration: &Declaration, index: u32, in_header: bool) {
+    fn declare(
+        &mut self,
+        owner: &'module Body,
+        declaration: &Declaration,
+        index: u32,
+        in_header: bool,
+    ) {
         let is_register = declaration.storage == Storage::Register;
         for at in declaration.declarators.clone() {
             let declarator = &owner.declarators[at];
@@ -537,19 +569,21 @@ impl<'module> Resolver<'module> {
         if let Some(register) = self.ranged(name, text) {
             return Reference::Register(register);
         }
-        if let Some(&single) = self.singles.get(text) {
+        if let Some(&single) = self.singles.get(&text) {
             return match single {
                 Single::Register(index) => Reference::Register(index),
                 Single::Variable(index) => Reference::Variable(index),
             };
         }
-        if let Some(&label) = self.labels.get(text) {
+        if let Some(&label) = self.labels.get(&text) {
             return Reference::Label(label);
         }
-        if text == "WARP_SZ" || (text.starts_with('%') && SpecialRegister::from_text(text).is_some()) {
+        if text == "WARP_SZ"
+            || (text.starts_with('%') && SpecialRegister::from_text(text).is_some())
+        {
             return Reference::Special;
         }
-        if let Some(&global) = self.globals.names.get(text) {
+        if let Some(&global) = self.globals.names.get(&text) {
             return Reference::Global(global);
         }
         // `v.x`, `%r1.b0`: a member of a register.
@@ -558,7 +592,7 @@ impl<'module> Resolver<'module> {
             if let Some(register) = self.ranged(base, &text[..dot]) {
                 return Reference::Register(register);
             }
-            if let Some(&Single::Register(index)) = self.singles.get(&text[..dot]) {
+            if let Some(&Single::Register(index)) = self.singles.get(&&text[..dot]) {
                 return Reference::Register(index);
             }
         }
@@ -568,8 +602,12 @@ impl<'module> Resolver<'module> {
             ("undeclared-name", "name")
         };
         self.errors.push(
-            Diagnostic::error(id, name.span(), format!("the {what} `{text}` is not declared"))
-                .label("not declared here"),
+            Diagnostic::error(
+                id,
+                name.span(),
+                format!("the {what} `{text}` is not declared"),
+            )
+            .label("not declared here"),
         );
         Reference::Unknown
     }
@@ -581,7 +619,7 @@ impl<'module> Resolver<'module> {
         let binding = match self.recent {
             Some((recent, binding)) if recent == prefix => binding,
             _ => {
-                let binding = *self.ranges.get(prefix)?;
+                let binding = *self.ranges.get(&prefix)?;
                 self.recent = Some((prefix, binding));
                 binding
             }
@@ -603,7 +641,11 @@ impl<'module> Resolver<'module> {
         };
         if *slot == u32::MAX {
             *slot = next;
-            let owner = if binding.in_header { &self.module.top } else { self.body };
+            let owner = if binding.in_header {
+                &self.module.top
+            } else {
+                self.body
+            };
             let declaration = &owner.declarations[binding.declaration as usize];
             self.scopes.registers.push(Register {
                 name,
@@ -634,13 +676,17 @@ mod tests {
             .filter(|&&reference| reference != Reference::None)
             .map(|reference| format!("{reference:?}"))
             .collect();
-        (references, errors.into_iter().map(|error| error.message).collect())
+        (
+            references,
+            errors.into_iter().map(|error| error.message).collect(),
+        )
     }
 
     #[test]
     fn inner_scopes_shadow_and_end() {
-        let (references, errors) =
-            resolve_text(".reg .b32 %r<3>, x; mov.b32 %r1, x; { .reg .b32 %r<2>; mov.b32 %r1, x; } mov.b32 %r1, %r2;");
+        let (references, errors) = resolve_text(
+            ".reg .b32 %r<3>, x; mov.b32 %r1, x; { .reg .b32 %r<2>; mov.b32 %r1, x; } mov.b32 %r1, %r2;",
+        );
         assert_eq!(errors, Vec::<String>::new());
         assert_eq!(
             references,

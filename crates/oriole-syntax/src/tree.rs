@@ -34,15 +34,9 @@ impl Text {
     }
 
     /// The first `length` bytes.
-    pub(crate) fn prefix(self, length: usize) -> Text {
+    pub fn prefix(self, length: usize) -> Text {
         debug_assert!(length <= self.length as usize);
         Text::new(self.start, length as u32)
-    }
-
-    /// Without the first `length` bytes.
-    pub(crate) fn suffix(self, length: usize) -> Text {
-        debug_assert!(length <= self.length as usize);
-        Text::new(self.start + length as u32, self.length - length as u32)
     }
 }
 
@@ -122,14 +116,17 @@ impl Module {
 
     /// The arguments of the first directive with this keyword (`.target` gives `sm_90`, `,`, `debug`).
     pub fn directive(&self, keyword: &str) -> Option<impl Iterator<Item = &str>> {
-        self.top.statements.iter().find_map(|statement| match statement {
-            Statement::Directive(directive) => {
-                let words = self.top.words(directive.words);
-                let (&first, rest) = words.split_first()?;
-                (self.text(first) == keyword).then(|| rest.iter().map(|&word| self.text(word)))
-            }
-            _ => None,
-        })
+        self.top
+            .statements
+            .iter()
+            .find_map(|statement| match statement {
+                Statement::Directive(directive) => {
+                    let words = self.top.words(directive.words);
+                    let (&first, rest) = words.split_first()?;
+                    (self.text(first) == keyword).then(|| rest.iter().map(|&word| self.text(word)))
+                }
+                _ => None,
+            })
     }
 
     /// The first argument of `.target`: the architecture.
@@ -257,7 +254,8 @@ impl Instruction {
         Instruction {
             mnemonic,
             start: u32::try_from(nodes.start).expect("operand arrays stay below 2^32 nodes"),
-            count: u16::try_from(nodes.len()).expect("an instruction has at most 65,535 operand nodes"),
+            count: u16::try_from(nodes.len())
+                .expect("an instruction has at most 65,535 operand nodes"),
             guard,
         }
     }

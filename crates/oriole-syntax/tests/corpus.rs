@@ -13,7 +13,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in entries {
         if entry.is_dir() {
             collect(&entry, files);
-        } else if entry.extension().is_some_and(|extension| extension == "ptx") {
+        } else if entry
+            .extension()
+            .is_some_and(|extension| extension == "ptx")
+        {
             files.push(entry);
         }
     }
@@ -26,7 +29,11 @@ fn corpus_prints_the_same_tokens() {
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus"),
         &mut files,
     );
-    assert!(files.len() >= 30, "the corpus has only {} files", files.len());
+    assert!(
+        files.len() >= 30,
+        "the corpus has only {} files",
+        files.len()
+    );
     if let Ok(folders) = std::env::var("ORIOLE_CORPUS") {
         for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
             collect(Path::new(folder), &mut files);
@@ -37,7 +44,10 @@ fn corpus_prints_the_same_tokens() {
         let (module, errors) = oriole_syntax::parse(file.display().to_string(), text.as_str());
         assert!(errors.is_empty(), "{}: {errors:#?}", file.display());
         let printed = oriole_syntax::print(&module);
-        let (mut expected, mut found) = (oriole_syntax::tokens(&text), oriole_syntax::tokens(&printed));
+        let (mut expected, mut found) = (
+            oriole_syntax::tokens(&text),
+            oriole_syntax::tokens(&printed),
+        );
         loop {
             let (left, right) = (expected.next(), found.next());
             assert_eq!(left, right, "{}", file.display());

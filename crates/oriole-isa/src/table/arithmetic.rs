@@ -44,11 +44,26 @@ pub(super) static ENTRIES: &[Entry] = &[
     ),
     Entry::new(Opcode::Abs, &["abs"], TYPE.and(FTZ), UNARY),
     Entry::new(Opcode::Neg, &["neg"], TYPE.and(FTZ), UNARY),
-    Entry::new(Opcode::Min, &["min"], MIN_MAX, &[form(&[D, U, U]), form(&[D, U, U, U])]),
-    Entry::new(Opcode::Max, &["max"], MIN_MAX, &[form(&[D, U, U]), form(&[D, U, U, U])]),
+    Entry::new(
+        Opcode::Min,
+        &["min"],
+        MIN_MAX,
+        &[form(&[D, U, U]), form(&[D, U, U, U])],
+    ),
+    Entry::new(
+        Opcode::Max,
+        &["max"],
+        MIN_MAX,
+        &[form(&[D, U, U]), form(&[D, U, U, U])],
+    ),
     // Integer arithmetic.
     Entry::new(Opcode::Mul24, &["mul24"], TYPE.and(MUL_MODE), BINARY),
-    Entry::new(Opcode::Mad24, &["mad24"], TYPE.and(MUL_MODE).and(SATURATE), TERNARY),
+    Entry::new(
+        Opcode::Mad24,
+        &["mad24"],
+        TYPE.and(MUL_MODE).and(SATURATE),
+        TERNARY,
+    ),
     Entry::new(Opcode::Sad, &["sad"], TYPE, TERNARY),
     Entry::new(Opcode::Rem, &["rem"], TYPE, BINARY),
     Entry::new(Opcode::Popc, &["popc"], TYPE, COUNT),
@@ -67,7 +82,12 @@ pub(super) static ENTRIES: &[Entry] = &[
     ),
     Entry::new(Opcode::Brev, &["brev"], TYPE, UNARY),
     Entry::new(Opcode::Bfe, &["bfe"], TYPE, &[form(&[D, U, U_U32, U_U32])]),
-    Entry::new(Opcode::Bfi, &["bfi"], TYPE, &[form(&[D, U, U, U_U32, U_U32])]),
+    Entry::new(
+        Opcode::Bfi,
+        &["bfi"],
+        TYPE,
+        &[form(&[D, U, U, U_U32, U_U32])],
+    ),
     Entry::new(
         Opcode::Szext,
         &["szext"],
@@ -80,7 +100,12 @@ pub(super) static ENTRIES: &[Entry] = &[
         TYPE.and(Accepts::SHIFT_MODE),
         &[form(&[D, U_U32, U_U32])],
     ),
-    Entry::new(Opcode::Dp4a, &["dp4a"], TYPE, &[form(&[D_DOT, U, U_SECOND, U_DOT])]),
+    Entry::new(
+        Opcode::Dp4a,
+        &["dp4a"],
+        TYPE,
+        &[form(&[D_DOT, U, U_SECOND, U_DOT])],
+    ),
     Entry::new(
         Opcode::Dp2a,
         &["dp2a"],
@@ -90,7 +115,12 @@ pub(super) static ENTRIES: &[Entry] = &[
     // Extended precision.
     Entry::new(Opcode::Addc, &["addc"], TYPE.and(CARRY), BINARY),
     Entry::new(Opcode::Subc, &["subc"], TYPE.and(CARRY), BINARY),
-    Entry::new(Opcode::Madc, &["madc"], TYPE.and(CARRY).and(MUL_MODE), TERNARY),
+    Entry::new(
+        Opcode::Madc,
+        &["madc"],
+        TYPE.and(CARRY).and(MUL_MODE),
+        TERNARY,
+    ),
     // Floating point.
     Entry::new(
         Opcode::Testp,
@@ -117,7 +147,12 @@ pub(super) static ENTRIES: &[Entry] = &[
         TYPE.and(ROUNDING).and(FTZ).and(APPROXIMATE),
         UNARY,
     ),
-    Entry::new(Opcode::Rsqrt, &["rsqrt"], TYPE.and(FTZ).and(APPROXIMATE), UNARY),
+    Entry::new(
+        Opcode::Rsqrt,
+        &["rsqrt"],
+        TYPE.and(FTZ).and(APPROXIMATE),
+        UNARY,
+    ),
     Entry::new(Opcode::Sin, &["sin"], TYPE.and(FTZ).and(APPROXIMATE), UNARY),
     Entry::new(Opcode::Cos, &["cos"], TYPE.and(FTZ).and(APPROXIMATE), UNARY),
     Entry::new(Opcode::Lg2, &["lg2"], TYPE.and(FTZ).and(APPROXIMATE), UNARY),

@@ -72,7 +72,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::CpAsync,
         &["cp.async"],
         COPY.and(Accepts::CACHE_OPERATOR).and(Accepts::PREFETCH),
-        &[form(&[WRITE, READ, IMMEDIATE]), form(&[WRITE, READ, IMMEDIATE, U_ANY])],
+        &[
+            form(&[WRITE, READ, IMMEDIATE]),
+            form(&[WRITE, READ, IMMEDIATE, U_ANY]),
+        ],
     ),
     Entry::new(
         Opcode::CpAsyncCommitGroup,
@@ -169,7 +172,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::TensormapReplace,
         &["tensormap.replace"],
         TYPE.and(SPACE),
-        &[form(&[READ_WRITE, U_SECOND]), form(&[READ_WRITE, IMMEDIATE, U_SECOND])],
+        &[
+            form(&[READ_WRITE, U_SECOND]),
+            form(&[READ_WRITE, IMMEDIATE, U_SECOND]),
+        ],
     )
     .words(&[
         "tile",

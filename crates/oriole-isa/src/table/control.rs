@@ -8,7 +8,12 @@ const TARGETS: Operand = operand(Role::BranchTargets, TypeRule::Undetermined);
 
 pub(super) static ENTRIES: &[Entry] = &[
     Entry::new(Opcode::Bra, &["bra"], UNIFORM, &[form(&[LABEL])]),
-    Entry::new(Opcode::BrxIdx, &["brx.idx"], UNIFORM, &[form(&[U_U32, TARGETS])]),
+    Entry::new(
+        Opcode::BrxIdx,
+        &["brx.idx"],
+        UNIFORM,
+        &[form(&[U_U32, TARGETS])],
+    ),
     // The operand list of a call is a grammar of its own, which the reader of the tree handles.
     Entry::new(Opcode::Call, &["call"], UNIFORM, &[]),
     Entry::new(Opcode::Ret, &["ret"], UNIFORM, &[form(&[])]),
@@ -17,7 +22,13 @@ pub(super) static ENTRIES: &[Entry] = &[
     Entry::new(Opcode::Brkpt, &["brkpt"], Accepts::NOTHING, &[form(&[])]),
     Entry::new(Opcode::Trap, &["trap"], Accepts::NOTHING, &[form(&[])]),
     Entry::new(Opcode::Nanosleep, &["nanosleep"], TYPE, &[form(&[U])]),
-    Entry::new(Opcode::Pmevent, &["pmevent"], Accepts::NOTHING, &[form(&[IMMEDIATE])]).words(&["mask"]),
+    Entry::new(
+        Opcode::Pmevent,
+        &["pmevent"],
+        Accepts::NOTHING,
+        &[form(&[IMMEDIATE])],
+    )
+    .words(&["mask"]),
     Entry::new(
         Opcode::Setmaxnreg,
         &["setmaxnreg"],

@@ -13,7 +13,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::Set,
         &["set"],
         COMPARE,
-        &[form(&[D, U_SECOND, U_SECOND]), form(&[D, U_SECOND, U_SECOND, U_PRED])],
+        &[
+            form(&[D, U_SECOND, U_SECOND]),
+            form(&[D, U_SECOND, U_SECOND, U_PRED]),
+        ],
     ),
     Entry::new(
         Opcode::Setp,
@@ -22,7 +25,12 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[D_PRED, U, U]), form(&[D_PRED, U, U, U_PRED])],
     ),
     Entry::new(Opcode::Selp, &["selp"], TYPE, &[form(&[D, U, U, U_PRED])]),
-    Entry::new(Opcode::Slct, &["slct"], TYPE.and(FTZ), &[form(&[D, U, U, U_SECOND])]),
+    Entry::new(
+        Opcode::Slct,
+        &["slct"],
+        TYPE.and(FTZ),
+        &[form(&[D, U, U, U_SECOND])],
+    ),
     // Logic and shift.
     Entry::new(Opcode::And, &["and"], TYPE, BINARY),
     Entry::new(Opcode::Or, &["or"], TYPE, BINARY),
@@ -33,7 +41,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::Lop3,
         &["lop3"],
         TYPE.and(Accepts::BOOLEAN),
-        &[form(&[D, U, U, U, IMMEDIATE]), form(&[D, U, U, U, IMMEDIATE, U_PRED])],
+        &[
+            form(&[D, U, U, U, IMMEDIATE]),
+            form(&[D, U, U, U, IMMEDIATE, U_PRED]),
+        ],
     ),
     Entry::new(
         Opcode::Shf,
@@ -90,8 +101,19 @@ pub(super) static ENTRIES: &[Entry] = &[
         UNARY,
     )
     .in_space(Space::Generic),
-    Entry::new(Opcode::Isspacep, &["isspacep"], SPACE, &[form(&[D_PRED, U_ANY])]),
-    Entry::new(Opcode::Mapa, &["mapa"], TYPE.and(SPACE), &[form(&[D, U, U_U32])]).in_space(Space::Generic),
+    Entry::new(
+        Opcode::Isspacep,
+        &["isspacep"],
+        SPACE,
+        &[form(&[D_PRED, U_ANY])],
+    ),
+    Entry::new(
+        Opcode::Mapa,
+        &["mapa"],
+        TYPE.and(SPACE),
+        &[form(&[D, U, U_U32])],
+    )
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::Getctarank,
         &["getctarank"],

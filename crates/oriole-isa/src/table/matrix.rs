@@ -80,14 +80,33 @@ pub(super) static ENTRIES: &[Entry] = &[
         MULTIPLY,
         &[
             form(&[D_FRAGMENT, A, B, C, U_32, IMMEDIATE]),
-            form(&[D_FRAGMENT, A, B, C, U_32, IMMEDIATE, U_32, U_ANY, U_32, U_ANY]),
+            form(&[
+                D_FRAGMENT, A, B, C, U_32, IMMEDIATE, U_32, U_ANY, U_32, U_ANY,
+            ]),
         ],
     )
     .words(MULTIPLY_WORDS),
     // Matrices between shared memory and registers.
-    Entry::new(Opcode::Ldmatrix, &["ldmatrix"], MATRIX_LOAD, &[form(&[D_32, READ])]).in_space(Space::Generic),
-    Entry::new(Opcode::Stmatrix, &["stmatrix"], MATRIX_LOAD, &[form(&[WRITE, U_32])]).in_space(Space::Generic),
-    Entry::new(Opcode::Movmatrix, &["movmatrix"], MATRIX_LOAD, &[form(&[D_32, U_32])]),
+    Entry::new(
+        Opcode::Ldmatrix,
+        &["ldmatrix"],
+        MATRIX_LOAD,
+        &[form(&[D_32, READ])],
+    )
+    .in_space(Space::Generic),
+    Entry::new(
+        Opcode::Stmatrix,
+        &["stmatrix"],
+        MATRIX_LOAD,
+        &[form(&[WRITE, U_32])],
+    )
+    .in_space(Space::Generic),
+    Entry::new(
+        Opcode::Movmatrix,
+        &["movmatrix"],
+        MATRIX_LOAD,
+        &[form(&[D_32, U_32])],
+    ),
     // `wgmma`: the accumulator and a register A fragment stay in flight until a wait. The A operand is a fragment or a
     // descriptor, so its type is not determined.
     Entry::new(
@@ -97,7 +116,15 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[
             form(&[ACCUMULATOR, U_ANY, U_64, U_PRED]),
             form(&[ACCUMULATOR, U_ANY, U_64, U_PRED, IMMEDIATE, IMMEDIATE]),
-            form(&[ACCUMULATOR, U_ANY, U_64, U_PRED, IMMEDIATE, IMMEDIATE, IMMEDIATE]),
+            form(&[
+                ACCUMULATOR,
+                U_ANY,
+                U_64,
+                U_PRED,
+                IMMEDIATE,
+                IMMEDIATE,
+                IMMEDIATE,
+            ]),
             form(&[
                 ACCUMULATOR,
                 U_ANY,
@@ -117,7 +144,16 @@ pub(super) static ENTRIES: &[Entry] = &[
         MULTIPLY,
         &[
             form(&[ACCUMULATOR, U_ANY, U_64, U_32, IMMEDIATE, U_PRED]),
-            form(&[ACCUMULATOR, U_ANY, U_64, U_32, IMMEDIATE, U_PRED, IMMEDIATE, IMMEDIATE]),
+            form(&[
+                ACCUMULATOR,
+                U_ANY,
+                U_64,
+                U_32,
+                IMMEDIATE,
+                U_PRED,
+                IMMEDIATE,
+                IMMEDIATE,
+            ]),
             form(&[
                 ACCUMULATOR,
                 U_ANY,
@@ -144,7 +180,12 @@ pub(super) static ENTRIES: &[Entry] = &[
         ],
     )
     .words(MULTIPLY_WORDS),
-    Entry::new(Opcode::WgmmaFence, &["wgmma.fence"], SYNC_ALIGNED, &[form(&[])]),
+    Entry::new(
+        Opcode::WgmmaFence,
+        &["wgmma.fence"],
+        SYNC_ALIGNED,
+        &[form(&[])],
+    ),
     Entry::new(
         Opcode::WgmmaCommitGroup,
         &["wgmma.commit_group"],

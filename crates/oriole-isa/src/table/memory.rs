@@ -55,7 +55,13 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(&["acc::f32", "acc::f16"])
     .in_space(Space::Generic),
-    Entry::new(Opcode::MultimemSt, &["multimem.st"], ATOMIC, &[form(&[WRITE, U])]).in_space(Space::Generic),
+    Entry::new(
+        Opcode::MultimemSt,
+        &["multimem.st"],
+        ATOMIC,
+        &[form(&[WRITE, U])],
+    )
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::MultimemRed,
         &["multimem.red"],
@@ -72,9 +78,14 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(&["L1", "L2", "tensormap"])
     .in_space(Space::Generic),
-    Entry::new(Opcode::Prefetchu, &["prefetchu"], SPACE, &[form(&[ADDRESS])])
-        .words(&["L1"])
-        .in_space(Space::Generic),
+    Entry::new(
+        Opcode::Prefetchu,
+        &["prefetchu"],
+        SPACE,
+        &[form(&[ADDRESS])],
+    )
+    .words(&["L1"])
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::Applypriority,
         &["applypriority"],
@@ -82,9 +93,14 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[ADDRESS, IMMEDIATE])],
     )
     .in_space(Space::Generic),
-    Entry::new(Opcode::Discard, &["discard"], SPACE, &[form(&[WRITE, IMMEDIATE])])
-        .words(&["L2"])
-        .in_space(Space::Generic),
+    Entry::new(
+        Opcode::Discard,
+        &["discard"],
+        SPACE,
+        &[form(&[WRITE, IMMEDIATE])],
+    )
+    .words(&["L2"])
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::Createpolicy,
         &["createpolicy.fractional", "createpolicy"],

@@ -59,7 +59,12 @@ impl Entry {
         self.accepts.categories & Accepts::TYPE.categories != 0
     }
 
-    const fn new(opcode: Opcode, names: &'static [&'static str], accepts: Accepts, forms: &'static [Form]) -> Entry {
+    const fn new(
+        opcode: Opcode,
+        names: &'static [&'static str],
+        accepts: Accepts,
+        forms: &'static [Form],
+    ) -> Entry {
         Entry {
             opcode,
             names,
@@ -236,7 +241,10 @@ mod tests {
             opcode("cp.async.bulk.tensor.2d"),
             Some((Opcode::CpAsyncBulkTensor, "2d"))
         );
-        assert_eq!(opcode("cp.async.ca.shared"), Some((Opcode::CpAsync, "ca.shared")));
+        assert_eq!(
+            opcode("cp.async.ca.shared"),
+            Some((Opcode::CpAsync, "ca.shared"))
+        );
         assert_eq!(opcode("st.async"), Some((Opcode::StAsync, "")));
         assert_eq!(opcode("star.async"), None);
     }

@@ -32,7 +32,12 @@ const FENCE_WORDS: &[&str] = &[
 
 pub(super) static ENTRIES: &[Entry] = &[
     // Barriers of a block.
-    Entry::new(Opcode::BarSync, &["bar.sync", "bar.cta.sync"], ALIGNED, BARRIER_SYNC),
+    Entry::new(
+        Opcode::BarSync,
+        &["bar.sync", "bar.cta.sync"],
+        ALIGNED,
+        BARRIER_SYNC,
+    ),
     Entry::new(
         Opcode::BarArrive,
         &["bar.arrive", "bar.cta.arrive"],
@@ -94,7 +99,12 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(FENCE_WORDS),
     // Warp-wide votes and reductions.
-    Entry::new(Opcode::Vote, &["vote"], TYPE.and(Accepts::VOTE), &[form(&[D, U_PRED])]),
+    Entry::new(
+        Opcode::Vote,
+        &["vote"],
+        TYPE.and(Accepts::VOTE),
+        &[form(&[D, U_PRED])],
+    ),
     Entry::new(
         Opcode::VoteSync,
         &["vote.sync"],
@@ -139,7 +149,13 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[WRITE, U_U32])],
     )
     .in_space(Space::Generic),
-    Entry::new(Opcode::MbarrierInval, &["mbarrier.inval"], MBARRIER, &[form(&[WRITE])]).in_space(Space::Generic),
+    Entry::new(
+        Opcode::MbarrierInval,
+        &["mbarrier.inval"],
+        MBARRIER,
+        &[form(&[WRITE])],
+    )
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierExpectTx,
         &["mbarrier.expect_tx"],
@@ -154,9 +170,14 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[form(&[READ_WRITE, U_U32])],
     )
     .in_space(Space::Generic),
-    Entry::new(Opcode::MbarrierArrive, &["mbarrier.arrive"], MBARRIER, MBARRIER_ARRIVE)
-        .words(&["expect_tx", "noComplete"])
-        .in_space(Space::Generic),
+    Entry::new(
+        Opcode::MbarrierArrive,
+        &["mbarrier.arrive"],
+        MBARRIER,
+        MBARRIER_ARRIVE,
+    )
+    .words(&["expect_tx", "noComplete"])
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierArriveDrop,
         &["mbarrier.arrive_drop"],
@@ -181,9 +202,14 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(&["parity"])
     .in_space(Space::Generic),
-    Entry::new(Opcode::MbarrierTryWait, &["mbarrier.try_wait"], MBARRIER, MBARRIER_WAIT)
-        .words(&["parity"])
-        .in_space(Space::Generic),
+    Entry::new(
+        Opcode::MbarrierTryWait,
+        &["mbarrier.try_wait"],
+        MBARRIER,
+        MBARRIER_WAIT,
+    )
+    .words(&["parity"])
+    .in_space(Space::Generic),
     Entry::new(
         Opcode::MbarrierPendingCount,
         &["mbarrier.pending_count"],
@@ -197,7 +223,11 @@ pub(super) static ENTRIES: &[Entry] = &[
         TYPE.and(SPACE),
         &[form(&[WRITE, READ_WRITE])],
     )
-    .words(&["async", "mbarrier::complete_tx::bytes", "multicast::cluster::all"])
+    .words(&[
+        "async",
+        "mbarrier::complete_tx::bytes",
+        "multicast::cluster::all",
+    ])
     .in_space(Space::Generic),
     Entry::new(
         Opcode::ClusterlaunchcontrolQueryCancel,

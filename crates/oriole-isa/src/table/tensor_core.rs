@@ -105,7 +105,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         LOAD.and(Accepts::OPERATION)
             .and(Accepts::flag(Flag::Absolute))
             .and(Accepts::flag(Flag::PropagateNan)),
-        &[form(&[D_32, D_32, READ]), form(&[D_32, D_32, READ, IMMEDIATE])],
+        &[
+            form(&[D_32, D_32, READ]),
+            form(&[D_32, D_32, READ, IMMEDIATE]),
+        ],
     )
     .words(SHAPE_WORDS)
     .in_space(Space::TensorMemory),
@@ -117,11 +120,26 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(SHAPE_WORDS)
     .in_space(Space::TensorMemory),
-    Entry::new(Opcode::Tcgen05WaitLd, &["tcgen05.wait::ld"], SYNC_ALIGNED, &[form(&[])]),
-    Entry::new(Opcode::Tcgen05WaitSt, &["tcgen05.wait::st"], SYNC_ALIGNED, &[form(&[])]),
-    Entry::new(Opcode::Tcgen05Cp, &["tcgen05.cp"], TYPE, &[form(&[WRITE, U_64])])
-        .words(COPY_WORDS)
-        .in_space(Space::TensorMemory),
+    Entry::new(
+        Opcode::Tcgen05WaitLd,
+        &["tcgen05.wait::ld"],
+        SYNC_ALIGNED,
+        &[form(&[])],
+    ),
+    Entry::new(
+        Opcode::Tcgen05WaitSt,
+        &["tcgen05.wait::st"],
+        SYNC_ALIGNED,
+        &[form(&[])],
+    ),
+    Entry::new(
+        Opcode::Tcgen05Cp,
+        &["tcgen05.cp"],
+        TYPE,
+        &[form(&[WRITE, U_64])],
+    )
+    .words(COPY_WORDS)
+    .in_space(Space::TensorMemory),
     Entry::new(
         Opcode::Tcgen05Shift,
         &["tcgen05.shift"],
@@ -139,7 +157,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[
             form(&[READ_WRITE, U_ANY, U_64, U_32, U_PRED]),
             form(&[READ_WRITE, U_ANY, U_64, U_32, U_ANY, U_ANY]),
-            form_if(BLOCK_SCALE, &[READ_WRITE, U_ANY, U_64, U_32, READ, READ, U_PRED]),
+            form_if(
+                BLOCK_SCALE,
+                &[READ_WRITE, U_ANY, U_64, U_32, READ, READ, U_PRED],
+            ),
             form(&[READ_WRITE, U_ANY, U_64, U_32, U_ANY, U_PRED, IMMEDIATE]),
         ],
     )
@@ -152,8 +173,13 @@ pub(super) static ENTRIES: &[Entry] = &[
         &[
             form(&[READ_WRITE, U_ANY, U_64, READ, U_32, U_PRED]),
             form(&[READ_WRITE, U_ANY, U_64, READ, U_32, U_ANY, U_ANY]),
-            form_if(BLOCK_SCALE, &[READ_WRITE, U_ANY, U_64, READ, U_32, READ, READ, U_PRED]),
-            form(&[READ_WRITE, U_ANY, U_64, READ, U_32, U_ANY, U_PRED, IMMEDIATE]),
+            form_if(
+                BLOCK_SCALE,
+                &[READ_WRITE, U_ANY, U_64, READ, U_32, READ, READ, U_PRED],
+            ),
+            form(&[
+                READ_WRITE, U_ANY, U_64, READ, U_32, U_ANY, U_PRED, IMMEDIATE,
+            ]),
         ],
     )
     .words(MULTIPLY_WORDS)
@@ -184,7 +210,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         Opcode::Tcgen05Commit,
         &["tcgen05.commit"],
         TYPE.and(SPACE),
-        &[form(&[READ_WRITE]), form(&[READ_WRITE, fixed_use(ScalarType::B16)])],
+        &[
+            form(&[READ_WRITE]),
+            form(&[READ_WRITE, fixed_use(ScalarType::B16)]),
+        ],
     )
     .words(&[
         "cta_group::1",

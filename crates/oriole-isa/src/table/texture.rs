@@ -37,27 +37,43 @@ pub(super) static ENTRIES: &[Entry] = &[
     )
     .words(&["r", "g", "b", "a"])
     .in_space(Space::Texture),
-    Entry::new(Opcode::Txq, &["txq"], TYPE, &[form(&[D, READ]), form(&[D, READ, U_32])])
-        .words(&[
-            "level",
-            "width",
-            "height",
-            "depth",
-            "channel_data_type",
-            "channel_order",
-            "normalized_coords",
-            "array_size",
-            "num_mipmap_levels",
-            "num_samples",
-            "force_unnormalized_coords",
-            "filter_mode",
-            "addr_mode_0",
-            "addr_mode_1",
-            "addr_mode_2",
-        ])
-        .in_space(Space::Texture),
-    Entry::new(Opcode::Istypep, &["istypep"], TYPE, &[form(&[D_PRED, U_64])]),
-    Entry::new(Opcode::Suld, &["suld.b", "suld"], SURFACE, &[form(&[D, READ])]).in_space(Space::Texture),
+    Entry::new(
+        Opcode::Txq,
+        &["txq"],
+        TYPE,
+        &[form(&[D, READ]), form(&[D, READ, U_32])],
+    )
+    .words(&[
+        "level",
+        "width",
+        "height",
+        "depth",
+        "channel_data_type",
+        "channel_order",
+        "normalized_coords",
+        "array_size",
+        "num_mipmap_levels",
+        "num_samples",
+        "force_unnormalized_coords",
+        "filter_mode",
+        "addr_mode_0",
+        "addr_mode_1",
+        "addr_mode_2",
+    ])
+    .in_space(Space::Texture),
+    Entry::new(
+        Opcode::Istypep,
+        &["istypep"],
+        TYPE,
+        &[form(&[D_PRED, U_64])],
+    ),
+    Entry::new(
+        Opcode::Suld,
+        &["suld.b", "suld"],
+        SURFACE,
+        &[form(&[D, READ])],
+    )
+    .in_space(Space::Texture),
     Entry::new(
         Opcode::Sust,
         &["sust.b", "sust.p", "sust"],

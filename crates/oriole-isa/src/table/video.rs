@@ -10,10 +10,16 @@ const PACKED: Accepts = TYPE.and(SATURATE).and(Accepts::OPERATION);
 const COMPARE: Accepts = TYPE.and(Accepts::COMPARISON).and(Accepts::OPERATION);
 const SHIFT: Accepts = SCALAR.and(Accepts::SHIFT_MODE);
 
-const SCALAR_FORMS: &[Form] = &[form(&[D, U_SECOND, U_THIRD]), form(&[D, U_SECOND, U_THIRD, U])];
+const SCALAR_FORMS: &[Form] = &[
+    form(&[D, U_SECOND, U_THIRD]),
+    form(&[D, U_SECOND, U_THIRD, U]),
+];
 const PACKED_FORMS: &[Form] = &[form(&[D, U_SECOND, U_THIRD, U])];
 /// `vset` names the types of `a` and `b` only.
-const COMPARE_FORMS: &[Form] = &[form(&[D_U32, U, U_SECOND]), form(&[D_U32, U, U_SECOND, U_U32])];
+const COMPARE_FORMS: &[Form] = &[
+    form(&[D_U32, U, U_SECOND]),
+    form(&[D_U32, U, U_SECOND, U_U32]),
+];
 const PACKED_COMPARE_FORMS: &[Form] = &[form(&[D_U32, U, U_SECOND, U_U32])];
 
 pub(super) static ENTRIES: &[Entry] = &[

@@ -45,7 +45,12 @@ impl Parser<'_> {
         result
     }
 
-    fn declaration_parts(&mut self, level: Level, first: usize, first_declarator: usize) -> Parsed<()> {
+    fn declaration_parts(
+        &mut self,
+        level: Level,
+        first: usize,
+        first_declarator: usize,
+    ) -> Parsed<()> {
         let start = self.current;
         let specifiers = self.specifiers()?;
         let Some(storage) = specifiers.storage else {
@@ -80,7 +85,13 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn push_declaration(&mut self, first: usize, first_declarator: usize, specifiers: Specifiers, storage: Storage) {
+    fn push_declaration(
+        &mut self,
+        first: usize,
+        first_declarator: usize,
+        specifiers: Specifiers,
+        storage: Storage,
+    ) {
         self.body.declarations.push(Declaration {
             words: Words {
                 start: first as u32,
@@ -109,20 +120,32 @@ impl Parser<'_> {
             let token = self.advance();
             self.body.words.push(token.text());
             match self.source(token) {
-                ".visible" | ".extern" | ".weak" | ".common" => specifiers.linkage = self.linkage_of(token),
+                ".visible" | ".extern" | ".weak" | ".common" => {
+                    specifiers.linkage = self.linkage_of(token)
+                }
                 ".v2" => specifiers.vector = 2,
                 ".v4" => specifiers.vector = 4,
                 ".v8" => specifiers.vector = 8,
                 ".ptr" => after_pointer = true,
                 ".align" => {
-                    let number = self.expect(TokenKind::Number, "expected-number", "an alignment after `.align`")?;
+                    let number = self.expect(
+                        TokenKind::Number,
+                        "expected-number",
+                        "an alignment after `.align`",
+                    )?;
                     self.body.words.push(number.text());
-                    let value = literal::parse(self.source(number)).and_then(literal::Literal::integer);
-                    let Some(value) = value.filter(|value| value.is_power_of_two() && *value <= 1 << 30) else {
+                    let value =
+                        literal::parse(self.source(number)).and_then(literal::Literal::integer);
+                    let Some(value) =
+                        value.filter(|value| value.is_power_of_two() && *value <= 1 << 30)
+                    else {
                         let error = Diagnostic::error(
                             "invalid-alignment",
                             number.span(),
-                            format!("the alignment `{}` is not a power of two", self.source(number)),
+                            format!(
+                                "the alignment `{}` is not a power of two",
+                                self.source(number)
+                            ),
                         );
                         return Err(self.error(error));
                     };
@@ -138,7 +161,9 @@ impl Parser<'_> {
                 }
                 word => match storage(word) {
                     // `.param .u64 .ptr .global x`: the second space is that of the pointer.
-                    Some(storage) if specifiers.storage.is_none() => specifiers.storage = Some(storage),
+                    Some(storage) if specifiers.storage.is_none() => {
+                        specifiers.storage = Some(storage)
+                    }
                     Some(_) => {}
                     None if specifiers.element.is_empty() => specifiers.element = token.text(),
                     None => {}
@@ -156,7 +181,11 @@ impl Parser<'_> {
         if self.at(TokenKind::Less) {
             let less = self.advance();
             self.body.words.push(less.text());
-            let count = self.expect(TokenKind::Number, "expected-number", "a number of registers after `<`")?;
+            let count = self.expect(
+                TokenKind::Number,
+                "expected-number",
+                "a number of registers after `<`",
+            )?;
             self.body.words.push(count.text());
             let value = literal::parse(self.source(count)).and_then(literal::Literal::integer);
             let Some(value) = value.and_then(|value| u32::try_from(value).ok()) else {
@@ -188,7 +217,9 @@ impl Parser<'_> {
                     | TokenKind::BadCharacter
                     | TokenKind::Comma
                     | TokenKind::Equal => {
-                        return Err(self.unexpected("expected-bracket", "`]` after the array dimension"));
+                        return Err(
+                            self.unexpected("expected-bracket", "`]` after the array dimension")
+                        );
                     }
                     _ => {
                         let token = self.advance();
@@ -273,7 +304,10 @@ impl Parser<'_> {
             let (first, first_declarator) = (self.body.words.len(), self.body.declarators.len());
             let start = self.current;
             if !self.at(TokenKind::DotWord) {
-                return Err(self.unexpected("expected-parameter", "a parameter such as `.param .u64 name`"));
+                return Err(self.unexpected(
+                    "expected-parameter",
+                    "a parameter such as `.param .u64 name`",
+                ));
             }
             let specifiers = self.specifiers()?;
             let Some(storage) = specifiers.storage else {

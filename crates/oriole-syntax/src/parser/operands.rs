@@ -13,7 +13,8 @@ impl Parser<'_> {
             self.advance();
             return Ok(());
         }
-        let is_call = self.current.kind == TokenKind::OpenParen || self.source(mnemonic).starts_with("call");
+        let is_call =
+            self.current.kind == TokenKind::OpenParen || self.source(mnemonic).starts_with("call");
         loop {
             self.operand(is_call, 0)?;
             match self.current.kind {
@@ -49,15 +50,33 @@ impl Parser<'_> {
                     .operands
                     .push(Operand::leaf(OperandKind::Number, token.text()));
             }
-            TokenKind::OpenBracket => {
-                self.group(OperandKind::Address, TokenKind::CloseBracket, "`]`", is_call, depth)?
-            }
-            TokenKind::OpenBrace => self.group(OperandKind::Vector, TokenKind::CloseBrace, "`}`", is_call, depth)?,
+            TokenKind::OpenBracket => self.group(
+                OperandKind::Address,
+                TokenKind::CloseBracket,
+                "`]`",
+                is_call,
+                depth,
+            )?,
+            TokenKind::OpenBrace => self.group(
+                OperandKind::Vector,
+                TokenKind::CloseBrace,
+                "`}`",
+                is_call,
+                depth,
+            )?,
             TokenKind::OpenParen if is_call => {
-                self.group(OperandKind::List, TokenKind::CloseParen, "`)`", is_call, depth)?;
+                self.group(
+                    OperandKind::List,
+                    TokenKind::CloseParen,
+                    "`)`",
+                    is_call,
+                    depth,
+                )?;
             }
             TokenKind::Minus | TokenKind::Bang => self.prefixed()?,
-            TokenKind::OpenParen | TokenKind::Tilde | TokenKind::Plus => return self.expression(start, token.start),
+            TokenKind::OpenParen | TokenKind::Tilde | TokenKind::Plus => {
+                return self.expression(start, token.start);
+            }
             TokenKind::String => {
                 self.advance();
                 self.body
@@ -65,7 +84,11 @@ impl Parser<'_> {
                     .push(Operand::leaf(OperandKind::String, token.text()));
             }
             // `.5` is a number that looks like a dotted word.
-            TokenKind::DotWord if self.source(token)[1..].bytes().all(|byte| byte.is_ascii_digit()) => {
+            TokenKind::DotWord
+                if self.source(token)[1..]
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit()) =>
+            {
                 self.advance();
                 self.body
                     .operands
@@ -75,7 +98,10 @@ impl Parser<'_> {
         }
         // What may follow: a displacement, an index, a second result, an operator.
         match self.current.kind {
-            TokenKind::Comma | TokenKind::Semicolon | TokenKind::CloseBracket | TokenKind::CloseBrace => Ok(()),
+            TokenKind::Comma
+            | TokenKind::Semicolon
+            | TokenKind::CloseBracket
+            | TokenKind::CloseBrace => Ok(()),
             TokenKind::Plus
             | TokenKind::Minus
             | TokenKind::Pipe
@@ -140,7 +166,9 @@ impl Parser<'_> {
                             };
                             self.body.operands.push(Operand::leaf(kind, second.text()));
                         }
-                        _ => return Err(self.unexpected("expected-operand", "a register after `|`")),
+                        _ => {
+                            return Err(self.unexpected("expected-operand", "a register after `|`"));
+                        }
                     }
                     self.close_node(start)?;
                 }
@@ -161,12 +189,16 @@ impl Parser<'_> {
                     } else {
                         OperandKind::Difference
                     };
-                    self.body.operands.insert(start, Operand::leaf(kind, sign.text()));
+                    self.body
+                        .operands
+                        .insert(start, Operand::leaf(kind, sign.text()));
                     let token = self.current;
                     match token.kind {
                         TokenKind::Word => {
                             self.advance();
-                            self.body.operands.push(Operand::leaf(OperandKind::Name, token.text()));
+                            self.body
+                                .operands
+                                .push(Operand::leaf(OperandKind::Name, token.text()));
                         }
                         TokenKind::Number => {
                             self.advance();
@@ -184,7 +216,10 @@ impl Parser<'_> {
                             let at = self.body.operands.len();
                             self.expression(at, token.start)?;
                         }
-                        _ => return Err(self.unexpected("expected-offset", "a number or name after the sign")),
+                        _ => {
+                            return Err(self
+                                .unexpected("expected-offset", "a number or name after the sign"));
+                        }
                     }
                     self.close_node(start)?;
                 }
@@ -217,7 +252,9 @@ impl Parser<'_> {
                 TokenKind::Number if expects_value => expects_value = false,
                 TokenKind::OpenParen if expects_value => open.push(self.current),
                 // A cast.
-                TokenKind::DotWord if expects_value && matches!(self.current_text(), ".s64" | ".u64") => {
+                TokenKind::DotWord
+                    if expects_value && matches!(self.current_text(), ".s64" | ".u64") =>
+                {
                     self.advance();
                     if open.pop().is_none() {
                         return Err(self.unexpected("expected-operand", "a number"));
@@ -230,7 +267,8 @@ impl Parser<'_> {
                     continue;
                 }
                 TokenKind::CloseParen if !expects_value && open.pop().is_some() => {}
-                TokenKind::Minus | TokenKind::Plus | TokenKind::Tilde | TokenKind::Bang if expects_value => {}
+                TokenKind::Minus | TokenKind::Plus | TokenKind::Tilde | TokenKind::Bang
+                    if expects_value => {}
                 TokenKind::Minus
                 | TokenKind::Plus
                 | TokenKind::Operator
