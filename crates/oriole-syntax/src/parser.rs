@@ -775,7 +775,9 @@ impl<'text> Parser<'text> {
                 Some(self.function_body(open)?)
             }
             _ => {
-                return Err(self.unexpected("expected-body", "`{` or `;` after the function header"));
+                return Err(
+                    self.unexpected("expected-body", "`{` or `;` after the function header")
+                );
             }
         };
         let index = self.functions.len() as u32;

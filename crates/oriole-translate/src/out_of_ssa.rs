@@ -1,0 +1,114 @@
+//! From SSA form back into the tree.
+//!
+//! Three steps: [`crate::assign`] gives every value a register, emission writes statements, and the names of what was
+//! written are resolved again to make sure that each operand means the register it should. A register that is needed where
+//! its scope has ended, or where another one hides it, is hoisted: it gets a new name, declared at the function's start.
+
+use crate::assignment::assign;
+use crate::checker::check;
+use crate::emission::{Emission, emit};
+use crate::into_ssa::Translated;
+use oriole_analysis::ControlFlow;
+use oriole_collections::DenseSet;
+use oriole_ir::{Formats, Register};
+use oriole_syntax::scopes::{Globals, Reference, resolve};
+use oriole_syntax::tree::Module;
+use std::fmt;
+
+/// Why a function could not be written back. The module still holds the function as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfSsaError {
+    message: String,
+}
+
+impl fmt::Display for OutOfSsaError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OutOfSsaError {}
+
+/// Larger functions are not checked symbolically in debug builds: the check keeps a map per block.
+const LARGEST_CHECKED: usize = 4_000_000;
+
+/// Writes a function back into the module it came from, as the function with this index. Gives the formats back and how
+/// many copies were inserted.
+///
+/// # Errors
+/// If the function cannot be written without changing what a name means (a branch into a scope from outside).
+pub fn out_of_ssa(
+    module: &mut Module,
+    index: usize,
+    translated: Translated,
+) -> Result<(Formats, usize), OutOfSsaError> {
+    let Translated { function, scopes } = translated;
+    let flow = ControlFlow::of(&function);
+    let assignment = assign(&function, &flow);
+    if cfg!(debug_assertions)
+        && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED
+    {
+        let mismatches = check(&function, &flow, &assignment);
+        assert!(
+            mismatches.is_empty(),
+            "the register assignment is wrong: {}",
+            mismatches[0]
+        );
+    }
+    let mut hoisted: DenseSet<Register> = DenseSet::new();
+    // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
+    // visible everywhere, so each round only hoists more.
+    loop {
+        let Emission {
+            body,
+            expected,
+            labels,
+        } = emit(module, index, &function, &scopes, &assignment, &hoisted);
+        if scopes.parents.len() == 1 {
+            module.functions[index].body = Some(body);
+            break;
+        }
+        let original = module.functions[index].body.replace(body);
+        let (globals, _) = Globals::of(module);
+        let (found, _) = resolve(module, &globals, &module.functions[index]);
+        let mut wrong = false;
+        let mut lost_label = false;
+        let body = module.functions[index].body.as_ref().expect("set above");
+        let mut meaning: oriole_collections::DenseMap<u32, Register> =
+            oriole_collections::DenseMap::new();
+        for &(node, register) in &expected {
+            // Two mentions of one register must resolve to one, and two of different ones to two.
+            let resolved = match found.references[node as usize] {
+                Reference::Register(resolved) => resolved,
+                _ => {
+                    wrong |= hoisted.insert(register);
+                    continue;
+                }
+            };
+            if *meaning.get_or_insert_with(resolved, || register) != register {
+                wrong |= hoisted.insert(register);
+            }
+        }
+        for &(node, statement) in &labels {
+            lost_label |= match found.references[node as usize] {
+                Reference::Label(label) => found.labels[label as usize].statement != statement,
+                _ => true,
+            };
+        }
+        let _ = body;
+        if lost_label {
+            module.functions[index].body = original;
+            return Err(OutOfSsaError {
+                message: format!(
+                    "`{}`: a branch leads into a scope from outside",
+                    module.text(module.functions[index].name)
+                ),
+            });
+        }
+        if !wrong {
+            break;
+        }
+        module.functions[index].body = original;
+    }
+    Ok((function.into_formats(), assignment.copy_count()))
+}
