@@ -164,9 +164,15 @@ impl Mnemonic {
     /// The type of an operand where the form determines it; for a vector, of its elements. A register may be wider than
     /// this (`ld.u8` into a 32-bit register). Addresses have none.
     pub fn operand_type(&self, index: usize, operand_count: usize) -> Option<ScalarType> {
-        let (form, _) = self.form(operand_count)?;
-        if index == form.len() && index < operand_count {
-            return Some(ScalarType::B64);
+        let (form, has_policy) = self.form(operand_count)?;
+        let mut index = index;
+        if has_policy {
+            // The byte mask of a bulk copy is the one operand that follows the policy.
+            let policy = form.len() - usize::from(self.has_modifier("cp_mask"));
+            if index == policy {
+                return Some(ScalarType::B64);
+            }
+            index -= usize::from(index > policy && index < operand_count);
         }
         form.get(index)?
             .type_rule
