@@ -208,9 +208,10 @@ impl Mnemonic {
         self.effects
     }
 
-    /// Whether the loaded value cannot change while the kernel runs: `.const`, `.nc`, and, in an entry function,
-    /// `.param`.
-    pub fn is_invariant_load(&self, in_entry: bool) -> bool {
+    /// Whether the loaded value cannot change while the kernel runs: `.const`, `.nc`, and `.param` where the caller says
+    /// that the address is a parameter of an entry function. A `.param` variable declared in the body to pass arguments
+    /// and results of a call is not one, in an entry function either: calls write it.
+    pub fn is_invariant_load(&self, of_entry_parameter: bool) -> bool {
         if self.is_opaque() || self.effects.volatile {
             return false;
         }
@@ -219,7 +220,7 @@ impl Mnemonic {
                 self.has(Flag::NonCoherent)
                     || match self.space() {
                         Some(Space::Const | Space::ParamEntry) => true,
-                        Some(Space::Param) => in_entry,
+                        Some(Space::Param) => of_entry_parameter,
                         _ => false,
                     }
             }
