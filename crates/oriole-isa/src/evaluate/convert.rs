@@ -203,6 +203,9 @@ pub(super) fn pack(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Bits> {
     let (&[a, b], rest) = inputs.split_first_chunk::<2>()?;
     let (&to, &from) = (mnemonic.types().first()?, mnemonic.types().get(1)?);
     let width = to.bits();
+    if !to.is_integer() || to.lanes() > 1 || width > 16 || !from.is_integer() {
+        return None;
+    }
     let high = integer::saturate(as_number(a, from), to);
     let low = integer::saturate(as_number(b, from), to);
     let pair = high << width | low;

@@ -8,7 +8,9 @@ use crate::scalar_type::ScalarType;
 
 pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> {
     let scalar_type = mnemonic.first_type()?;
-    if !(scalar_type.is_integer() || scalar_type.is_bits()) {
+    if !scalar_type.is_integer()
+        || (mnemonic.modifiers().mul_mode == Some(MulMode::Wide) && scalar_type.widened().is_none())
+    {
         return None;
     }
     match (mnemonic.opcode(), inputs) {
@@ -129,7 +131,7 @@ fn scalar(mnemonic: &Mnemonic, scalar_type: ScalarType, inputs: &[Bits]) -> Opti
             if mnemonic.has(Flag::Saturate) {
                 saturate(sign_extend(part, 32) + number(c), scalar_type)
             } else {
-                truncate(part + c, 32)
+                truncate(part + truncate(c, 32), 32)
             }
         }
         (Opcode::Sad, &[a, b, c]) => {

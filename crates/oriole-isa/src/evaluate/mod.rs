@@ -96,6 +96,19 @@ pub fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> {
     if mnemonic.is_opaque() || mnemonic.has(Flag::Approximate) || mnemonic.has(Flag::FullRange) {
         return None;
     }
+    // No arithmetic is wider than a double word; only `mov` knows `.b128`.
+    let limit = if mnemonic.opcode() == Opcode::Mov {
+        128
+    } else {
+        64
+    };
+    if mnemonic
+        .types()
+        .iter()
+        .any(|scalar_type| scalar_type.bits() > limit)
+    {
+        return None;
+    }
     if mnemonic.opcode() == Opcode::Cvt {
         return convert::evaluate(mnemonic, inputs).map(Outputs::one);
     }
@@ -173,6 +186,7 @@ pub fn evaluate_unpack(mnemonic: &Mnemonic, input: Bits, elements: usize) -> Opt
     if mnemonic.is_opaque()
         || mnemonic.opcode() != Opcode::Mov
         || mnemonic.modifiers().vector.is_some()
+        || width > 128
         || !(2..=MAXIMUM_OUTPUTS).contains(&elements)
         || !(width as usize).is_multiple_of(elements)
     {

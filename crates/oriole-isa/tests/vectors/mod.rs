@@ -265,6 +265,10 @@ pub fn inputs_hash<'a>(signatures: impl Iterator<Item = &'a [ScalarType]>) -> u6
 pub struct Random(u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
