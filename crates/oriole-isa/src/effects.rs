@@ -296,8 +296,9 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
         St => pure.write(reach),
         StAsync => pure.write(reach.union(SHARED_REACH)).asynchronous(),
         StBulk => pure.write(reach),
-        MultimemLdReduce => pure.read(reach),
-        MultimemSt => pure.write(reach),
+        // Relaxed is the default of multicast accesses; weak ones lose nothing by it.
+        MultimemLdReduce => pure.read(reach).order(Ordering::RELAXED),
+        MultimemSt => pure.write(reach).order(Ordering::RELAXED),
         MultimemRed => pure.read(reach).write(reach).order(Ordering::RELAXED),
         Prefetch | Prefetchu | Applypriority => pure.volatile(),
         Discard => pure.write(reach).volatile(),

@@ -2,7 +2,7 @@
 //!
 //! A [`Mnemonic`] is the decoded form of a complete dotted opcode. It answers what a compiler asks of an instruction: which
 //! operands are read and written ([`Mnemonic::operand_roles`]), of which type ([`Mnemonic::operand_type`]), and what else
-//! happens ([`Mnemonic::effects`]). What the table does not know is opaque, and opaque means every effect at once.
+//! happens ([`Mnemonic::effects`]). [`evaluate`] says what value instructions compute. What the table does not know is opaque, and opaque means every effect at once.
 //!
 //! ```
 //! use oriole_isa::{Mnemonic, Opcode, Role, ScalarType};
@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod effects;
+mod evaluate;
 mod mnemonic;
 mod modifier;
 mod opcode;
@@ -33,6 +34,9 @@ mod target;
 mod text_enum;
 
 pub use effects::{Effects, Ordering, Terminator};
+pub use evaluate::{
+    Bits, Outputs, VideoOperands, approximate, evaluate, evaluate_unpack, evaluate_video, extend,
+};
 pub use mnemonic::Mnemonic;
 pub use modifier::{
     BooleanOperation, CacheOperator, Comparison, Direction, Flag, Geometry, Level1Eviction,

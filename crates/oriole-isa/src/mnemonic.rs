@@ -164,9 +164,15 @@ impl Mnemonic {
     /// The type of an operand where the form determines it; for a vector, of its elements. A register may be wider than
     /// this (`ld.u8` into a 32-bit register). Addresses have none.
     pub fn operand_type(&self, index: usize, operand_count: usize) -> Option<ScalarType> {
-        let (form, _) = self.form(operand_count)?;
-        if index == form.len() && index < operand_count {
-            return Some(ScalarType::B64);
+        let (form, has_policy) = self.form(operand_count)?;
+        let mut index = index;
+        if has_policy {
+            // The byte mask of a bulk copy is the one operand that follows the policy.
+            let policy = form.len() - usize::from(self.has_modifier("cp_mask"));
+            if index == policy {
+                return Some(ScalarType::B64);
+            }
+            index -= usize::from(index > policy && index < operand_count);
         }
         form.get(index)?
             .type_rule
@@ -202,9 +208,10 @@ impl Mnemonic {
         self.effects
     }
 
-    /// Whether the loaded value cannot change while the kernel runs: `.const`, `.nc`, and, in an entry function,
-    /// `.param`.
-    pub fn is_invariant_load(&self, in_entry: bool) -> bool {
+    /// Whether the loaded value cannot change while the kernel runs: `.const`, `.nc`, and `.param` where the caller says
+    /// that the address is a parameter of an entry function. A `.param` variable declared in the body to pass arguments
+    /// and results of a call is not one, in an entry function either: calls write it.
+    pub fn is_invariant_load(&self, of_entry_parameter: bool) -> bool {
         if self.is_opaque() || self.effects.volatile {
             return false;
         }
@@ -213,7 +220,7 @@ impl Mnemonic {
                 self.has(Flag::NonCoherent)
                     || match self.space() {
                         Some(Space::Const | Space::ParamEntry) => true,
-                        Some(Space::Param) => in_entry,
+                        Some(Space::Param) => of_entry_parameter,
                         _ => false,
                     }
             }

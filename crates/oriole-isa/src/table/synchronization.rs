@@ -8,12 +8,7 @@ const BARRIER_SYNC: &[Form] = &[form(&[U_U32]), form(&[U_U32, U_U32])];
 const BARRIER_ARRIVE: &[Form] = &[form(&[U_U32, U_U32])];
 const NO_OPERANDS: &[Form] = &[form(&[])];
 const MBARRIER: Accepts = TYPE.and(SPACE).and(MEMORY_ORDER);
-const MBARRIER_ARRIVE: &[Form] = &[
-    form(&[D_64, READ_WRITE]),
-    form_if(Requirement::NoWord("expect_tx"), &[D_64, READ_WRITE, U_U32]),
-    form(&[D_64, READ_WRITE, U_U32]),
-    form(&[READ_WRITE]),
-];
+const MBARRIER_ARRIVE: &[Form] = &[form(&[D_64, READ_WRITE]), form(&[D_64, READ_WRITE, U_U32])];
 const MBARRIER_WAIT: &[Form] = &[
     form_if(Requirement::Word("parity"), &[D_PRED, READ, U_U32]),
     form(&[D_PRED, READ, U_64]),
