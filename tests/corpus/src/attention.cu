@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100,fast.sm_80
 // Attention with an online softmax: one query per thread, keys and values staged through shared memory.
 
 template <int Dim, int Block>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80 also=O3.sm_89,O3.sm_120
+// corpus: arch=sm_80 also=O3.sm_89,O3.sm_120,fast.sm_80
 // Option pricing in float and double, and a kernel that calls most of the math library.
 
 __device__ float normal_cdf(float d)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=fast.sm_80
 // Double precision: all rounding modes, conversions with every integer type, the double math library.
 
 extern "C" __global__ void rounding_modes(const double *a, const double *b, double *out, float *narrow)

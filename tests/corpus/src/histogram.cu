@@ -62,7 +62,7 @@ extern "C" __global__ void atomic_kinds(int *i32, unsigned *u32, unsigned long l
     atomicAdd(&f32[0], 1.f);
     atomicAdd(&f64[0], 0.5);
     atomicExch(&u32[8 + t], (unsigned)t);
-    i32[8 + t] = atomicCAS(&i32[2 + (t & 1)], 0, t + 1) != -1;
+    i32[8 + t] = atomicCAS(&i32[2 + (t & 1)], 0, 9) != -1;
     atomicAdd_block(&i32[4], 1);
     atomicAdd_system(&i32[5], 2);
 }

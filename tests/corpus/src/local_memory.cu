@@ -46,7 +46,7 @@ struct Particle { float3 position; short kind; double weight; };
 extern "C" __global__ void quicksort_small(const unsigned *keys, unsigned *out)
 {
     unsigned a[16];
-    int ranges[32], depth = 0;
+    int ranges[64], depth = 0;
     for (int i = 0; i < 16; ++i)
         a[i] = keys[threadIdx.x * 16 + i];
     ranges[depth++] = 0, ranges[depth++] = 15;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80
+// corpus: arch=sm_80 also=fast.sm_80
 // Divergent loops: the Mandelbrot set, a Julia set with smooth colours, and the Collatz sequence.
 
 extern "C" __global__ void mandelbrot(unsigned *out, int width, int height, float x0, float y0, float dx, float dy, int limit)

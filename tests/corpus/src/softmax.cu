@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80 also=O1.sm_80
+// corpus: arch=sm_80 also=O1.sm_80,fast.sm_80
 // Row softmax: three passes with shared memory, and online with one warp per row.
 
 extern "C" __global__ void softmax_block(const float *in, float *out, int cols)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100
+// corpus: arch=sm_80 also=O1.sm_80,O3.sm_90,O3.sm_100,brx.sm_80,brx.sm_90
 // Control flow: a dense switch (brx.idx), a small interpreter, goto, nested loops with several exits, short circuits.
 
 extern "C" __global__ void switch_dense(int *data, const int *codes)

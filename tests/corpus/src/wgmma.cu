@@ -54,10 +54,10 @@ extern "C" __global__ void __launch_bounds__(128) wgmma_m64n16(const half *a, co
 
 extern "C" __global__ void __launch_bounds__(128) wgmma_from_registers(const unsigned *in, int *out)
 {
-    __shared__ __align__(1024) unsigned char bs[32 * 32];
+    __shared__ __align__(1024) unsigned char bs[32 * 128];
     int t = threadIdx.x, d[16] = {};
     unsigned a[4] = {in[t], in[t + 128], in[t + 256], in[t + 384]};
-    for (int i = t; i < 256; i += 128)
+    for (int i = t; i < 1024; i += 128)
         ((unsigned *)bs)[i] = in[512 + i];
     asm volatile("fence.proxy.async;" ::: "memory");
     __syncthreads();
