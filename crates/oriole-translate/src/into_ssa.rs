@@ -118,7 +118,7 @@ impl<'a> Renaming<'a> {
         let operands = function.operands(instruction);
         let guard = usize::from(format.is_guarded());
         let registers = function.registers();
-        if let (1, Operand::Register(register, _)) = (guard, operands[0])
+        if let Some(&Operand::Register(register, _)) = operands[..guard].first()
             && !registers[register].pinned
         {
             on_use(register);
@@ -201,11 +201,7 @@ impl<'a> Renaming<'a> {
         definitions.retain(|&(register, _)| needs.contains(register));
         exposed.sort_unstable();
         definitions.sort_unstable();
-        let mut placer = Placer::new(
-            self.flow,
-            self.dominators,
-            function.blocks().len(),
-        );
+        let mut placer = Placer::new(self.flow, self.dominators, function.blocks().len());
         let (mut at_use, mut at_definition) = (0, 0);
         while at_use < exposed.len() {
             let register = exposed[at_use].0;
@@ -416,11 +412,7 @@ struct Placer<'a> {
 }
 
 impl<'a> Placer<'a> {
-    fn new(
-        flow: &'a ControlFlow,
-        dominators: &'a Dominators,
-        blocks: usize,
-    ) -> Placer<'a> {
+    fn new(flow: &'a ControlFlow, dominators: &'a Dominators, blocks: usize) -> Placer<'a> {
         Placer {
             flow,
             dominators,
