@@ -61,7 +61,12 @@ pub(crate) fn enter(
         builder.add_register(RegisterData {
             name: register.name,
             scalar_type,
-            pinned: register.vector != 1 || register.in_header || scalar_type.is_none(),
+            // There is no `mov` for 8-bit registers, so their values could not be copied.
+            pinned: register.vector != 1
+                || register.in_header
+                || scalar_type.is_none_or(|scalar_type| {
+                    scalar_type != ScalarType::Pred && scalar_type.bits() < 16
+                }),
         });
     }
     let block = builder.add_block(None);

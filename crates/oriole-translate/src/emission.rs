@@ -231,9 +231,20 @@ impl Emitter<'_> {
                 .map(|&index| &assignment.edges[index])
                 .filter(move |edge| edge.placement == placement)
         };
+        let mut new_blocks: DenseMap<u32, Vec<usize>> = DenseMap::new();
+        for (index, edge) in assignment.edges.iter().enumerate() {
+            if edge.placement == Placement::NewBlock {
+                let target = function.blocks()[edge.block].edges[edge.edge].target;
+                new_blocks.get_or_default(target.as_u32()).push(index);
+            }
+        }
         let order = function.block_order();
-        let mut runs_off_the_end = false;
+        let mut falls_into_next = false;
         for (position, &block) in order.iter().enumerate() {
+            self.flush_to_label(block);
+            if let Some(indices) = new_blocks.get(&block.as_u32()) {
+                self.new_blocks(block, indices, falls_into_next);
+            }
             self.label(block);
             if let Some(&index) = at_start.get(&block.as_u32()) {
                 self.copies(&assignment.edges[index].copies);
@@ -258,39 +269,37 @@ impl Emitter<'_> {
                 self.copies(&edge.copies);
             }
             let data = &function.blocks()[block];
-            runs_off_the_end = match data.fall_through() {
-                Some(edge) => {
-                    let target = data.edges[edge].target;
-                    if order.get(position + 1) != Some(&target) {
-                        self.branch(target);
-                    }
-                    false
+            falls_into_next = data.falls_through;
+            if let Some(edge) = data.fall_through() {
+                let target = data.edges[edge].target;
+                if order.get(position + 1) != Some(&target) {
+                    self.branch(target);
+                    falls_into_next = false;
                 }
-                None => function.last_instruction(block).is_none_or(|last| {
-                    let format = function.format(last);
-                    !format.is_terminator() || format.is_guarded()
-                }),
-            };
+            }
         }
         self.flush(self.original.statements.len());
         if let Some(directive) = self.pending.take() {
             self.body.statements.push(directive);
         }
-        let mut first = true;
-        for edge in &assignment.edges {
-            if edge.placement != Placement::NewBlock {
-                continue;
-            }
-            if std::mem::take(&mut first) && runs_off_the_end {
-                self.plain("ret", &[]);
-            }
+    }
+
+    /// Blocks for the copies of edges to `target`, right before it: in its scope, and the last one without a branch.
+    fn new_blocks(&mut self, target: Block, indices: &[usize], falls_into_next: bool) {
+        if falls_into_next {
+            self.branch(target);
+        }
+        for (position, &index) in indices.iter().enumerate() {
+            let edge = &self.assignment.edges[index];
             let label = *self
                 .edge_labels
                 .get(&(edge.block.as_u32(), edge.edge as u32))
                 .expect("named before");
             self.body.statements.push(Statement::Label(label));
             self.copies(&edge.copies);
-            self.branch(function.blocks()[edge.block].edges[edge.edge].target);
+            if position + 1 < indices.len() {
+                self.branch(target);
+            }
         }
     }
 
@@ -337,7 +346,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn label(&mut self, block: Block) {
+    fn flush_to_label(&mut self, block: Block) {
         if let Some(label) = self.function.blocks()[block].label {
             let statement = self.scopes.labels[label as usize].statement as usize;
             if statement >= self.cursor {
@@ -346,6 +355,9 @@ impl Emitter<'_> {
                 self.label_cursor = label as usize + 1;
             }
         }
+    }
+
+    fn label(&mut self, block: Block) {
         if let Some(name) = self.block_labels[block] {
             self.label_statements[block] = self.body.statements.len() as u32;
             self.body.statements.push(Statement::Label(name));
