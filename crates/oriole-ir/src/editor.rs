@@ -1,7 +1,7 @@
 //! The only way to change a function: every change is journalled, so that analyses know what they can keep.
 
 use crate::entities::{Block, Instruction, Value};
-use crate::function::Function;
+use crate::function::{Definition, Function, ValueData};
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, DenseSet};
 
@@ -73,6 +73,15 @@ impl<'function> Editor<'function> {
         self.replacements.insert(old, new);
         self.journal.values = true;
         self.journal.changes += 1;
+    }
+
+    /// From now on, whoever reads `old` reads a value nobody defined. Only for values whose readers are dead.
+    pub fn replace_with_undefined(&mut self, old: Value) {
+        let undefined = self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            ..self.function.values[old]
+        });
+        self.replace_value(old, undefined);
     }
 
     /// Sets one operand, counted as in [`Function::operands`].

@@ -12,7 +12,7 @@
 use crate::tree::{
     Body, Declaration, Function, Module, OperandKind, Statement, Storage, Text, Words,
 };
-use oriole_collections::DenseMap;
+use oriole_collections::{DenseMap, StringMap};
 use oriole_diagnostics::{Diagnostic, Span};
 use oriole_isa::SpecialRegister;
 
@@ -98,17 +98,17 @@ pub enum Global {
 
 /// The names a module declares.
 #[derive(Debug)]
-pub struct Globals<'module> {
-    names: DenseMap<&'module str, u32>,
+pub struct Globals {
+    names: StringMap<u32>,
     /// What each name stands for, in order of first appearance.
     pub entries: Vec<(Text, Global)>,
 }
 
-impl<'module> Globals<'module> {
+impl Globals {
     /// Collects the names of a module; a name defined twice is an error.
-    pub fn of(module: &'module Module) -> (Globals<'module>, Vec<Diagnostic>) {
+    pub fn of(module: &Module) -> (Globals, Vec<Diagnostic>) {
         let mut globals = Globals {
-            names: DenseMap::new(),
+            names: StringMap::new(),
             entries: Vec::new(),
         };
         let mut errors = Vec::new();
@@ -144,7 +144,7 @@ impl<'module> Globals<'module> {
 
     fn declare(
         &mut self,
-        module: &'module Module,
+        module: &Module,
         name: Text,
         global: Global,
         errors: &mut Vec<Diagnostic>,
@@ -240,7 +240,7 @@ enum Undo<'module> {
 struct Resolver<'module> {
     module: &'module Module,
     body: &'module Body,
-    globals: &'module Globals<'module>,
+    globals: &'module Globals,
     scopes: Scopes,
     ranges: DenseMap<&'module str, RangeBinding>,
     singles: DenseMap<&'module str, Single>,
@@ -283,7 +283,7 @@ fn split_number(name: &str) -> Option<(&str, u32)> {
 /// If the function has no body.
 pub fn resolve<'module>(
     module: &'module Module,
-    globals: &'module Globals<'module>,
+    globals: &'module Globals,
     function: &'module Function,
 ) -> (Scopes, Vec<Diagnostic>) {
     let body = function.body.as_ref().expect("a prototype has no scopes");
@@ -583,7 +583,7 @@ impl<'module> Resolver<'module> {
         {
             return Reference::Special;
         }
-        if let Some(&global) = self.globals.names.get(&text) {
+        if let Some(&global) = self.globals.names.get(text) {
             return Reference::Global(global);
         }
         // `v.x`, `%r1.b0`: a member of a register.

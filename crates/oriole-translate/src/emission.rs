@@ -33,7 +33,7 @@ struct Emitter<'a> {
     assignment: &'a Assignment,
     original: &'a Body,
     body: Body,
-    naming: Naming,
+    naming: Naming<'a>,
     /// New names of registers: of new ones and of hoisted ones.
     names: IndexVec<Register, Option<Text>>,
     /// The label of each block that has one in the output.
@@ -66,14 +66,16 @@ pub(crate) fn emit(
     assignment: &Assignment,
     hoisted: &DenseSet<Register>,
 ) -> Emission {
-    let keep_labels = module
-        .top
-        .statements
-        .iter()
-        .any(|statement| matches!(statement, Statement::Section { .. }));
+    // Only removed blocks leave labels behind.
+    let keep_labels = function.blocks().len() > function.block_order().len()
+        && module
+            .top
+            .statements
+            .iter()
+            .any(|statement| matches!(statement, Statement::Section { .. }));
     let own = function.registers().len();
     let mut emitter = Emitter {
-        naming: Naming::new(module, original),
+        naming: Naming::new(original),
         module,
         function,
         scopes,

@@ -37,7 +37,7 @@ pub struct Translated {
 /// If the function is a prototype.
 pub fn into_ssa(
     module: &Module,
-    globals: &Globals<'_>,
+    globals: &Globals,
     index: usize,
     formats: Formats,
 ) -> Result<Translated, Vec<Diagnostic>> {

@@ -39,6 +39,7 @@ const LARGEST_CHECKED: usize = 4_000_000;
 /// If the function cannot be written without changing what a name means (a branch into a scope from outside).
 pub fn out_of_ssa(
     module: &mut Module,
+    globals: &Globals,
     index: usize,
     translated: Translated,
 ) -> Result<(Formats, usize), OutOfSsaError> {
@@ -74,7 +75,7 @@ pub fn out_of_ssa(
             labels,
         } = emission;
         module.functions[index].body = Some(body);
-        match misread(module, index, &expected, &labels) {
+        match misread(module, globals, index, &expected, &labels) {
             None => {
                 module.functions[index].body = Some(original);
                 return Err(OutOfSsaError {
@@ -101,12 +102,12 @@ pub fn out_of_ssa(
 /// Registers that some operand does not mean although it should; nothing if a label cannot be seen from a branch to it.
 fn misread(
     module: &Module,
+    globals: &Globals,
     index: usize,
     expected: &[(u32, Register)],
     labels: &[(u32, u32)],
 ) -> Option<Vec<Register>> {
-    let (globals, _) = Globals::of(module);
-    let (found, _) = resolve(module, &globals, &module.functions[index]);
+    let (found, _) = resolve(module, globals, &module.functions[index]);
     for &(node, statement) in labels {
         match found.references[node as usize] {
             Reference::Label(label) if found.labels[label as usize].statement == statement => {}

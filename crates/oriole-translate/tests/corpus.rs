@@ -45,17 +45,15 @@ fn corpus_comes_out_as_it_went_in() {
         let text = std::fs::read_to_string(&file).unwrap();
         let (mut module, errors) = oriole_syntax::parse(name.as_str(), text.as_str());
         assert!(errors.is_empty(), "{name}: {errors:#?}");
+        let (globals, errors) = Globals::of(&module);
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
         let mut formats = Formats::new();
         for index in 0..module.functions.len() {
             if module.functions[index].body.is_none() {
                 continue;
             }
-            let translated = {
-                let (globals, errors) = Globals::of(&module);
-                assert!(errors.is_empty(), "{name}: {errors:#?}");
-                into_ssa(&module, &globals, index, formats)
-                    .unwrap_or_else(|errors| panic!("{name}: {errors:#?}"))
-            };
+            let translated = into_ssa(&module, &globals, index, formats)
+                .unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
             let violations = verify(&translated.function);
             assert!(
                 violations.is_empty(),
@@ -64,7 +62,7 @@ fn corpus_comes_out_as_it_went_in() {
                 oriole_ir::display(&module, &translated.function)
             );
             let copies;
-            (formats, copies) = out_of_ssa(&mut module, index, translated)
+            (formats, copies) = out_of_ssa(&mut module, &globals, index, translated)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(copies, 0, "{name}");
         }

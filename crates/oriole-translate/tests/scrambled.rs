@@ -133,7 +133,8 @@ fn scrambled_functions_keep_their_meaning() {
                     .filter(|value| value.definition == Definition::Undefined)
                     .count();
                 let mut written = module.clone();
-                let Ok((_, inserted)) = out_of_ssa(&mut written, index, translated) else {
+                let Ok((_, inserted)) = out_of_ssa(&mut written, &globals, index, translated)
+                else {
                     panic!("{}: no branch crosses scopes here", file.display());
                 };
                 // What was written is a function, with the instructions there were and the copies that were announced.
