@@ -19,6 +19,21 @@ pub fn display(module: &Module, function: &Function) -> String {
     printer.output
 }
 
+/// One instruction as text.
+pub fn display_instruction(
+    module: &Module,
+    function: &Function,
+    instruction: Instruction,
+) -> String {
+    let mut printer = Printer {
+        module,
+        function,
+        output: String::new(),
+    };
+    printer.instruction(instruction);
+    printer.output
+}
+
 struct Printer<'a> {
     module: &'a Module,
     function: &'a Function,
