@@ -4,8 +4,13 @@
 //! assigned hold the values the SSA form says, and that what is written is a function again with the same instructions.
 
 use oriole_analysis::{ControlFlow, Dominators};
-use oriole_ir::{Block, Definition, Editor, Formats, Function, Instruction, Value, verify};
+use oriole_ir::{
+    Block, Definition, Editor, Formats, Function, Instruction, Operand, ShapeKind, ShapeNode,
+    Value, verify,
+};
+use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
+use oriole_syntax::tree::{Guard, Prefix};
 use oriole_translate::{assign, check, into_ssa, out_of_ssa};
 use std::path::Path;
 
@@ -42,6 +47,7 @@ fn scramble(function: &mut Function, random: &mut Random) {
         .map(|(register, _)| register)
         .collect();
     let mut editor = Editor::new(function);
+    insert_additions(&mut editor, &defined, random);
     for &(value, block, position) in &defined {
         if random.below(4) == 0 {
             let (other, other_block, other_position) = defined[random.below(defined.len())];
@@ -69,8 +75,40 @@ fn scramble(function: &mut Function, random: &mut Random) {
     editor.finish();
 }
 
-fn instruction_texts(module: &oriole_syntax::tree::Module, function: &Function) -> Vec<String> {
-    let _ = module;
+/// Inserts `add.s32 new, old, 7` behind some definitions: instructions without a statement and values without a home.
+fn insert_additions(editor: &mut Editor<'_>, defined: &[(Value, Block, u32)], random: &mut Random) {
+    for &(value, _, _) in defined {
+        let function = editor.function();
+        let data = function.values()[value];
+        let Definition::Instruction(definition) = data.definition else {
+            continue;
+        };
+        let (true, Some(next)) = (
+            data.scalar_type == ScalarType::B32,
+            function.next_instruction(definition),
+        ) else {
+            continue;
+        };
+        if random.below(10) != 0 {
+            continue;
+        }
+        let leaf = ShapeNode {
+            kind: ShapeKind::Leaf,
+            prefix: Prefix::None,
+            size: 1,
+        };
+        let format = editor.format("add.s32", Guard::None, [leaf; 3].into_iter());
+        let seven = editor.integer(7, false);
+        editor.insert_before(
+            next,
+            format,
+            &[Operand::Result(0), Operand::Value(value), seven],
+            &[ScalarType::B32],
+        );
+    }
+}
+
+fn instruction_texts(function: &Function) -> Vec<String> {
     function
         .block_order()
         .iter()
@@ -125,7 +163,7 @@ fn scrambled_functions_keep_their_meaning() {
                     mismatches[0],
                     oriole_ir::display(&module, &translated.function)
                 );
-                let before = instruction_texts(&module, &translated.function);
+                let before = instruction_texts(&translated.function);
                 let undefined = translated
                     .function
                     .values()
@@ -145,7 +183,7 @@ fn scrambled_functions_keep_their_meaning() {
                 let again_ssa = into_ssa(&again, &globals, index, Formats::new())
                     .unwrap_or_else(|errors| panic!("{}: {errors:?}", file.display()));
                 assert!(verify(&again_ssa.function).is_empty());
-                let after = instruction_texts(&again, &again_ssa.function);
+                let after = instruction_texts(&again_ssa.function);
                 let extra = after.len() - before.len();
                 assert!(extra >= inserted, "{}", file.display());
                 let undefined_after = again_ssa
