@@ -190,7 +190,7 @@ impl Globals {
     /// What a name of the module stands for.
     pub fn get(&self, name: &str) -> Option<Global> {
         self.names
-            .get(&name)
+            .get(name)
             .map(|&index| self.entries[index as usize].1)
     }
 }
