@@ -9,10 +9,8 @@ pub fn module(module: &Module, whole: bool, functions: &[usize]) -> String {
     let mut output = String::new();
     for statement in &module.top.statements {
         match *statement {
-            Statement::Function(index) => {
-                if functions.contains(&(index as usize)) {
-                    function(module, &module.functions[index as usize], &mut output);
-                }
+            Statement::Function(index) if functions.binary_search(&(index as usize)).is_ok() => {
+                function(module, &module.functions[index as usize], &mut output);
             }
             _ if whole => self::statement(module, &module.top, statement, 0, &mut output),
             _ => {}
