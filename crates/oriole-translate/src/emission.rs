@@ -8,7 +8,7 @@ use crate::assignment::{Assignment, Placement};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
 use oriole_collections::{DenseMap, DenseSet, IndexVec};
-use oriole_ir::{Block, Function, Instruction, Operand, Register, ShapeKind};
+use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::{Reference, Scopes};
@@ -450,7 +450,7 @@ impl Emitter<'_> {
         let mut source_node = source.map(|source| source.nodes().start);
         if let Some(guard) = function.guard(instruction) {
             let node = source_node.map(|node| (node, original.operands[node]));
-            let node = self.leaf(block, instruction, guard, node);
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, node);
             self.body.operands.push(node);
             source_node = source_node.map(|node| node + 1);
         }
@@ -470,7 +470,7 @@ impl Emitter<'_> {
                     {
                         tree::Operand::leaf(OperandKind::Name, table)
                     }
-                    _ => self.leaf(block, instruction, operand, from),
+                    _ => self.leaf(block, instruction, operand, part.member, from),
                 };
                 node.prefix = part.prefix;
                 node
@@ -507,6 +507,7 @@ impl Emitter<'_> {
         block: Block,
         instruction: Instruction,
         operand: Operand,
+        member: Member,
         source: Option<(usize, tree::Operand)>,
     ) -> tree::Operand {
         let function = self.function;
@@ -516,7 +517,7 @@ impl Emitter<'_> {
                 let result = function.results(instruction).nth(index as usize);
                 Some(self.assignment.register(result.expect("verified")))
             }
-            Operand::Register(register, _) => Some(register),
+            Operand::Register(register) => Some(register),
             _ => None,
         };
         if let Some(register) = register {
@@ -531,12 +532,11 @@ impl Emitter<'_> {
                 return node;
             }
             let name = self.name(register);
-            let text = match operand {
-                Operand::Register(_, member) if !member.text().is_empty() => {
-                    let name = format!("{}{}", self.module.text(name), member.text());
-                    self.module.add_text(&name)
-                }
-                _ => name,
+            let text = if member == Member::WHOLE {
+                name
+            } else {
+                let name = format!("{}{}", self.module.text(name), member.text());
+                self.module.add_text(&name)
             };
             return tree::Operand::leaf(OperandKind::Name, text);
         }
@@ -595,7 +595,7 @@ impl Emitter<'_> {
                     tree::Operand::leaf(OperandKind::Sink, text)
                 }
             },
-            Operand::Value(_) | Operand::Result(_) | Operand::Register(..) => {
+            Operand::Value(_) | Operand::Result(_) | Operand::Register(_) => {
                 unreachable!("handled above")
             }
         }
