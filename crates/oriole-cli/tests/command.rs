@@ -231,6 +231,22 @@ fn lists_completions_and_manual() {
     assert!(help.contains("Examples:") && help.contains("oriole opt kernel.ptx -o out.ptx"));
 }
 
+#[cfg(unix)]
+#[test]
+fn reduce_keeps_what_the_test_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("it's.ptx");
+    std::fs::write(&file, &oriole(&["opt", "-O0"]).stdout).unwrap();
+    let file = file.to_str().unwrap();
+    let output = oriole(&["reduce", file, "--test", "grep -q fma.rn.f32 {}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("fma.rn.f32"));
+    assert!(out(&output).lines().count() < 12, "{}", out(&output));
+    let output = oriole(&["reduce", file, "--test", "grep -q nothing-like-this"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("there is nothing to keep"));
+}
+
 #[test]
 fn colours_are_on_request() {
     let plain = with_input(&["opt", "-"], b"bad");

@@ -29,6 +29,8 @@
 
 #![forbid(unsafe_code)]
 
+mod reduce;
+
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 
@@ -37,6 +39,7 @@ pub use oriole_ir::Function;
 pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
+pub use reduce::{Reduced, reduce};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
