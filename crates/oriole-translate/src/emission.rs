@@ -74,7 +74,7 @@ pub(crate) fn emit(
             .top
             .statements
             .iter()
-            .any(|statement| matches!(statement, Statement::Section { .. }));
+            .any(|statement| matches!(statement, Statement::Section(_)));
     let own = function.registers().len();
     let mut emitter = Emitter {
         naming: Naming::new(original),
@@ -178,7 +178,7 @@ impl Emitter<'_> {
                 element,
                 vector: 1,
                 alignment: 0,
-                declarators: first_declarator..self.body.declarators.len(),
+                declarators: first_declarator as u32..self.body.declarators.len() as u32,
             });
             let index = self.body.declarations.len() as u32 - 1;
             self.body.statements.push(Statement::Declaration(index));
