@@ -235,7 +235,10 @@ impl Entering<'_> {
         match terminator {
             Terminator::None => return false,
             Terminator::Branch | Terminator::IndirectBranch => {
-                if labels.is_empty() {
+                // A name that means nothing was reported when names were resolved.
+                let unknown =
+                    self.scopes.references[instruction.nodes()].contains(&Reference::Unknown);
+                if labels.is_empty() && !unknown {
                     self.errors.push(Diagnostic::error(
                         "not-a-branch-target",
                         instruction.mnemonic.span(),
