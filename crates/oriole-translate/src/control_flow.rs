@@ -232,6 +232,18 @@ impl Entering<'_> {
         let block = self.block;
         self.builder.append(block, format, &self.operands, source);
         let guarded = instruction.guard != Guard::None;
+        let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
+        if !labels.is_empty() && !is_branch {
+            // Perhaps a branch of the future: where control goes cannot be told.
+            self.errors.push(Diagnostic::note(
+                "unknown-control-flow",
+                instruction.mnemonic.span(),
+                format!(
+                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
+                    self.module.text(instruction.mnemonic)
+                ),
+            ));
+        }
         match terminator {
             Terminator::None => return false,
             Terminator::Branch | Terminator::IndirectBranch => {

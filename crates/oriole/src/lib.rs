@@ -215,6 +215,22 @@ mod tests {
     }
 
     #[test]
+    fn control_flow_that_cannot_be_told_is_left_alone() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, 0;\n\
+                    hop.sideways L;\nadd.s32 %r2, %r1, 1;\nL:\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        assert!(
+            check(&module)
+                .iter()
+                .all(|diagnostic| diagnostic.severity == Severity::Note)
+        );
+        let before = print(&module);
+        let report = optimize(&mut module, &Options::default()).unwrap();
+        assert_eq!(report.notes[0].id, "unknown-control-flow");
+        assert_eq!(print(&module), before);
+    }
+
+    #[test]
     fn level_none_changes_nothing() {
         let mut module = parse("example.ptx", EXAMPLE).unwrap();
         let before = print(&module);

@@ -160,14 +160,14 @@ impl Globals {
 
     /// The entry that a name of the module stands for.
     pub fn index(&self, name: &str) -> Option<u32> {
-        if let Some(&index) = self.names.get(&name) {
+        if let Some(&index) = self.names.get(name) {
             return Some(index);
         }
         if self.ranges.is_empty() {
             return None;
         }
         let (prefix, number) = split_number(name)?;
-        let &(first, count) = self.ranges.get(&prefix)?;
+        let &(first, count) = self.ranges.get(prefix)?;
         (number < count).then_some(first + number)
     }
 
