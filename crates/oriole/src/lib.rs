@@ -160,7 +160,11 @@ pub fn optimize_with(
             {
                 Ok(translated) => translated,
                 Err(more) => {
-                    errors.extend(more);
+                    let (wrong, notes): (Vec<_>, Vec<_>) = more
+                        .into_iter()
+                        .partition(|diagnostic| diagnostic.severity == Severity::Error);
+                    errors.extend(wrong);
+                    report.notes.extend(notes);
                     continue;
                 }
             };
