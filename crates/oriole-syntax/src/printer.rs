@@ -277,8 +277,10 @@ fn hugs(previous: &str, text: &str) -> bool {
         "," | ")" | "]" | "[" => true,
         "(" | "+" => previous != "=",
         "<" | ">" => !matches!(previous, "<" | ">" | "="),
+        // `@@DWARF` is one word for whoever reads it.
+        "@" => matches!(previous, "@" | "("),
         _ => {
-            matches!(previous, "(" | "[")
+            matches!(previous, "(" | "[" | "@")
                 || (matches!(previous, "<" | "+" | "-" | "~" | "!")
                     && text.starts_with(|c: char| c.is_ascii_alphanumeric() || "%$_".contains(c)))
         }

@@ -363,7 +363,12 @@ impl Entering<'_> {
                 Operand::Target((labels.len() - 1) as u16)
             }
             Reference::Variable(variable) => {
-                self.symbol(node.text, SymbolKind::Variable(variable), (2, variable))
+                let kind = if self.scopes.variables[variable as usize].in_header {
+                    SymbolKind::Parameter(variable)
+                } else {
+                    SymbolKind::Variable(variable)
+                };
+                self.symbol(node.text, kind, (2, variable))
             }
             Reference::Global(global) => {
                 self.symbol(node.text, SymbolKind::Global(global), (3, global))
