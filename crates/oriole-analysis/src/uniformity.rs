@@ -12,9 +12,9 @@
 //! ## Soundness
 //! A value is divergent unless it is shown uniform: results of unknown instructions, calls, atomics, `activemask`-like
 //! operations, loads that may see per-thread memory (local, generic, or an address that differs), parameters of functions
-//! that are called, and everything pinned. A guarded result is divergent if its guard is. Parameters of blocks between a
-//! divergent branch and its post-dominator, that one included, are divergent; so is a value defined in a loop that threads
-//! leave at different times and used outside it.
+//! that are called, and everything pinned. A guarded result is divergent if its guard is. Parameters of blocks where two ways
+//! from a divergent branch meet, up to its post-dominator, are divergent; so is a value defined in a loop that threads leave
+//! at different times and used outside it.
 //!
 //! ## Method
 //! A worklist over values and branches until nothing changes; each value and branch turns divergent at most once.
@@ -27,7 +27,7 @@ use crate::control_flow::ControlFlow;
 use crate::dominators::PostDominators;
 use crate::loops::Loops;
 use crate::manager::{Analyses, Analysis, Reads};
-use oriole_collections::BitSet;
+use oriole_collections::{BitSet, DenseMap, OrderedSet};
 use oriole_ir::FunctionKind;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, SymbolKind, Value};
@@ -170,7 +170,7 @@ impl<'a> Solver<'a> {
         let pinned = function
             .operands(instruction)
             .iter()
-            .any(|operand| matches!(operand, Operand::Register(..)));
+            .any(|operand| matches!(operand, Operand::Register(_)));
         if format.opaque || pinned || effects.is_call || effects.reads_carry {
             return true;
         }
@@ -241,23 +241,53 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Blocks from a divergent branch to its post-dominator join threads that came different ways.
+    /// Blocks that two different ways out of a divergent branch lead to join threads that came different ways.
+    ///
+    /// Each way out has a label, its first block; labels flow along edges up to the post-dominator. Where two labels meet
+    /// is a join, whose label is itself from there on. A label changes at most twice.
     fn spread_branch(&mut self, branch: Block) {
         let function = self.function;
         let stop = self.post_dominators.immediate(branch);
-        let mut seen: BitSet<Block> = BitSet::with_domain(function.blocks().len());
-        let mut stack: Vec<Block> = self.flow.successors(branch).collect();
-        while let Some(block) = stack.pop() {
-            if !seen.insert(block) {
-                continue;
+        let mut labels: DenseMap<Block, Block> = DenseMap::new();
+        let mut worklist: Vec<Block> = Vec::new();
+        let mut joins: OrderedSet<Block> = OrderedSet::default();
+        // Blocks that a label arrives at, with the label.
+        let mut arrivals: Vec<(Block, Block)> = self
+            .flow
+            .successors(branch)
+            .map(|first| (first, first))
+            .collect();
+        loop {
+            for (block, label) in arrivals.drain(..) {
+                match labels.get(&block).copied() {
+                    None => {
+                        labels.insert(block, label);
+                        worklist.push(block);
+                    }
+                    // Also a way that starts here and is met by another.
+                    Some(known) if known != label => {
+                        if joins.insert(block) {
+                            labels.insert(block, block);
+                            worklist.push(block);
+                        }
+                    }
+                    Some(_) => {}
+                }
             }
+            let Some(block) = worklist.pop() else {
+                break;
+            };
+            // Behind the post-dominator all threads are together again; at the branch itself a new round starts.
+            if Some(block) != stop && block != branch {
+                let label = *labels.get(&block).expect("blocks on the list have labels");
+                arrivals.extend(self.flow.successors(block).map(|next| (next, label)));
+            }
+        }
+        for &block in joins.iter() {
             if self.joins.insert(block) {
                 for &parameter in &function.blocks()[block].parameters {
                     self.mark(parameter);
                 }
-            }
-            if Some(block) != stop {
-                stack.extend(self.flow.successors(block));
             }
         }
         // A loop around the branch that one side leaves: threads leave it after different numbers of rounds.

@@ -1,9 +1,13 @@
 //! The only way to change a function: every change is journalled, so that analyses know what they can keep.
 
-use crate::entities::{Block, Instruction, Value};
-use crate::function::Function;
+use crate::entities::{Block, Format, Instruction, Value};
+use crate::format::ShapeNode;
+use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::operand::Operand;
-use oriole_collections::{DenseMap, DenseSet};
+use oriole_collections::{DenseMap, DenseSet, PackedOption};
+use oriole_isa::ScalarType;
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::Guard;
 
 /// What changed since an editor was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,11 +79,83 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// From now on, whoever reads `old` reads a value nobody defined. Only for values whose readers are dead.
+    pub fn replace_with_undefined(&mut self, old: Value) {
+        let undefined = self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            ..self.function.values[old]
+        });
+        self.replace_value(old, undefined);
+    }
+
     /// Sets one operand, counted as in [`Function::operands`].
     pub fn set_operand(&mut self, instruction: Instruction, index: usize, operand: Operand) {
         self.function.operands_mut(instruction)[index] = operand;
         self.journal.values = true;
         self.journal.changes += 1;
+    }
+
+    /// The format with this mnemonic, guard and operand shape.
+    pub fn format(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: impl Iterator<Item = ShapeNode> + Clone,
+    ) -> Format {
+        self.function.formats.intern(mnemonic, guard, shape)
+    }
+
+    /// An integer constant.
+    pub fn integer(&mut self, bits: u64, unsigned: bool) -> Operand {
+        Operand::Constant(self.function.constants.push(ConstantData {
+            literal: Some(Literal::Integer { bits, unsigned }),
+            text: None,
+        }))
+    }
+
+    /// Inserts a new instruction before another one. Operands are as [`Function::operands`] lists them; results get the
+    /// types given, and no home.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn insert_before(
+        &mut self,
+        before: Instruction,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        let data = &self.function.formats[format];
+        let guarded = if data.is_guarded() {
+            1 + results.len()
+        } else {
+            0
+        };
+        assert_eq!(
+            operands.len(),
+            data.leaves.len() + guarded,
+            "operands for `{}`",
+            data.mnemonic
+        );
+        self.journal.effects |= !data.effects.is_pure();
+        let instruction = self.function.add_instruction(format, operands);
+        for &scalar_type in results {
+            let value = self.function.values.push(ValueData {
+                definition: Definition::Instruction(instruction),
+                home: PackedOption::none(),
+                scalar_type,
+            });
+            let data = &mut self.function.instructions[instruction];
+            if data.result_count == 0 {
+                data.first_result = PackedOption::some(value);
+            }
+            data.result_count += 1;
+        }
+        self.function.layout.insert_before(instruction, before);
+        self.journal.order = true;
+        self.journal.values = true;
+        self.journal.changes += 1;
+        instruction
     }
 
     /// Takes an instruction out of its block. Its results must have no uses left.

@@ -296,6 +296,22 @@ impl Function {
     }
 }
 
+impl Function {
+    /// Makes an instruction without results, in no block and from no statement.
+    pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
+        let first_operand = self.operands.len() as u32;
+        self.operands.extend_from_slice(operands);
+        self.sources.push(NO_SOURCE);
+        self.instructions.push(InstructionData {
+            format,
+            first_operand,
+            first_result: PackedOption::none(),
+            operand_count: operands.len() as u16,
+            result_count: 0,
+        })
+    }
+}
+
 /// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
 #[derive(Debug)]
 pub struct FunctionBuilder {
@@ -394,16 +410,8 @@ impl FunctionBuilder {
         operands: &[Operand],
         source: u32,
     ) -> Instruction {
-        let first_operand = self.function.operands.len() as u32;
-        self.function.operands.extend_from_slice(operands);
-        let instruction = self.function.instructions.push(InstructionData {
-            format,
-            first_operand,
-            first_result: PackedOption::none(),
-            operand_count: operands.len() as u16,
-            result_count: 0,
-        });
-        self.function.sources.push(source);
+        let instruction = self.function.add_instruction(format, operands);
+        self.function.sources[instruction] = source;
         self.function.layout.append(block, instruction);
         instruction
     }

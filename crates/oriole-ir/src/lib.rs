@@ -29,7 +29,7 @@ mod layout;
 mod operand;
 mod verifier;
 
-pub use display::display;
+pub use display::{display, display_instruction};
 pub use editor::{Editor, Journal};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
 pub use format::{FormatData, Formats, LeafRole, Shape, ShapeKind, ShapeNode};

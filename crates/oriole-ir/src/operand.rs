@@ -2,13 +2,15 @@
 
 use crate::entities::{Constant, Register, Symbol, Value};
 
-/// A selected part of a register, `.x` or `.b0`.
+/// A selected part of a register: `.x`, `.b0`, `.b3210`, `.h10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Member(u8);
+pub struct Member(u16);
 
-const MEMBERS: [&str; 15] = [
-    "", ".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1",
-];
+/// Members of vector registers.
+const COMPONENTS: &str = "xyzwrgba";
+/// Codes from here on are selectors of bytes or halves: a flag for halves, the number of digits, three bits a digit.
+const SELECTOR: u16 = 1 << 15;
+const HALVES: u16 = 1 << 14;
 
 impl Member {
     /// The whole register.
@@ -16,15 +18,46 @@ impl Member {
 
     /// The member with this spelling, dot included; the empty text is the whole register.
     pub fn from_text(text: &str) -> Option<Member> {
-        MEMBERS
-            .iter()
-            .position(|&member| member == text)
-            .map(|index| Member(index as u8))
+        let Some(name) = text.strip_prefix('.') else {
+            return text.is_empty().then_some(Member::WHOLE);
+        };
+        if let (1, Some(index)) = (name.len(), COMPONENTS.find(name)) {
+            return Some(Member(index as u16 + 1));
+        }
+        let (halves, longest) = match name.as_bytes().first()? {
+            b'b' => (0, 4),
+            b'h' => (HALVES, 2),
+            _ => return None,
+        };
+        let digits = &name.as_bytes()[1..];
+        if digits.is_empty() || digits.len() > longest {
+            return None;
+        }
+        let mut code = SELECTOR | halves;
+        for (position, digit) in digits.iter().enumerate() {
+            code |=
+                u16::from(digit.checked_sub(b'0').filter(|&digit| digit < 8)?) << (3 * position);
+        }
+        // Two bits left between the digits of the longest selector and the flags: the length, from 1.
+        Some(Member(code | ((digits.len() - 1) as u16) << 12))
     }
 
     /// The spelling, dot included.
-    pub fn text(self) -> &'static str {
-        MEMBERS[self.0 as usize]
+    pub fn text(self) -> String {
+        match self.0 {
+            0 => String::new(),
+            code if code & SELECTOR == 0 => {
+                let index = usize::from(code) - 1;
+                format!(".{}", &COMPONENTS[index..=index])
+            }
+            code => {
+                let mut text = String::from(if code & HALVES != 0 { ".h" } else { ".b" });
+                for position in 0..=(code >> 12 & 3) {
+                    text.push(char::from(b'0' + (code >> (3 * position) & 7) as u8));
+                }
+                text
+            }
+        }
     }
 }
 
@@ -34,7 +67,7 @@ pub enum Operand {
     /// A value that is read.
     Value(Value),
     /// A pinned register, read or written as the leaf's role says.
-    Register(Register, Member),
+    Register(Register),
     /// The instruction's n-th result.
     Result(u16),
     /// A constant.
@@ -68,9 +101,14 @@ mod tests {
 
     #[test]
     fn members_keep_their_spelling() {
-        for text in MEMBERS {
+        for text in [
+            "", ".x", ".a", ".w", ".b0", ".b3", ".h1", ".h10", ".b3210", ".b0000", ".b7654",
+            ".h32", ".b10",
+        ] {
             assert_eq!(Member::from_text(text).unwrap().text(), text);
         }
-        assert_eq!(Member::from_text(".q"), None);
+        for text in [".q", ".h", ".b8", ".h210", ".b43210", "x", ".xy"] {
+            assert_eq!(Member::from_text(text), None, "{text}");
+        }
     }
 }

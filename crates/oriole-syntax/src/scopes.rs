@@ -135,7 +135,7 @@ enum Undo<'module> {
 struct Resolver<'module> {
     module: &'module Module,
     body: &'module Body,
-    globals: &'module Globals<'module>,
+    globals: &'module Globals,
     scopes: Scopes,
     ranges: DenseMap<&'module str, RangeBinding>,
     singles: DenseMap<&'module str, Single>,
@@ -183,7 +183,7 @@ fn split_number(name: &str) -> Option<(&str, u32)> {
 /// If the function has no body.
 pub fn resolve<'module>(
     module: &'module Module,
-    globals: &'module Globals<'module>,
+    globals: &'module Globals,
     function: &'module Function,
 ) -> (Scopes, Vec<Diagnostic>) {
     let body = function.body.as_ref().expect("a prototype has no scopes");

@@ -73,7 +73,10 @@ impl Assignment {
 
     /// How many copies there are.
     pub fn copy_count(&self) -> usize {
-        self.edges.iter().map(|edge| edge.copies.len()).sum::<usize>()
+        self.edges
+            .iter()
+            .map(|edge| edge.copies.len())
+            .sum::<usize>()
             + self.ties.values_unordered().map(Vec::len).sum::<usize>()
     }
 }
@@ -194,7 +197,9 @@ impl Assigner<'_> {
             }
         }
         for (value, data) in function.values().iter() {
-            if data.definition == Definition::Undefined && self.assignment.registers[value].is_none() {
+            if data.definition == Definition::Undefined
+                && self.assignment.registers[value].is_none()
+            {
                 let register = self.fresh(data.scalar_type);
                 self.assignment.registers[value] = PackedOption::some(register);
             }
@@ -212,7 +217,9 @@ impl Assigner<'_> {
         };
         match function.values()[value].definition {
             Definition::Instruction(instruction) => {
-                let position = function.results(instruction).position(|result| result == value)?;
+                let position = function
+                    .results(instruction)
+                    .position(|result| result == value)?;
                 let tied = function.otherwise(instruction).get(position)?.value()?;
                 fits(tied)
             }
@@ -371,7 +378,11 @@ impl Assigner<'_> {
             );
             (is_parameter, std::cmp::Reverse(value))
         };
-        if weight(one) < weight(other) { one } else { other }
+        if weight(one) < weight(other) {
+            one
+        } else {
+            other
+        }
     }
 
     /// Pairs of values that need the register at the same time.
@@ -458,7 +469,10 @@ impl Assigner<'_> {
                 }
                 let mut copies = Vec::new();
                 for index in 0..function.otherwise(instruction).len() {
-                    let result = function.results(instruction).nth(index).expect("one result each");
+                    let result = function
+                        .results(instruction)
+                        .nth(index)
+                        .expect("one result each");
                     let Some(kept) = function.otherwise(instruction)[index].value() else {
                         continue;
                     };
@@ -535,11 +549,13 @@ impl Assigner<'_> {
         if data.fall_through() == Some(edge) {
             return Placement::AfterTerminator;
         }
-        let last = function.last_instruction(block).expect("an edge that is taken has a branch");
+        let last = function
+            .last_instruction(block)
+            .expect("an edge that is taken has a branch");
         let reads_something = function
             .operands(last)
             .iter()
-            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(..)));
+            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
         if data.edges.len() == 1 && !reads_something {
             Placement::BeforeTerminator
         } else if self.flow.predecessors(target).len() == 1 {

@@ -156,7 +156,14 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn expect(&mut self, state: &State, block: Block, instruction: Option<Instruction>, value: Value, register: Register) {
+    fn expect(
+        &mut self,
+        state: &State,
+        block: Block,
+        instruction: Option<Instruction>,
+        value: Value,
+        register: Register,
+    ) {
         let undefined = self.function.values()[value].definition == Definition::Undefined;
         if !undefined && !state.holds(register, value) {
             self.mismatches.push(Mismatch {
@@ -186,7 +193,8 @@ impl Checker<'_> {
                     };
                     let register = if guards > 0 && (1..=tied).contains(&index) {
                         let result = function.results(instruction).nth(index - 1);
-                        self.assignment.register(result.expect("a result for each tied value"))
+                        self.assignment
+                            .register(result.expect("a result for each tied value"))
                     } else {
                         self.assignment.register(value)
                     };

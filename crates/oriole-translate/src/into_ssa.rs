@@ -37,7 +37,7 @@ pub struct Translated {
 /// If the function is a prototype.
 pub fn into_ssa(
     module: &Module,
-    globals: &Globals<'_>,
+    globals: &Globals,
     index: usize,
     formats: Formats,
 ) -> Result<Translated, Vec<Diagnostic>> {
@@ -118,13 +118,13 @@ impl<'a> Renaming<'a> {
         let operands = function.operands(instruction);
         let guard = usize::from(format.is_guarded());
         let registers = function.registers();
-        if let (1, Operand::Register(register, _)) = (guard, operands[0])
+        if let Some(&Operand::Register(register)) = operands[..guard].first()
             && !registers[register].pinned
         {
             on_use(register);
         }
         for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register, _) = *operand
+            if let Operand::Register(register) = *operand
                 && !registers[register].pinned
                 && (leaf.role != Role::Define || guard == 1)
             {
@@ -132,7 +132,7 @@ impl<'a> Renaming<'a> {
             }
         }
         for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register, _) = *operand
+            if let Operand::Register(register) = *operand
                 && !registers[register].pinned
                 && leaf.role == Role::Define
             {
@@ -201,11 +201,7 @@ impl<'a> Renaming<'a> {
         definitions.retain(|&(register, _)| needs.contains(register));
         exposed.sort_unstable();
         definitions.sort_unstable();
-        let mut placer = Placer::new(
-            self.flow,
-            self.dominators,
-            function.blocks().len(),
-        );
+        let mut placer = Placer::new(self.flow, self.dominators, function.blocks().len());
         let (mut at_use, mut at_definition) = (0, 0);
         while at_use < exposed.len() {
             let register = exposed[at_use].0;
@@ -356,7 +352,7 @@ impl<'a> Renaming<'a> {
         let mut operands = std::mem::take(&mut self.scratch);
         let mut definitions: oriole_collections::SmallVec<[Register; 4]> = Default::default();
         for (index, operand) in operands.iter_mut().enumerate() {
-            let Operand::Register(register, _) = *operand else {
+            let Operand::Register(register) = *operand else {
                 continue;
             };
             let function = self.builder.function();
@@ -416,11 +412,7 @@ struct Placer<'a> {
 }
 
 impl<'a> Placer<'a> {
-    fn new(
-        flow: &'a ControlFlow,
-        dominators: &'a Dominators,
-        blocks: usize,
-    ) -> Placer<'a> {
+    fn new(flow: &'a ControlFlow, dominators: &'a Dominators, blocks: usize) -> Placer<'a> {
         Placer {
             flow,
             dominators,

@@ -6,9 +6,17 @@
 
 #![forbid(unsafe_code)]
 
+mod assignment;
+mod checker;
 mod control_flow;
+mod emission;
 mod into_ssa;
+mod naming;
+mod out_of_ssa;
 mod parallel_copy;
 
+pub use assignment::{Assignment, EdgeCopies, Placement, assign};
+pub use checker::{Mismatch, check};
 pub use into_ssa::{Translated, into_ssa};
+pub use out_of_ssa::{OutOfSsaError, out_of_ssa};
 pub use parallel_copy::{Copy, sequentialize};

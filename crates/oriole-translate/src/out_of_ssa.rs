@@ -9,7 +9,7 @@ use crate::checker::check;
 use crate::emission::{Emission, emit};
 use crate::into_ssa::Translated;
 use oriole_analysis::ControlFlow;
-use oriole_collections::DenseSet;
+use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Formats, Register};
 use oriole_syntax::scopes::{Globals, Reference, resolve};
 use oriole_syntax::tree::Module;
@@ -39,6 +39,7 @@ const LARGEST_CHECKED: usize = 4_000_000;
 /// If the function cannot be written without changing what a name means (a branch into a scope from outside).
 pub fn out_of_ssa(
     module: &mut Module,
+    globals: &Globals,
     index: usize,
     translated: Translated,
 ) -> Result<(Formats, usize), OutOfSsaError> {
@@ -55,60 +56,79 @@ pub fn out_of_ssa(
             mismatches[0]
         );
     }
+    let original = module.functions[index]
+        .body
+        .take()
+        .expect("only functions with a body are translated");
     let mut hoisted: DenseSet<Register> = DenseSet::new();
     // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
     // visible everywhere, so each round only hoists more.
     loop {
+        let emission = emit(module, &original, &function, &scopes, &assignment, &hoisted);
+        if scopes.parents.len() == 1 {
+            module.functions[index].body = Some(emission.body);
+            break;
+        }
         let Emission {
             body,
             expected,
             labels,
-        } = emit(module, index, &function, &scopes, &assignment, &hoisted);
-        if scopes.parents.len() == 1 {
-            module.functions[index].body = Some(body);
-            break;
-        }
-        let original = module.functions[index].body.replace(body);
-        let (globals, _) = Globals::of(module);
-        let (found, _) = resolve(module, &globals, &module.functions[index]);
-        let mut wrong = false;
-        let mut lost_label = false;
-        let body = module.functions[index].body.as_ref().expect("set above");
-        let mut meaning: oriole_collections::DenseMap<u32, Register> =
-            oriole_collections::DenseMap::new();
-        for &(node, register) in &expected {
-            // Two mentions of one register must resolve to one, and two of different ones to two.
-            let resolved = match found.references[node as usize] {
-                Reference::Register(resolved) => resolved,
-                _ => {
-                    wrong |= hoisted.insert(register);
-                    continue;
-                }
-            };
-            if *meaning.get_or_insert_with(resolved, || register) != register {
-                wrong |= hoisted.insert(register);
+        } = emission;
+        module.functions[index].body = Some(body);
+        match misread(module, globals, index, &expected, &labels) {
+            None => {
+                module.functions[index].body = Some(original);
+                return Err(OutOfSsaError {
+                    message: format!(
+                        "`{}`: a branch leads into a scope from outside",
+                        module.text(module.functions[index].name)
+                    ),
+                });
+            }
+            Some(registers) if registers.is_empty() => break,
+            Some(registers) => {
+                let before = hoisted.len();
+                hoisted.extend(registers);
+                assert!(
+                    hoisted.len() > before,
+                    "a hoisted register is visible everywhere"
+                );
             }
         }
-        for &(node, statement) in &labels {
-            lost_label |= match found.references[node as usize] {
-                Reference::Label(label) => found.labels[label as usize].statement != statement,
-                _ => true,
-            };
-        }
-        let _ = body;
-        if lost_label {
-            module.functions[index].body = original;
-            return Err(OutOfSsaError {
-                message: format!(
-                    "`{}`: a branch leads into a scope from outside",
-                    module.text(module.functions[index].name)
-                ),
-            });
-        }
-        if !wrong {
-            break;
-        }
-        module.functions[index].body = original;
     }
     Ok((function.into_formats(), assignment.copy_count()))
+}
+
+/// Registers that some operand does not mean although it should; nothing if a label cannot be seen from a branch to it.
+fn misread(
+    module: &Module,
+    globals: &Globals,
+    index: usize,
+    expected: &[(u32, Register)],
+    labels: &[(u32, u32)],
+) -> Option<Vec<Register>> {
+    let (found, _) = resolve(module, globals, &module.functions[index]);
+    for &(node, statement) in labels {
+        match found.references[node as usize] {
+            Reference::Label(label) if found.labels[label as usize].statement == statement => {}
+            _ => return None,
+        }
+    }
+    // Mentions of one register must resolve to one register, and to one that no other register resolves to.
+    let mut meaning: DenseMap<Register, u32> = DenseMap::new();
+    let mut owner: DenseMap<u32, Register> = DenseMap::new();
+    let mut wrong = Vec::new();
+    for &(node, register) in expected {
+        let is_right = match found.references[node as usize] {
+            Reference::Register(resolved) => {
+                *meaning.get_or_insert_with(register, || resolved) == resolved
+                    && *owner.get_or_insert_with(resolved, || register) == register
+            }
+            _ => false,
+        };
+        if !is_right {
+            wrong.push(register);
+        }
+    }
+    Some(wrong)
 }

@@ -26,61 +26,42 @@ where
     L: std::marker::Copy + Eq + oriole_collections::DenseKey,
 {
     let mut result = Vec::with_capacity(copies.len());
-    // How many pending copies read a location.
-    let mut readers: DenseMap<L, u32> = DenseMap::new();
+    // Where the value that was in a location at the start is now; only for locations that some copy reads.
+    let mut now_in: DenseMap<L, L> = DenseMap::new();
     let mut source_of: DenseMap<L, L> = DenseMap::new();
     for copy in copies.iter().filter(|copy| copy.from != copy.to) {
-        *readers.get_or_insert_with(copy.from, || 0) += 1;
+        now_in.insert(copy.from, copy.from);
         let earlier = source_of.insert(copy.to, copy.from);
         debug_assert!(earlier.is_none(), "two copies to one place");
     }
+    // Destinations that hold nothing anyone still needs there.
     let mut ready: Vec<L> = copies
         .iter()
-        .filter(|copy| copy.from != copy.to && !readers.contains_key(&copy.to))
+        .rev()
         .map(|copy| copy.to)
+        .filter(|to| source_of.contains_key(to) && !now_in.contains_key(to))
         .collect();
-    ready.reverse();
     for copy in copies {
-        // Drain what can go, then break one cycle, if this copy is still in one.
-        drain(&mut ready, &mut readers, &mut source_of, &mut result);
-        let Some(&from) = source_of.get(&copy.to) else {
-            continue;
-        };
-        // Everything pending is now in cycles. Save the destination; its reader reads the saved copy.
-        let saved = fresh(copy.to);
-        result.push(Copy {
-            from: copy.to,
-            to: saved,
-        });
-        let reader = cycle_reader(&source_of, copy.to, from);
-        source_of.insert(reader, saved);
-        readers.insert(copy.to, 0);
-        ready.push(copy.to);
+        drain(&mut ready, &mut now_in, &mut source_of, &mut result);
+        // What is left is in cycles: save one destination.
+        if source_of.contains_key(&copy.to) {
+            let saved = fresh(copy.to);
+            result.push(Copy {
+                from: copy.to,
+                to: saved,
+            });
+            now_in.insert(copy.to, saved);
+            ready.push(copy.to);
+        }
     }
-    drain(&mut ready, &mut readers, &mut source_of, &mut result);
+    drain(&mut ready, &mut now_in, &mut source_of, &mut result);
     result
 }
 
-/// The destination in the cycle through `to` whose source is `to`.
-fn cycle_reader<L>(source_of: &DenseMap<L, L>, to: L, from: L) -> L
-where
-    L: std::marker::Copy + Eq + oriole_collections::DenseKey,
-{
-    let mut at = from;
-    loop {
-        let source = *source_of
-            .get(&at)
-            .expect("all that is pending is in cycles");
-        if source == to {
-            return at;
-        }
-        at = source;
-    }
-}
-
+/// Makes the copies whose destination is free, and those that this frees.
 fn drain<L>(
     ready: &mut Vec<L>,
-    readers: &mut DenseMap<L, u32>,
+    now_in: &mut DenseMap<L, L>,
     source_of: &mut DenseMap<L, L>,
     result: &mut Vec<Copy<L>>,
 ) where
@@ -90,12 +71,12 @@ fn drain<L>(
         let Some(from) = source_of.remove(&to) else {
             continue;
         };
-        result.push(Copy { from, to });
-        if let Some(count) = readers.get_mut(&from) {
-            *count = count.saturating_sub(1);
-            if *count == 0 && source_of.contains_key(&from) {
-                ready.push(from);
-            }
+        let place = *now_in.get(&from).expect("every source was entered");
+        result.push(Copy { from: place, to });
+        // From here on the value can be had from the destination, so its first place is free.
+        now_in.insert(from, to);
+        if place == from && source_of.contains_key(&from) {
+            ready.push(from);
         }
     }
 }

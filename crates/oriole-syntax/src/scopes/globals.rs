@@ -2,7 +2,7 @@
 
 use super::split_number;
 use crate::tree::{Declarator, Linkage, Module, Statement, Text};
-use oriole_collections::DenseMap;
+use oriole_collections::StringMap;
 use oriole_diagnostics::Diagnostic;
 
 /// Variables declared in ranges beyond the length of the text; nobody writes such ranges, and each variable has an entry.
@@ -26,20 +26,20 @@ pub enum Global {
 
 /// The names a module declares.
 #[derive(Debug)]
-pub struct Globals<'module> {
-    names: DenseMap<&'module str, u32>,
+pub struct Globals {
+    names: StringMap<u32>,
     /// For `name<N>`: the first of N entries.
-    ranges: DenseMap<&'module str, (u32, u32)>,
+    ranges: StringMap<(u32, u32)>,
     /// What each name stands for, in order of first appearance.
     pub entries: Vec<(Text, Global)>,
 }
 
-impl<'module> Globals<'module> {
+impl Globals {
     /// Collects the names of a module; a name defined twice is an error.
-    pub fn of(module: &'module Module) -> (Globals<'module>, Vec<Diagnostic>) {
+    pub fn of(module: &Module) -> (Globals, Vec<Diagnostic>) {
         let mut globals = Globals {
-            names: DenseMap::new(),
-            ranges: DenseMap::new(),
+            names: StringMap::new(),
+            ranges: StringMap::new(),
             entries: Vec::new(),
         };
         let mut errors = Vec::new();
@@ -84,7 +84,7 @@ impl<'module> Globals<'module> {
 
     fn declare_range(
         &mut self,
-        module: &'module Module,
+        module: &Module,
         name: Text,
         count: u32,
         global: Global,
@@ -119,7 +119,7 @@ impl<'module> Globals<'module> {
 
     fn declare(
         &mut self,
-        module: &'module Module,
+        module: &Module,
         name: Text,
         global: Global,
         errors: &mut Vec<Diagnostic>,
@@ -160,14 +160,14 @@ impl<'module> Globals<'module> {
 
     /// The entry that a name of the module stands for.
     pub fn index(&self, name: &str) -> Option<u32> {
-        if let Some(&index) = self.names.get(&name) {
+        if let Some(&index) = self.names.get(name) {
             return Some(index);
         }
         if self.ranges.is_empty() {
             return None;
         }
         let (prefix, number) = split_number(name)?;
-        let &(first, count) = self.ranges.get(&prefix)?;
+        let &(first, count) = self.ranges.get(prefix)?;
         (number < count).then_some(first + number)
     }
 
