@@ -44,8 +44,7 @@ fn function(module: &Module, function: &Function, output: &mut String) {
             declaration(module, &module.top, index as usize, output);
         }
     }
-    let directives = function.directives.start as usize..function.directives.end as usize;
-    for directive in &module.header_directives[directives] {
+    for directive in module.function_directives(function) {
         let _ = writeln!(
             output,
             "  directive {}",
@@ -156,20 +155,15 @@ fn statement(
             let _ = writeln!(output, "{place} {:?}", module.text(*text));
         }
         Statement::Function(_) => {}
-        Statement::Section(words) => {
-            let texts: Vec<&str> = body
-                .words(*words)
-                .iter()
-                .map(|&word| module.text(word))
-                .collect();
-            if let Some((contents, head)) = texts.split_last() {
-                let _ = writeln!(
-                    output,
-                    "section {} ({} bytes)",
-                    head.join(" "),
-                    contents.len()
-                );
-            }
+        Statement::Section(section) => {
+            let (header, contents) = body.section(*section);
+            let header: Vec<&str> = header.iter().map(|&word| module.text(word)).collect();
+            let _ = writeln!(
+                output,
+                "section {} ({} bytes)",
+                header.join(" "),
+                module.text(contents).len()
+            );
         }
     }
 }

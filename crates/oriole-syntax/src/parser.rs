@@ -180,10 +180,12 @@ impl<'text> Parser<'text> {
     fn found(&self) -> String {
         match self.current.kind {
             TokenKind::End => "the end of the file".to_owned(),
-            TokenKind::BadCharacter => format!(
-                "the character {:?}",
-                self.current_text().chars().next().unwrap_or(' ')
-            ),
+            TokenKind::BadCharacter => match self.current_text().chars().next() {
+                Some(character) if character.is_control() => {
+                    format!("the character U+{:04X}", u32::from(character))
+                }
+                _ => format!("the character `{}`", self.current_text()),
+            },
             TokenKind::UnclosedString => "a string without its closing quote".to_owned(),
             _ => format!("`{}`", shortened(self.current_text())),
         }
@@ -261,7 +263,9 @@ impl<'text> Parser<'text> {
     fn resynchronize(&mut self, start: u32) {
         let resume_here = std::mem::take(&mut self.resume_here);
         if self.current.start == start {
-            self.advance();
+            if self.advance().kind == TokenKind::Semicolon {
+                return;
+            }
         } else if resume_here {
             return;
         }
@@ -322,8 +326,10 @@ impl<'text> Parser<'text> {
             match self.statement(Level::Module) {
                 Ok(()) => self.outside_reported = false,
                 Err(Reported) => {
-                    if self.at(TokenKind::CloseBrace) {
+                    // A brace that nothing opened goes, with a semicolon behind it.
+                    if self.at(TokenKind::CloseBrace) && self.open_vectors == 0 {
                         self.advance();
+                        self.eat(TokenKind::Semicolon);
                         self.resume_here = true;
                     }
                     self.resynchronize(start);
@@ -416,6 +422,8 @@ impl<'text> Parser<'text> {
             Ok(word) => word,
             Err(reported) => {
                 self.body.operands.truncate(start);
+                // A guard before a scope: the scope itself may be well.
+                self.resume_here = self.at(TokenKind::OpenBrace);
                 return Err(reported);
             }
         };

@@ -79,8 +79,7 @@ impl Printer<'_> {
             }
             self.output.push(')');
         }
-        let Range { start, end } = function.directives;
-        for directive in &self.module.header_directives[start as usize..end as usize] {
+        for directive in self.module.function_directives(function) {
             self.output.push('\n');
             self.words(top, directive.words);
             if directive.semicolon {
@@ -126,8 +125,12 @@ impl Printer<'_> {
 
     /// Words separated by spaces, but for those that hug their neighbours.
     fn words(&mut self, body: &Body, words: Words) {
+        self.words_of(body.words(words));
+    }
+
+    fn words_of(&mut self, words: &[Text]) {
         let mut previous = "(";
-        for &word in body.words(words) {
+        for &word in words {
             let text = self.module.text(word);
             if !hugs(previous, text) {
                 self.output.push(' ');
@@ -189,17 +192,10 @@ impl Printer<'_> {
                 return;
             }
             Statement::Section(words) => {
-                let contents = Words {
-                    start: words.start + words.count - 1,
-                    count: 1,
-                };
-                let header = Words {
-                    count: words.count - 1,
-                    ..*words
-                };
-                self.words(body, header);
+                let (header, contents) = body.section(*words);
+                self.words_of(header);
                 self.output.push('\n');
-                self.words(body, contents);
+                self.push(contents);
             }
             Statement::Function(_) => {}
         }

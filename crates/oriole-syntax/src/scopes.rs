@@ -584,7 +584,8 @@ impl<'module> Resolver<'module> {
         } else if let Some(&(number, single)) = self.numbered.get(&(text, self.scope))
             && number < binding.count
         {
-            self.duplicate(single, name);
+            let again = self.module.text(single);
+            self.duplicate_at(again, name, single);
         }
         self.contested |= self.numbered_prefixes.contains_key(&text);
         self.undo.push(Undo::Range(text, earlier));
@@ -602,7 +603,12 @@ impl<'module> Resolver<'module> {
             && let label = self.scopes.labels[label as usize]
             && label.scope == self.scope
         {
-            self.duplicate(name, label.name);
+            // Labels are known in advance: the one that comes second in the text is wrong.
+            if label.statement > self.statement {
+                self.duplicate(label.name, name);
+            } else {
+                self.duplicate(name, label.name);
+            }
         }
         if let Some((prefix, number)) = split_number(text) {
             self.note_numbered(text);
@@ -642,11 +648,15 @@ impl<'module> Resolver<'module> {
     }
 
     fn duplicate(&mut self, name: Text, first: Text) {
-        let text = self.module.text(name);
+        self.duplicate_at(self.module.text(name), name, first);
+    }
+
+    /// Reports that `text`, declared at `first`, is declared again at `place`.
+    fn duplicate_at(&mut self, text: &str, place: Text, first: Text) {
         self.errors.push(
             Diagnostic::error(
                 "duplicate-name",
-                name.span(),
+                place.span(),
                 format!("`{text}` is declared twice in one scope"),
             )
             .label("declared again here")

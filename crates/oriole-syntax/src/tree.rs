@@ -135,6 +135,12 @@ impl Module {
             })
     }
 
+    /// The directives between a function's header and its body.
+    pub fn function_directives(&self, function: &Function) -> &[Directive] {
+        let Range { start, end } = function.directives;
+        &self.header_directives[start as usize..end as usize]
+    }
+
     /// The first argument of `.target`: the architecture.
     pub fn target(&self) -> Option<&str> {
         self.directive(".target")?.next()
@@ -184,6 +190,14 @@ impl Body {
     pub fn declarators(&self, declaration: &Declaration) -> &[Declarator] {
         let Range { start, end } = declaration.declarators;
         &self.declarators[start as usize..end as usize]
+    }
+
+    /// The words of a `.section`, and its contents from `{` to `}`.
+    pub fn section(&self, words: Words) -> (&[Text], Text) {
+        match *self.words(words) {
+            [ref header @ .., contents] => (header, contents),
+            [] => (&[], Text::default()),
+        }
     }
 
     /// Adds words and gives the run that stands for them.

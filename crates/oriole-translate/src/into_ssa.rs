@@ -49,12 +49,11 @@ pub fn into_ssa(
         .body
         .as_ref()
         .expect("only functions with a body are translated");
-    let (scopes, mut errors) = resolve(module, globals, function);
-    let Entered {
-        builder,
-        errors: more,
-    } = enter(module, function, body, &scopes, formats);
-    errors.extend(more);
+    let (scopes, errors) = resolve(module, globals, function);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Entered { builder, errors } = enter(module, function, body, &scopes, formats);
     if !errors.is_empty() {
         return Err(errors);
     }

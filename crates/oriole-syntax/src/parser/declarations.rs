@@ -295,35 +295,43 @@ impl Parser<'_> {
     /// The words of an initialiser: a value, or values in braces.
     fn initializer(&mut self) -> Parsed<Words> {
         let start = self.body.words.len();
-        let mut depth = 0usize;
+        let mut depth = 0u32;
+        let result = self.initializer_words(&mut depth);
+        if result.is_err() {
+            self.open_vectors = depth;
+        }
+        result.map(|()| self.words_from(start))
+    }
+
+    fn initializer_words(&mut self, depth: &mut u32) -> Parsed<()> {
         let mut expects_value = true;
         loop {
             match self.current.kind {
                 TokenKind::OpenBrace if expects_value => {
                     self.take_word();
-                    depth += 1;
+                    *depth += 1;
                     if self.at(TokenKind::CloseBrace) {
                         self.take_word();
-                        depth -= 1;
+                        *depth -= 1;
                         expects_value = false;
                     }
                 }
                 _ if expects_value => {
-                    self.initial_value(depth > 0)?;
+                    self.initial_value(*depth > 0)?;
                     expects_value = false;
                 }
-                TokenKind::Comma if depth > 0 => {
+                TokenKind::Comma if *depth > 0 => {
                     self.take_word();
                     expects_value = true;
                 }
-                TokenKind::CloseBrace if depth > 0 => {
+                TokenKind::CloseBrace if *depth > 0 => {
                     self.take_word();
-                    depth -= 1;
+                    *depth -= 1;
                 }
-                _ if depth > 0 => {
+                _ if *depth > 0 => {
                     return Err(self.unexpected("expected-comma-or-close", "`,` or `}`"));
                 }
-                _ => return Ok(self.words_from(start)),
+                _ => return Ok(()),
             }
         }
     }

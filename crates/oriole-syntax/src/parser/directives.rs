@@ -31,10 +31,7 @@ impl Parser<'_> {
             ".pragma" => {
                 self.semicolon_directive(|kind| matches!(kind, TokenKind::String), "a string")
             }
-            ".alias" => self.semicolon_directive(
-                |kind| matches!(kind, TokenKind::Word),
-                "the name of a function",
-            ),
+            ".alias" => self.alias(),
             ".branchtargets" => {
                 self.table_label()?;
                 self.semicolon_directive(|kind| matches!(kind, TokenKind::Word), "a label")
@@ -54,6 +51,29 @@ impl Parser<'_> {
                 self.declaration(level)
             }
             _ => self.unknown_directive(),
+        }
+    }
+
+    /// `.alias name, function;`
+    fn alias(&mut self) -> Parsed<()> {
+        let first = self.body.words.len();
+        let mut read = || {
+            self.take_keyword();
+            let expected = "the name of a function";
+            self.take(TokenKind::Word, "expected-argument", expected)?;
+            self.take(TokenKind::Comma, "expected-comma", "`,`")?;
+            self.take(TokenKind::Word, "expected-argument", expected)?;
+            self.expect(TokenKind::Semicolon, "expected-semicolon", "`;`")
+        };
+        match read() {
+            Ok(_) => {
+                self.push_directive(first, true);
+                Ok(())
+            }
+            Err(reported) => {
+                self.body.words.truncate(first);
+                Err(reported)
+            }
         }
     }
 
@@ -227,9 +247,17 @@ impl Parser<'_> {
         let first = self.body.words.len();
         let keyword = self.current;
         let mut depth = 0usize;
+        let mut named = false;
         self.take_keyword();
         loop {
             match self.current.kind {
+                // Of names outside the lists there is one: another belongs to the next line.
+                TokenKind::Word if depth == 0 && named => {
+                    self.body.words.truncate(first);
+                    let expected = format!("`;` after `{}`", self.source(keyword));
+                    return Err(self.unexpected("expected-semicolon", &expected));
+                }
+                TokenKind::Word if depth == 0 => named = true,
                 TokenKind::Semicolon if depth == 0 => {
                     self.advance();
                     self.push_directive(first, true);
@@ -346,7 +374,10 @@ impl Parser<'_> {
         while matches!(
             self.current.kind,
             TokenKind::Word | TokenKind::DotWord | TokenKind::String | TokenKind::Comma
-        ) {
+        ) && !self
+            .lexer
+            .line_breaks_between(self.previous_end, self.current.start)
+        {
             self.take_keyword();
         }
         self.take_comments();

@@ -189,6 +189,7 @@ impl Parser<'_> {
             match self.current.kind {
                 TokenKind::OpenBrace => {
                     let open = self.advance();
+                    self.resume_here = false;
                     let _ = self.function_body(open);
                     self.resume_here = true;
                     return;

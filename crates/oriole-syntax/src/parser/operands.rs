@@ -317,6 +317,9 @@ impl Parser<'_> {
                         );
                     }
                 }
+                TokenKind::DotWord if expects_value && !open.is_empty() => {
+                    return Err(self.unexpected("invalid-cast", "`.s64` or `.u64` in a cast"));
+                }
                 TokenKind::CloseParen if !expects_value && questions == 0 && !open.is_empty() => {
                     questions = open.pop().map_or(0, |(_, outer)| outer);
                 }
