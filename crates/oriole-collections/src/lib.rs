@@ -10,6 +10,8 @@
 
 pub mod bit_set;
 pub mod entity;
+mod group;
+pub mod hybrid;
 pub mod index_vec;
 pub mod interner;
 pub mod key;
@@ -26,10 +28,10 @@ mod witness;
 
 pub use bit_set::{BitSet, ChunkedBitSet};
 pub use entity::{Entity, PackedOption};
+pub use hybrid::{DenseMap, DenseSet};
 pub use index_vec::IndexVec;
 pub use interner::{Interner, Symbol};
 pub use key::{DenseKey, Lookup};
-pub use linear::{DenseMap, DenseSet};
 pub use list_pool::{EntityList, ListPool};
 pub use map::{Cursor, Entry};
 pub use ordered::{OrderedMap, OrderedSet};

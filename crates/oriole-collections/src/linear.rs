@@ -214,6 +214,20 @@ impl<K, V> Iterator for RawIter<K, V> {
         // SAFETY: the pending word describes the 64 buckets before `slots`.
         Some(unsafe { self.slots.sub(64).add(offset) })
     }
+
+    /// Counted from the bits, so that stepping need not count.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let mut left = self.pending.count_ones() as usize;
+        let mut bits = self.bits;
+        while bits != self.end {
+            // SAFETY: `bits` lies before the end of the used bits.
+            unsafe {
+                left += (*bits).count_ones() as usize;
+                bits = bits.add(1);
+            }
+        }
+        (left, Some(left))
+    }
 }
 
 // SAFETY: pointers handed out come from buckets whose used bit is set, which is exactly when the slot is initialised.

@@ -71,7 +71,6 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn iter_unordered(&self) -> Iter<'_, K, V, T> {
         Iter {
             raw: self.raw.raw_iter(),
-            left: self.raw.len(),
             borrow: PhantomData,
         }
     }
@@ -81,7 +80,6 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn iter_mut_unordered(&mut self) -> IterMut<'_, K, V, T> {
         IterMut {
             raw: self.raw.raw_iter(),
-            left: self.raw.len(),
             borrow: PhantomData,
         }
     }
@@ -529,14 +527,12 @@ impl<'a, K: DenseKey, V, T: RawTable<K, V>> VacantEntry<'a, K, V, T> {
 /// Iterator of [`Map::iter_unordered`].
 pub struct Iter<'a, K, V, T: RawTable<K, V>> {
     raw: T::RawIter,
-    left: usize,
     borrow: PhantomData<&'a (K, V)>,
 }
 
 /// Iterator of [`Map::iter_mut_unordered`].
 pub struct IterMut<'a, K, V, T: RawTable<K, V>> {
     raw: T::RawIter,
-    left: usize,
     borrow: PhantomData<&'a mut (K, V)>,
 }
 
@@ -544,7 +540,6 @@ pub struct IterMut<'a, K, V, T: RawTable<K, V>> {
 pub struct IntoIter<K, V, T: RawTable<K, V>> {
     table: std::mem::ManuallyDrop<T>,
     raw: T::RawIter,
-    left: usize,
     entries: PhantomData<(K, V)>,
 }
 
@@ -552,7 +547,7 @@ impl<K, V, T: RawTable<K, V>> Clone for Iter<'_, K, V, T> {
     fn clone(&self) -> Self {
         Self {
             raw: self.raw.clone(),
-            ..*self
+            borrow: PhantomData,
         }
     }
 }
@@ -563,14 +558,13 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: the map is borrowed for `'a`, so its slots stay where they are.
         let Slot { key, value } = unsafe { slot.as_ref() };
         Some((key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -580,14 +574,13 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let mut slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: the map is borrowed exclusively for `'a`, and each slot is yielded once.
         let Slot { key, value } = unsafe { slot.as_mut() };
         Some((key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -597,14 +590,13 @@ impl<K, V, T: RawTable<K, V>> Iterator for IntoIter<K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: each slot is yielded once, and the table never drops its slots itself from here on.
         let Slot { key, value } = unsafe { slot.read() };
         Some((key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -630,7 +622,6 @@ impl<K, V, T: RawTable<K, V>> IntoIterator for Map<K, V, T> {
     fn into_iter(self) -> Self::IntoIter {
         let raw = self.raw.raw_iter();
         IntoIter {
-            left: self.raw.len(),
             table: std::mem::ManuallyDrop::new(self.raw),
             raw,
             entries: PhantomData,
