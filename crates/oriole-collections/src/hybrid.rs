@@ -28,6 +28,11 @@ use std::ptr::NonNull;
 pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
 /// A set of the hybrid design.
 pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
+/// A map with room for `N` entries inside itself, then of the hybrid design.
+pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
+/// A set of pointers with room for `N` inside itself, then of the hybrid design.
+pub type SmallPtrSet<T, const N: usize> =
+    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// Most entries of a list.
 pub const LIST_MAX: usize = 2 * WIDTH;

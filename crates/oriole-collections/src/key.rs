@@ -58,12 +58,33 @@ pub const fn chain(state: u64, word: u64) -> u64 {
 pub trait DenseKey: Eq {
     /// The key's hash; both its low and its high bits must be well mixed.
     fn mix(&self) -> u64;
+
+    /// The hash the [classic](crate::classic) tables use: LLVM's `k * 37` for numbers, `(p >> 4) ^ (p >> 9)` for pointers.
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        self.mix() as u32
+    }
+
+    /// The two values the classic tables reserve to mark empty and erased buckets; `None` for a type without values to
+    /// spare, which costs those tables a byte per bucket.
+    #[inline(always)]
+    fn classic_sentinels() -> Option<[Self; 2]>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Something that can be looked up among keys of type `K`: the key itself, or a borrowed form of it.
 pub trait Lookup<K> {
     /// The hash the equal key would return from [`DenseKey::mix`].
     fn lookup_mix(&self) -> u64;
+    /// The hash the equal key would return from [`DenseKey::classic_hash`].
+    #[inline(always)]
+    fn lookup_classic_hash(&self) -> u32 {
+        self.lookup_mix() as u32
+    }
     /// Whether `key` is the one looked for.
     fn matches(&self, key: &K) -> bool;
 }
@@ -72,6 +93,10 @@ impl<K: DenseKey> Lookup<K> for K {
     #[inline(always)]
     fn lookup_mix(&self) -> u64 {
         self.mix()
+    }
+    #[inline(always)]
+    fn lookup_classic_hash(&self) -> u32 {
+        self.classic_hash()
     }
     #[inline(always)]
     fn matches(&self, key: &K) -> bool {
@@ -139,6 +164,40 @@ pub fn mix_slice<T: DenseKey>(slice: &[T]) -> u64 {
     state
 }
 
+macro_rules! word_keys {
+    ($mix:ident as $word:ty: $($t:ty = $empty:expr, $tombstone:expr;)*) => {$(
+        impl DenseKey for $t {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                $mix(*self as $word)
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                (*self as u32).wrapping_mul(37)
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                Some([$empty, $tombstone])
+            }
+        }
+    )*};
+}
+// Sentinels as LLVM's traits have them: the two largest unsigned values; the largest and the least signed one.
+word_keys!(mix32 as u32:
+    u8 = u8::MAX, u8::MAX - 1;
+    u16 = u16::MAX, u16::MAX - 1;
+    u32 = u32::MAX, u32::MAX - 1;
+    i8 = i8::MAX, i8::MIN;
+    i16 = i16::MAX, i16::MIN;
+    i32 = i32::MAX, i32::MIN;
+);
+word_keys!(mix64 as u64:
+    u64 = u64::MAX, u64::MAX - 1;
+    i64 = i64::MAX, i64::MIN;
+    usize = usize::MAX, usize::MAX - 1;
+    isize = isize::MAX, isize::MIN;
+);
+
 macro_rules! narrow_keys {
     ($($t:ty),*) => {$(
         impl DenseKey for $t {
@@ -149,19 +208,7 @@ macro_rules! narrow_keys {
         }
     )*};
 }
-narrow_keys!(u8, u16, u32, i8, i16, i32, bool, char);
-
-macro_rules! wide_keys {
-    ($($t:ty),*) => {$(
-        impl DenseKey for $t {
-            #[inline(always)]
-            fn mix(&self) -> u64 {
-                mix64(*self as u64)
-            }
-        }
-    )*};
-}
-wide_keys!(u64, i64, usize, isize);
+narrow_keys!(bool, char);
 
 impl DenseKey for u128 {
     #[inline(always)]
@@ -204,24 +251,43 @@ impl DenseKey for () {
     }
 }
 
-impl<T> DenseKey for *const T {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        mix_address(self.addr())
-    }
+/// LLVM's pointer hash of old: it drops the bits that alignment makes zero and never looks at the high ones.
+#[inline(always)]
+pub const fn classic_address_hash(address: usize) -> u32 {
+    (address as u32 >> 4) ^ (address as u32 >> 9)
 }
 
-impl<T> DenseKey for *mut T {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        mix_address(self.addr())
-    }
+macro_rules! pointer_keys {
+    ($($t:ty, $make:expr;)*) => {$(
+        impl<T> DenseKey for $t {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                mix_address(self.addr())
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                classic_address_hash(self.addr())
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                Some([$make(-4096isize as usize), $make(-8192isize as usize)])
+            }
+        }
+    )*};
+}
+pointer_keys! {
+    *const T, std::ptr::without_provenance;
+    *mut T, std::ptr::without_provenance_mut;
 }
 
 impl<T> DenseKey for std::ptr::NonNull<T> {
     #[inline(always)]
     fn mix(&self) -> u64 {
         mix_address(self.addr().get())
+    }
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        classic_address_hash(self.addr().get())
     }
 }
 
@@ -294,6 +360,18 @@ macro_rules! tuple_keys {
                 let state = $first.mix();
                 $(let state = chain(state, $rest.mix());)*
                 state
+            }
+            #[inline(always)]
+            #[allow(non_snake_case)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                // Empty where all parts are, as LLVM has it for pairs.
+                let [$first, other_first] = $first::classic_sentinels()?;
+                let tombstone = (other_first, $({
+                    let [_, other] = $rest::classic_sentinels()?;
+                    other
+                },)*);
+                $(let [$rest, _] = $rest::classic_sentinels()?;)*
+                Some([($first, $($rest,)*), tombstone])
             }
         }
     )*};

@@ -21,6 +21,11 @@ pub const MIN_BUCKETS: usize = 64;
 pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
 /// A set of the new LLVM design.
 pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
+/// A map with room for `N` entries inside itself, then of the new LLVM design.
+pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
+/// A set of pointers with room for `N` inside itself, then of the new LLVM design.
+pub type SmallPtrSet<T, const N: usize> =
+    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// The table.
 pub struct Table<K, V> {

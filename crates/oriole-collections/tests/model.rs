@@ -3,12 +3,12 @@
 //! The same script of operations runs on a table and on the model, and after each step the answers must agree; every so
 //! often the whole contents too. Keys come in kinds, among them one whose hash has four bits, so that runs wrap, windows
 //! fill and erasures have to move entries. A short run is part of every `cargo test`. `ORIOLE_MODEL_STEPS=1000000 cargo
-//! test --release --test model -- --nocapture long_run` is the long one; without the variable that test runs 20,000
+//! test --release --test model -- --nocapture long_run` is the long one; without the variable that test runs 4,000
 //! steps per table and says so.
 
 use oriole_collections::map::{Entry, Map};
 use oriole_collections::raw::RawTable;
-use oriole_collections::{DenseKey, hybrid, linear};
+use oriole_collections::{DenseKey, classic, hybrid, linear};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -423,6 +423,7 @@ fn long<K: TestKey, T: RawTable<K, Rc<u64>>>(keys: u32) {
 designs! {
     on_hybrid: hybrid;
     on_linear: linear;
+    on_classic: classic;
 }
 
 #[test]
@@ -437,6 +438,7 @@ fn zero_sized_keys_have_one_entry() {
     }
     check::<hybrid::Table<(), ()>>();
     check::<linear::Table<(), ()>>();
+    check::<classic::Table<(), ()>>();
 }
 
 #[test]
