@@ -46,6 +46,33 @@ pub const fn mix_address(address: usize) -> u64 {
     (address as u64).wrapping_mul(ADDRESS).rotate_left(26)
 }
 
+/// The inverse of a multiplier modulo 2^64.
+const fn inverse(odd: u64) -> u64 {
+    // Newton's iteration doubles the correct low bits: 3, 6, 12, 24, 48, 96.
+    let mut result = odd;
+    let mut round = 0;
+    while round < 5 {
+        result = result.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(result)));
+        round += 1;
+    }
+    result
+}
+
+/// The word with this [`mix32`], when there is one. For replaying traces.
+pub const fn unmix32(hash: u64) -> Option<u32> {
+    let word = hash.rotate_right(32).wrapping_mul(inverse(NARROW));
+    if word <= u32::MAX as u64 {
+        Some(word as u32)
+    } else {
+        None
+    }
+}
+
+/// The address with this [`mix_address`]. For replaying traces.
+pub const fn unmix_address(hash: u64) -> u64 {
+    hash.rotate_right(26).wrapping_mul(inverse(ADDRESS))
+}
+
 /// Adds a word to the hash of what came before it.
 #[inline(always)]
 pub const fn chain(state: u64, word: u64) -> u64 {
@@ -433,6 +460,18 @@ mod tests {
             let n = distinct_slots((0..512u32).map(|i| mix32(i << shift)), 1023);
             assert!(n > 280, "32-bit stride 2^{shift}: {n} slots");
         }
+    }
+
+    #[test]
+    fn mixers_that_can_be_undone_are() {
+        for word in [0, 1, 77, u32::MAX] {
+            assert_eq!(unmix32(mix32(word)), Some(word));
+            assert_eq!(
+                unmix_address(mix_address(word as usize * 16)),
+                u64::from(word) * 16
+            );
+        }
+        assert_eq!(unmix32(mix64(5)), None);
     }
 
     #[test]

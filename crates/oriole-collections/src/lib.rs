@@ -19,6 +19,7 @@ pub mod entity;
 mod group;
 pub mod hybrid;
 pub mod index_vec;
+pub mod instrument;
 pub mod interner;
 pub mod key;
 pub mod linear;

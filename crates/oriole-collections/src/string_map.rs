@@ -5,8 +5,8 @@
 //! face; the designs are in [`string_linear`](crate::string_linear) and [`classic`](crate::classic). In both only bucket
 //! pointers move, so an entry stays at its address until it is erased.
 
+use crate::instrument::{Description, Tally};
 use crate::key::mix_bytes;
-use crate::witness::Witness;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::marker::PhantomData;
@@ -157,23 +157,20 @@ pub unsafe trait RawStrings<V>: Sized {
 /// A map from strings over the design `T`; use it through an alias such as [`StringMap`](crate::StringMap).
 pub struct Strings<V, T> {
     raw: T,
-    witness: Witness,
+    tally: Tally,
     values: PhantomData<V>,
 }
 
-/// A place in a string map that borrows nothing: valid until the map is next changed, which debug builds check.
-pub struct StringCursor<V> {
-    node: NonNull<Node<V>>,
-    stamp: crate::witness::Stamp,
-}
-
-impl<V> Clone for StringCursor<V> {
-    fn clone(&self) -> Self {
-        *self
+fn describe<V, T: RawStrings<V>>() -> Description {
+    Description {
+        kind: "StringMap",
+        design: T::NAME,
+        key: "str",
+        value: std::any::type_name::<V>(),
+        key_bytes: 0,
+        value_bytes: size_of::<V>(),
     }
 }
-
-impl<V> Copy for StringCursor<V> {}
 
 impl<V, T: RawStrings<V>> Strings<V, T> {
     /// An empty map; allocates nothing.
@@ -181,7 +178,7 @@ impl<V, T: RawStrings<V>> Strings<V, T> {
     pub fn new() -> Self {
         Self {
             raw: T::new(),
-            witness: Witness::new(),
+            tally: Tally::new(describe::<V, T>),
             values: PhantomData,
         }
     }
@@ -210,7 +207,42 @@ impl<V, T: RawStrings<V>> Strings<V, T> {
 
     #[inline]
     fn node(&self, key: &str) -> Option<NonNull<Node<V>>> {
-        self.raw.find(string_hash(key), key)
+        self.node_hashed(string_hash(key), key)
+    }
+
+    #[inline]
+    fn node_hashed(&self, hash: u32, key: &str) -> Option<NonNull<Node<V>>> {
+        let found = self.raw.find(hash, key);
+        self.tally.find(
+            found.is_some(),
+            || self.raw.probes(hash, key),
+            || u64::from(hash),
+        );
+        found
+    }
+
+    /// As `node_hashed`, for a lookup whose miss will count as an insertion.
+    #[inline]
+    fn node_hashed_or_absent(&self, hash: u32, key: &str) -> Option<NonNull<Node<V>>> {
+        let found = self.raw.find(hash, key);
+        if found.is_some() {
+            self.tally
+                .find(true, || self.raw.probes(hash, key), || u64::from(hash));
+        }
+        found
+    }
+
+    fn add(&mut self, hash: u32, key: &str, value: V) -> NonNull<Node<V>> {
+        let probes = self.tally.measure(|| self.raw.probes(hash, key));
+        let buckets = self.raw.bucket_count();
+        let node = self.raw.insert(hash, NodeBox::new(key, value));
+        self.tally.insert(
+            probes,
+            || u64::from(hash),
+            self.raw.bucket_count() != buckets,
+            || self.raw.allocated_bytes(),
+        );
+        node
     }
 
     /// The value of a key.
@@ -242,29 +274,23 @@ impl<V, T: RawStrings<V>> Strings<V, T> {
     }
 
     /// Stores a value and returns the one it replaced.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert(&mut self, key: &str, value: V) -> Option<V> {
         let hash = string_hash(key);
-        if let Some(node) = self.raw.find(hash, key) {
+        if let Some(node) = self.node_hashed_or_absent(hash, key) {
             // SAFETY: the node is live and the map borrowed exclusively.
             let slot = unsafe { NodeBox::value_mut(node) };
             return Some(std::mem::replace(slot, value));
         }
-        self.witness.mutate();
-        self.raw.insert(hash, NodeBox::new(key, value));
+        self.add(hash, key, value);
         None
     }
 
     /// The value of a key, made by `make` when missing.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn get_or_insert_with(&mut self, key: &str, make: impl FnOnce() -> V) -> &mut V {
         let hash = string_hash(key);
         let node = match self.raw.find(hash, key) {
             Some(node) => node,
-            None => {
-                self.witness.mutate();
-                self.raw.insert(hash, NodeBox::new(key, make()))
-            }
+            None => self.raw.insert(hash, NodeBox::new(key, make())),
         };
         // SAFETY: the node is live and the map borrowed exclusively.
         unsafe { NodeBox::value_mut(node) }
@@ -276,28 +302,26 @@ impl<V, T: RawStrings<V>> Strings<V, T> {
     }
 
     /// Removes a key and returns its value. Other entries stay at their addresses.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove(&mut self, key: &str) -> Option<V> {
-        let node = self.raw.remove(string_hash(key), key)?;
-        self.witness.mutate();
-        Some(node.into_value())
+        let hash = string_hash(key);
+        let probes = self.tally.measure(|| self.raw.probes(hash, key));
+        let removed = self.raw.remove(hash, key);
+        self.tally
+            .erase(removed.is_some(), probes, || u64::from(hash));
+        removed.map(NodeBox::into_value)
     }
 
     /// Removes a key; whether it was present.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn erase(&mut self, key: &str) -> bool {
         self.remove(key).is_some()
     }
 
     /// Keeps the entries for which `keep` is true, in one pass.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn retain(&mut self, keep: impl FnMut(&str, &mut V) -> bool) {
-        self.witness.mutate();
         self.raw.retain(keep);
     }
 
     /// Removes the entries for which `remove` is true, in one pass, and returns how many there were.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove_if(&mut self, mut remove: impl FnMut(&str, &mut V) -> bool) -> usize {
         let before = self.len();
         self.retain(|key, value| !remove(key, value));
@@ -305,31 +329,8 @@ impl<V, T: RawStrings<V>> Strings<V, T> {
     }
 
     /// Removes every entry; keeps the buckets.
-    #[cfg_attr(debug_assertions, track_caller)]
     pub fn clear(&mut self) {
-        self.witness.mutate();
         self.raw.clear();
-    }
-
-    /// The place of a key, to be used with [`Strings::at`] before the next change.
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn cursor(&self, key: &str) -> Option<StringCursor<V>> {
-        self.node(key).map(|node| StringCursor {
-            node,
-            stamp: self.witness.stamp(),
-        })
-    }
-
-    /// The entry at a cursor; debug builds panic when the map was changed since the cursor was made, and say where.
-    ///
-    /// # Safety
-    ///
-    /// The cursor must come from this map, and its entry must not have been erased: an entry outlives everything else.
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub unsafe fn at(&self, cursor: StringCursor<V>) -> (&str, &V) {
-        self.witness.check(cursor.stamp);
-        // SAFETY: the caller vouches that the node is live and this map's.
-        unsafe { (NodeBox::key(cursor.node), NodeBox::value(cursor.node)) }
     }
 
     /// Every entry, in bucket order.
