@@ -5,7 +5,7 @@
 
 use crate::keys::Key;
 use oriole_collections::raw::RawTable;
-use oriole_collections::{hybrid, linear, map::Map};
+use oriole_collections::{classic, hybrid, linear, map::Map};
 use std::hint::black_box;
 
 /// Operation kinds of a [`Script`]: look up.
@@ -23,6 +23,23 @@ pub struct Script<K> {
     pub keys: Vec<K>,
     /// How many operations each table sees.
     pub lengths: Vec<u32>,
+}
+
+/// Remove all.
+pub const CLEAR: u8 = 3;
+/// The table's end.
+pub const DROP: u8 = 4;
+
+/// Operations on many tables in the order in which a program did them.
+pub struct Replay<K> {
+    /// What to do.
+    pub kinds: Vec<u8>,
+    /// To which table.
+    pub tables: Vec<u32>,
+    /// With which key; anything for [`CLEAR`] and [`DROP`].
+    pub keys: Vec<K>,
+    /// How many tables there are.
+    pub table_count: usize,
 }
 
 /// A table under test.
@@ -47,6 +64,8 @@ pub trait Contender<K: Key>: Sized {
     fn bytes(&self) -> Option<usize>;
     /// Runs a script; a checksum.
     fn script(script: &Script<K>) -> u64;
+    /// Replays a program; a checksum.
+    fn replay(replay: &Replay<K>) -> u64;
 }
 
 /// One operation on a Rust table.
@@ -61,6 +80,8 @@ pub trait Single<K: Key>: Sized {
     fn get(&self, key: K) -> Option<K>;
     /// Removes; whether the key was present.
     fn cut(&mut self, key: K) -> bool;
+    /// Removes all.
+    fn empty(&mut self);
     /// All values.
     fn sum(&self) -> u64;
     /// All keys.
@@ -139,6 +160,26 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
         }
         sum
     }
+    #[inline(never)]
+    fn replay(replay: &Replay<K>) -> u64 {
+        let mut tables: Vec<T> = (0..replay.table_count).map(|_| T::make()).collect();
+        let mut sum = 0u64;
+        for ((&kind, &table), &key) in replay.kinds.iter().zip(&replay.tables).zip(&replay.keys) {
+            let table = &mut tables[table as usize];
+            match kind {
+                FIND => {
+                    if let Some(value) = table.get(key) {
+                        sum = sum.wrapping_add(value.word());
+                    }
+                }
+                INSERT => table.put(key, key),
+                ERASE => sum += u64::from(table.cut(key)),
+                CLEAR => table.empty(),
+                _ => *table = T::make(),
+            }
+        }
+        sum
+    }
 }
 
 /// A table of this crate; the number is the capacity given at birth.
@@ -160,6 +201,9 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
     fn cut(&mut self, key: K) -> bool {
         Map::erase(self, &key)
     }
+    fn empty(&mut self) {
+        self.clear();
+    }
     #[inline(always)]
     fn sum(&self) -> u64 {
         let mut sum = 0u64;
@@ -180,6 +224,8 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
 pub type Hybrid<K> = Of<hybrid::DenseMap<K, K>>;
 /// The new LLVM design.
 pub type Linear<K> = Of<linear::DenseMap<K, K>>;
+/// The classic LLVM design.
+pub type Classic<K> = Of<classic::DenseMap<K, K>>;
 
 macro_rules! standard_api {
     ($(#[$attribute:meta])* $type:ident, $map:ty, $name:literal, $new:expr, $remove:ident, $size:expr) => {
@@ -202,6 +248,9 @@ macro_rules! standard_api {
             #[inline(always)]
             fn cut(&mut self, key: K) -> bool {
                 self.0.$remove(&key).is_some()
+            }
+            fn empty(&mut self) {
+                self.0.clear();
             }
             #[inline(always)]
             #[allow(clippy::iter_over_hash_type)]
@@ -310,5 +359,8 @@ impl<K: Key> Contender<K> for Llvm<K> {
     }
     fn script(script: &Script<K>) -> u64 {
         K::llvm_mix(script)
+    }
+    fn replay(replay: &Replay<K>) -> u64 {
+        K::llvm_replay(replay)
     }
 }

@@ -80,11 +80,14 @@ pub trait Key: DenseKey + Copy + Hash + Eq + Ord + Debug + 'static {
     #[cfg(have_llvm)]
     #[allow(missing_docs)]
     fn llvm_mix(script: &crate::contender::Script<Self>) -> u64;
+    #[cfg(have_llvm)]
+    #[allow(missing_docs)]
+    fn llvm_replay(replay: &crate::contender::Replay<Self>) -> u64;
 }
 
 macro_rules! llvm_side {
     ($type:ty, $new:ident, $free:ident, $insert:ident, $find:ident, $chase:ident, $erase:ident, $iterate:ident,
-     $bytes:ident, $mix:ident) => {
+     $bytes:ident, $mix:ident, $replay:ident) => {
         #[cfg(have_llvm)]
         fn llvm_new() -> *mut std::ffi::c_void {
             // SAFETY: makes a map.
@@ -146,6 +149,19 @@ macro_rules! llvm_side {
                 )
             }
         }
+        #[cfg(have_llvm)]
+        fn llvm_replay(replay: &crate::contender::Replay<Self>) -> u64 {
+            // SAFETY: the three arrays have one length, and every table number is below the count.
+            unsafe {
+                ffi::$replay(
+                    replay.kinds.as_ptr(),
+                    replay.tables.as_ptr(),
+                    replay.keys.as_ptr().cast(),
+                    replay.kinds.len(),
+                    replay.table_count,
+                )
+            }
+        }
     };
 }
 
@@ -172,6 +188,13 @@ mod ffi {
             lengths: *const u32,
             tables: usize,
         ) -> u64;
+        pub fn llvm_replay_u32(
+            kinds: *const u8,
+            tables: *const u32,
+            keys: *const u32,
+            count: usize,
+            table_count: usize,
+        ) -> u64;
         pub fn llvm_new_u64() -> *mut c_void;
         pub fn llvm_free_u64(map: *mut c_void);
         pub fn llvm_insert_u64(
@@ -190,6 +213,13 @@ mod ffi {
             keys: *const u64,
             lengths: *const u32,
             tables: usize,
+        ) -> u64;
+        pub fn llvm_replay_u64(
+            kinds: *const u8,
+            tables: *const u32,
+            keys: *const u64,
+            count: usize,
+            table_count: usize,
         ) -> u64;
     }
 }
@@ -219,7 +249,8 @@ impl Key for u32 {
         llvm_erase_u32,
         llvm_iterate_u32,
         llvm_bytes_u32,
-        llvm_mix_u32
+        llvm_mix_u32,
+        llvm_replay_u32
     );
 }
 
@@ -260,6 +291,38 @@ impl Key for Pointer {
         llvm_erase_u64,
         llvm_iterate_u64,
         llvm_bytes_u64,
-        llvm_mix_u64
+        llvm_mix_u64,
+        llvm_replay_u64
+    );
+}
+
+/// A number of 64 bits, with the mixer for those.
+impl Key for u64 {
+    const NAME: &'static str = "u64";
+    fn word(self) -> u64 {
+        self
+    }
+    fn from_word(word: u64) -> Self {
+        word
+    }
+    fn from_number(number: u64) -> Self {
+        // The classic tables reserve a few of the largest.
+        number.min(u64::MAX - (1 << 14))
+    }
+    fn in_order(ordinal: u64) -> Self {
+        ordinal
+    }
+    llvm_side!(
+        u64,
+        llvm_new_u64,
+        llvm_free_u64,
+        llvm_insert_u64,
+        llvm_find_u64,
+        llvm_chase_u64,
+        llvm_erase_u64,
+        llvm_iterate_u64,
+        llvm_bytes_u64,
+        llvm_mix_u64,
+        llvm_replay_u64
     );
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 namespace llvm {
 void *allocate_buffer(size_t Size, size_t Alignment) {
@@ -96,6 +97,35 @@ uint64_t mix(const uint8_t *kinds, const S *keys, const uint32_t *lengths, size_
   }
   return sum;
 }
+template <typename S>
+uint64_t replay(const uint8_t *kinds, const uint32_t *tables, const S *keys, size_t count, size_t table_count) {
+  std::vector<Map<S>> maps(table_count);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    auto &map = maps[tables[i]];
+    auto key = KeyOf<S>::make(keys[i]);
+    switch (kinds[i]) {
+    case 0: {
+      auto found = map.find(key);
+      if (found != map.end())
+        sum += found->second;
+      break;
+    }
+    case 1:
+      map[key] = keys[i];
+      break;
+    case 2:
+      sum += map.erase(key);
+      break;
+    case 3:
+      map.clear();
+      break;
+    default:
+      map = Map<S>();
+    }
+  }
+  return sum;
+}
 } // namespace
 
 #define EXPORT(S, N)                                                                                                   \
@@ -117,6 +147,10 @@ uint64_t mix(const uint8_t *kinds, const S *keys, const uint32_t *lengths, size_
   extern "C" size_t llvm_bytes_##N(void *map) { return static_cast<Map<S> *>(map)->getMemorySize(); }                  \
   extern "C" uint64_t llvm_mix_##N(const uint8_t *kinds, const S *keys, const uint32_t *lengths, size_t tables) {      \
     return mix<S>(kinds, keys, lengths, tables);                                                                       \
+  }                                                                                                                    \
+  extern "C" uint64_t llvm_replay_##N(const uint8_t *kinds, const uint32_t *tables, const S *keys, size_t count,       \
+                                      size_t table_count) {                                                            \
+    return replay<S>(kinds, tables, keys, count, table_count);                                                         \
   }
 
 EXPORT(uint32_t, u32)

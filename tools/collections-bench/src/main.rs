@@ -1,16 +1,19 @@
 //! Benchmarks of the tables of `oriole-collections` against others: all contenders in one binary, interleaved, the
 //! minimum of many rounds.
 //!
-//! `collections-bench [mix] [miss] [hits] [iterate] [cold] [bytes] [cliffs] [octave] [--rounds N]`; without a section,
-//! all of them. `ONLY=hybrid,hashbrown+fx` in the environment leaves the other contenders out, for profiling.
+//! `collections-bench [mix] [miss] [hits] [latency] [iterate] [octave] [bytes] [cliffs] [cold] [--rounds N]`; without a
+//! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=hybrid,hashbrown+fx` in the environment
+//! leaves the other contenders out, for profiling.
 
+mod cliffs;
 mod contender;
 mod keys;
 mod measure;
+mod replay;
 mod sections;
 
 fn main() {
-    let mut sections = Vec::new();
+    let mut words = Vec::new();
     let mut rounds = 30;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -19,9 +22,16 @@ fn main() {
                 .next()
                 .and_then(|text| text.parse().ok())
                 .expect("--rounds takes a number");
-        } else if argument != "--bench" {
-            sections.push(argument);
+        } else {
+            words.push(argument);
         }
     }
-    sections::run(&sections, rounds);
+    match words.split_first() {
+        Some((first, files)) if first == "replay" => {
+            for file in files {
+                replay::run(file, rounds);
+            }
+        }
+        _ => sections::run(&words, rounds),
+    }
 }

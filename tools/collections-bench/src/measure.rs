@@ -25,9 +25,27 @@ pub fn timed(work: impl FnOnce() -> u64) -> (f64, u64) {
 ///
 /// Panics when two contenders disagree about the checksum: they did not do the same work.
 pub fn race(
+    runners: Vec<Runner<'_>>,
+    operations: usize,
+    rounds: usize,
+) -> Vec<(&'static str, f64)> {
+    run(runners, operations, rounds, true)
+}
+
+/// As [`race`], for work that goes on from round to round: checksums must agree within each round only.
+pub fn race_in_step(
+    runners: Vec<Runner<'_>>,
+    operations: usize,
+    rounds: usize,
+) -> Vec<(&'static str, f64)> {
+    run(runners, operations, rounds, false)
+}
+
+fn run(
     mut runners: Vec<Runner<'_>>,
     operations: usize,
     rounds: usize,
+    same_every_round: bool,
 ) -> Vec<(&'static str, f64)> {
     if let Ok(only) = std::env::var("ONLY") {
         runners.retain(|runner| only.split(',').any(|name| name == runner.name));
@@ -35,6 +53,9 @@ pub fn race(
     let mut best = vec![f64::INFINITY; runners.len()];
     let mut expected = None;
     for round in 0..rounds + 1 {
+        if !same_every_round {
+            expected = None;
+        }
         for (index, runner) in runners.iter_mut().enumerate() {
             let (seconds, checksum) = (runner.round)();
             let expected = *expected.get_or_insert(checksum);

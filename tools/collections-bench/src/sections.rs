@@ -4,7 +4,7 @@
 
 use crate::contender::*;
 use crate::keys::{Key, Pointer, Random};
-use crate::measure::{Runner, race, timed};
+use crate::measure::{Runner, race, race_in_step, timed};
 use std::hint::black_box;
 
 type Row = Vec<(&'static str, f64)>;
@@ -19,6 +19,10 @@ macro_rules! for_each_contender {
         }
         {
             type $c = Linear<$k>;
+            all.push($body);
+        }
+        {
+            type $c = Classic<$k>;
             all.push($body);
         }
         {
@@ -71,6 +75,7 @@ where
     let mut names = vec![
         Hybrid::<K>::name(),
         Linear::<K>::name(),
+        Classic::<K>::name(),
         BrownFx::<K>::name(),
         BrownFold::<K>::name(),
         Std::<K>::name(),
@@ -196,31 +201,33 @@ fn cold(rounds: usize) {
     println!("\n## Cold dependent hits (each key is the value just found), ns per lookup");
     header("pointers", &names::<Pointer>());
     let mut random = Random(4);
-    for n in [1_000_000, 4_000_000, 10_000_000, 12_000_000, 14_000_000] {
+    for n in [1_000_000, 10_000_000, 12_000_000, 14_000_000] {
         let keys = Pointer::random(n, &mut random);
         // One cycle through all keys: each one's value is the next.
         let mut values = keys[1..].to_vec();
         values.push(keys[0]);
-        const STEPS: usize = 200_000;
-        // The tables are built one at a time: together they would not fit.
-        let row: Row = for_each_contender!(Pointer, C => {
+        const STEPS: usize = 100_000;
+        let runners = for_each_contender!(Pointer, C => {
             let mut table = <C as Contender<Pointer>>::new();
             table.insert(&keys, &values);
-            let mut best = f64::INFINITY;
             let mut at = keys[0];
-            for _ in 0..(rounds / 6).max(5) {
-                let mut end = at;
-                let (seconds, _) = timed(|| { end = table.chase(at, STEPS); 0 });
-                at = end;
-                best = best.min(seconds * 1e9 / STEPS as f64);
+            Runner {
+                name: <C as Contender<Pointer>>::name(),
+                round: Box::new(move || timed(|| {
+                    // Every contender walks the same cycle, so all are at the same key after the same round.
+                    at = table.chase(at, STEPS);
+                    at.word()
+                })),
             }
-            (<C as Contender<Pointer>>::name(), best)
         });
-        line(&format!("{n}"), &row);
+        line(
+            &format!("{n}"),
+            &race_in_step(runners, STEPS, (rounds / 2).max(5)),
+        );
     }
 }
 
-fn bytes() {
+fn bytes(_: usize) {
     println!("\n## Bytes of the allocation per entry");
     println!(
         "\n| entries | key | hybrid | linear | hashbrown | C++ LLVM | hybrid/hashbrown |\n|---|---|---|---|---|---|---|"
@@ -406,31 +413,124 @@ fn mix(rounds: usize) {
     );
 }
 
+macro_rules! replay_race {
+    ($name:ident, $k:ty) => {
+        /// Replays on every contender and prints a line.
+        pub fn $name(label: &str, replay: &Replay<$k>, rounds: usize) {
+            if replay.kinds.is_empty() {
+                return;
+            }
+            header(&format!("{label}: {} operations", replay.kinds.len()), &names::<$k>());
+            let runners = for_each_contender!($k, C => Runner {
+                name: <C as Contender<$k>>::name(),
+                round: Box::new(move || timed(|| <C as Contender<$k>>::replay(black_box(replay)))),
+            });
+            line(label, &race(runners, replay.kinds.len(), rounds));
+        }
+    };
+}
+replay_race!(race_replay_narrow, u32);
+replay_race!(race_replay_wide, Pointer);
+
+/// Lookups each of which waits for the one before: latency instead of throughput.
+fn latency(rounds: usize) {
+    println!("\n## Dependent hits in cache (latency), ns per lookup");
+    let mut random = Random(7);
+    header("pointers", &names::<Pointer>());
+    for n in [8, 16, 32, 64, 128, 256, 512, 1024, 4096] {
+        let mut keys = Pointer::random(n, &mut random);
+        let mut values = keys[1..].to_vec();
+        values.push(keys[0]);
+        const STEPS: usize = 20_000;
+        let runners = for_each_contender!(Pointer, C => {
+            let mut table = <C as Contender<Pointer>>::new();
+            table.insert(&keys, &values);
+            let start = keys[0];
+            Runner {
+                name: <C as Contender<Pointer>>::name(),
+                round: Box::new(move || timed(|| black_box(&table).chase(start, STEPS).word())),
+            }
+        });
+        line(&format!("{n}"), &race(runners, STEPS, rounds));
+        keys.clear();
+    }
+}
+
+/// Building, hitting in order, missing and erasing over an octave of sizes, random and in-order keys.
+fn octave(rounds: usize) {
+    println!("\n## An octave of sizes, 700 to 1,400 entries, ns per operation");
+    let mut random = Random(8);
+    for ordered in [false, true] {
+        let kind = if ordered { "in order" } else { "random" };
+        header(&format!("pointers, {kind}"), &names::<Pointer>());
+        for n in [700, 800, 896, 1000, 1150, 1300, 1400] {
+            let make = |random: &mut Random, from: u64| -> Vec<Pointer> {
+                if ordered {
+                    (from..from + n as u64).map(Pointer::in_order).collect()
+                } else {
+                    Pointer::random(n, random)
+                }
+            };
+            let keys = make(&mut random, 0);
+            let absent = make(&mut random, 1 << 20);
+            let mut gone = keys.clone();
+            if !ordered {
+                random.shuffle(&mut gone);
+            }
+            let phases: [(&str, usize); 4] = [("build", 0), ("hit", 1), ("miss", 2), ("erase", 3)];
+            for (name, phase) in phases {
+                let runners = for_each_contender!(Pointer, C => {
+                    let (keys, absent, gone) = (&keys, &absent, &gone);
+                    let table: C = built(keys);
+                    Runner {
+                        name: <C as Contender<Pointer>>::name(),
+                        round: Box::new(move || match phase {
+                            0 => timed(|| {
+                                let table: C = built(black_box(keys));
+                                black_box(&table);
+                                0
+                            }),
+                            1 => timed(|| black_box(&table).find(black_box(keys))),
+                            2 => timed(|| black_box(&table).find(black_box(absent))),
+                            _ => {
+                                let mut table: C = built(keys);
+                                timed(|| table.erase(black_box(gone)))
+                            }
+                        }),
+                    }
+                });
+                line(&format!("{n} {name}"), &race(runners, n, rounds * 3));
+            }
+        }
+    }
+}
+
 /// Runs the named sections, all when none is named.
 pub fn run(sections: &[String], rounds: usize) {
-    let wanted = |name: &str| sections.is_empty() || sections.iter().any(|section| section == name);
     match option_env!("LLVM_INCLUDE_USED") {
         Some(path) => println!("C++ contender built against {path}"),
         None => println!(
             "NO LLVM HEADERS WERE FOUND: THE C++ CONTENDER IS ABSENT FROM EVERY TABLE BELOW"
         ),
     }
-    if wanted("mix") {
-        mix(rounds);
+    const ALL: [(&str, fn(usize)); 9] = [
+        ("mix", mix),
+        ("miss", miss),
+        ("hits", hits),
+        ("latency", latency),
+        ("iterate", iterate),
+        ("octave", octave),
+        ("bytes", bytes),
+        ("cliffs", crate::cliffs::run),
+        ("cold", cold),
+    ];
+    for section in sections {
+        let known = ALL.iter().any(|(name, _)| name == section);
+        assert!(known, "no section is called {section}");
     }
-    if wanted("miss") {
-        miss(rounds);
-    }
-    if wanted("hits") {
-        hits(rounds);
-    }
-    if wanted("iterate") {
-        iterate(rounds);
-    }
-    if wanted("cold") {
-        cold(rounds);
-    }
-    if wanted("bytes") {
-        bytes();
+    for (name, section) in ALL {
+        if sections.is_empty() || sections.iter().any(|wanted| wanted == name) {
+            section(rounds);
+        }
     }
 }
