@@ -8,6 +8,7 @@
 //!
 //! Policy: power-of-two buckets, at least 64, load at most 3/4.
 
+use crate::hybrid::stride;
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::{DenseKey, Lookup};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -184,12 +185,18 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
-/// Iterator over the used buckets, 64 used bits at a time.
+/// Iterator over the used buckets, 64 used bits at a time, by the same stride as [the hybrid's](crate::hybrid::RawIter).
 pub struct RawIter<K, V> {
+    /// The slot that the lowest bit of `pending` stands for.
     slots: NonNull<Slot<K, V>>,
-    bits: *const u64,
-    end: *const u64,
     pending: u64,
+    /// Words of used bits after this one.
+    left: usize,
+    word: usize,
+    /// The table's number of words, less one.
+    mask: usize,
+    first_slot: NonNull<Slot<K, V>>,
+    bits: *const u64,
 }
 
 impl<K, V> Clone for RawIter<K, V> {
@@ -204,32 +211,31 @@ impl<K, V> Iterator for RawIter<K, V> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         while self.pending == 0 {
-            if self.bits == self.end {
+            if self.left == 0 {
                 return None;
             }
-            // SAFETY: `bits` lies before the end of the used bits; one word describes 64 buckets.
+            self.left -= 1;
+            self.word = (self.word + stride(self.mask + 1)) & self.mask;
+            // SAFETY: the word is masked; it describes 64 buckets.
             unsafe {
-                self.pending = *self.bits;
-                self.bits = self.bits.add(1);
-                self.slots = self.slots.add(64);
+                self.pending = *self.bits.add(self.word);
+                self.slots = self.first_slot.add(self.word * 64);
             }
         }
         let offset = self.pending.trailing_zeros() as usize;
         self.pending &= self.pending - 1;
-        // SAFETY: the pending word describes the 64 buckets before `slots`.
-        Some(unsafe { self.slots.sub(64).add(offset) })
+        // SAFETY: the bit stands for a used bucket.
+        Some(unsafe { self.slots.add(offset) })
     }
 
     /// Counted from the bits, so that stepping need not count.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = self.pending.count_ones() as usize;
-        let mut bits = self.bits;
-        while bits != self.end {
-            // SAFETY: `bits` lies before the end of the used bits.
-            unsafe {
-                left += (*bits).count_ones() as usize;
-                bits = bits.add(1);
-            }
+        let mut word = self.word;
+        for _ in 0..self.left {
+            word = (word + stride(self.mask + 1)) & self.mask;
+            // SAFETY: the word is masked.
+            left += unsafe { *self.bits.add(word) }.count_ones() as usize;
         }
         (left, Some(left))
     }
@@ -480,11 +486,20 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
         let bits = self.bits().cast_const();
+        let words = (self.buckets as usize / 64).max(1);
         RawIter {
             slots: self.slots,
+            // SAFETY: a table with buckets has a first word of used bits.
+            pending: if self.buckets == 0 {
+                0
+            } else {
+                unsafe { *bits }
+            },
+            left: words - 1,
+            word: 0,
+            mask: words - 1,
+            first_slot: self.slots,
             bits,
-            end: bits.wrapping_add(self.buckets as usize / 64),
-            pending: 0,
         }
     }
 
