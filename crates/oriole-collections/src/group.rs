@@ -1,12 +1,14 @@
 //! A window of sixteen tags examined at once.
 //!
-//! The tag of an unused bucket has its top bit set, that of a used one has not, so that finding unused buckets takes no
+//! The tag of a free bucket has its top bit set, that of a used one has not, so that finding free buckets takes no
 //! comparison. Lists have wide tags of 16 bits, zero where unused. On x86-64 a window is one SSE2 register,
 //! which every such processor has; elsewhere it is a 128-bit integer with the usual byte-parallel arithmetic. A test
 //! holds the two against each other.
 
-/// The tag of an unused bucket.
+/// The tag of a bucket that was never used since the last rehash, or whose emptying no lookup can notice.
 pub(crate) const UNUSED: u8 = 0xFF;
+/// The tag of an erased bucket that lookups must pass over.
+pub(crate) const ERASED: u8 = 0x80;
 
 /// Tags per window.
 pub(crate) const WIDTH: usize = 16;
@@ -40,9 +42,9 @@ mod imp {
             unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, _mm_set1_epi8(tag as i8))) as u32 }
         }
 
-        /// One bit per unused tag.
+        /// One bit per tag of a free bucket, unused or erased.
         #[inline(always)]
-        pub(crate) fn unused(self) -> u32 {
+        pub(crate) fn free(self) -> u32 {
             // SAFETY: SSE2 is part of the target.
             unsafe { _mm_movemask_epi8(self.0) as u32 }
         }
@@ -123,9 +125,9 @@ mod generic {
             gather(!nonzero & HIGH)
         }
 
-        /// One bit per unused tag.
+        /// One bit per tag of a free bucket, unused or erased.
         #[inline(always)]
-        pub(crate) fn unused(self) -> u32 {
+        pub(crate) fn free(self) -> u32 {
             gather(self.0 & HIGH)
         }
     }
@@ -177,8 +179,8 @@ mod tests {
             let (fast, slow) = unsafe { (Group::load(bytes.as_ptr()), generic::Group::load(bytes.as_ptr())) };
             prop_assert_eq!(fast.matching(tag), mask(&|b| b == tag));
             prop_assert_eq!(slow.matching(tag), mask(&|b| b == tag));
-            prop_assert_eq!(fast.unused(), mask(&|b| b >= 0x80));
-            prop_assert_eq!(slow.unused(), mask(&|b| b >= 0x80));
+            prop_assert_eq!(fast.free(), mask(&|b| b >= 0x80));
+            prop_assert_eq!(slow.free(), mask(&|b| b >= 0x80));
         }
 
         #[test]

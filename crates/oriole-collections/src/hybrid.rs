@@ -8,16 +8,17 @@
 //!
 //! **Large** (64 buckets up, load at most 7/8). One allocation of slots and then one tag byte each, the first sixteen tags
 //! repeated at the end so that a window may start anywhere. A key's home is the low bits of its hash; lookups examine the
-//! window at home, then the one after, until one holds the key or has an unused bucket. A key is stored in the first
-//! unused bucket of the first window that has one. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the tags are
-//! still on their way, so that a cold hit waits for memory once rather than twice.
+//! window at home, then those 16, 48, 96, … buckets on, until one holds the key or has an unused bucket. A key is stored in
+//! the first unused bucket of the first window that has one. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
+//! tags are still on their way, so that a cold hit waits for memory once rather than twice.
 //!
-//! Erasing from a large table is Algorithm R at the grain of windows. What lookups rely on is only that every window
-//! *before* the one an entry lies in is full, so an entry less than sixteen buckets from home relies on nothing and never
-//! has to move. When the emptied bucket is not part of any full window, it is simply marked unused. Otherwise an entry that
-//! has passed a window over the hole moves into it, and the hole it leaves is treated alike. No tombstones, ever.
+//! Erasing from a large table moves nothing. What lookups rely on is only that every window *before* the one an entry lies
+//! in has no unused bucket, so a bucket that is not part of any full window can be marked unused at once. One that is part of
+//! a full window gets an erased mark, which lookups pass over and insertions fill; such marks count towards the load, so a
+//! rehash takes them away. Algorithm R at the grain of windows was built first: with adjacent windows a full table answered
+//! misses four times slower, and with windows spread out the search for an entry to move into the hole took 110 ns.
 
-use crate::group::{Group, UNUSED, WIDTH, matching_wide, prefetch, set_wide};
+use crate::group::{ERASED, Group, UNUSED, WIDTH, matching_wide, prefetch, set_wide};
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::{DenseKey, Lookup};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -46,7 +47,21 @@ pub const PREFETCH_BUCKETS: usize = 1 << 15;
 #[repr(C)]
 union Tags {
     list: [u16; WIDTH],
-    large: *mut u8,
+    large: Large,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Large {
+    tags: *mut u8,
+    /// Buckets with an erased mark.
+    erased: usize,
+}
+
+/// Where the window of a step starts, from home.
+#[inline(always)]
+const fn window_offset(step: usize) -> usize {
+    WIDTH * step * (step + 1) / 2
 }
 
 /// The table: 48 bytes.
@@ -134,7 +149,7 @@ impl<K, V> Table<K, V> {
                 let tags = base.as_ptr().add(tags_at);
                 if buckets > LIST_MAX {
                     tags.write_bytes(UNUSED, buckets + WIDTH);
-                    table.tags.large = tags;
+                    table.tags.large = Large { tags, erased: 0 };
                 } else {
                     tags.write_bytes(0, layout.size() - tags_at);
                 }
@@ -208,7 +223,7 @@ impl<K, V> Table<K, V> {
     unsafe fn window(&self, index: usize) -> Group {
         debug_assert!(!self.is_list() && index < self.buckets as usize);
         // SAFETY: the tags are repeated past the end, so sixteen are readable from any bucket on.
-        unsafe { Group::load(self.tags.large.add(index)) }
+        unsafe { Group::load(self.tags.large.tags.add(index)) }
     }
 
     #[inline(always)]
@@ -224,15 +239,15 @@ impl<K, V> Table<K, V> {
         let repeated = (index.wrapping_sub(WIDTH) & self.mask()) + WIDTH;
         // SAFETY: both positions lie within the `buckets + 16` tags.
         unsafe {
-            *self.tags.large.add(index) = tag;
-            *self.tags.large.add(repeated) = tag;
+            *self.tags.large.tags.add(index) = tag;
+            *self.tags.large.tags.add(repeated) = tag;
         }
     }
 
     #[inline(always)]
     unsafe fn tag(&self, index: usize) -> u8 {
         // SAFETY: the caller gives an index below the bucket count of a large table.
-        unsafe { *self.tags.large.add(index) }
+        unsafe { *self.tags.large.tags.add(index) }
     }
 
     /// The bucket of the large form where a new key with this hash goes.
@@ -240,25 +255,36 @@ impl<K, V> Table<K, V> {
     unsafe fn first_unused(&self, hash: u64) -> usize {
         let mask = self.mask();
         let mut position = hash as usize & mask;
+        let mut step = 0;
         loop {
             // SAFETY: the position is masked; the load limit leaves an unused bucket, so the loop ends.
-            let unused = unsafe { self.window(position) }.unused();
+            let unused = unsafe { self.window(position) }.free();
             if unused != 0 {
                 return (position + unused.trailing_zeros() as usize) & mask;
             }
-            position = (position + WIDTH) & mask;
+            step += WIDTH;
+            position = (position + step) & mask;
         }
     }
 
     #[inline(always)]
     fn is_full(&self) -> bool {
         let buckets = self.buckets as usize;
-        let limit = if buckets <= LIST_MAX {
+        if buckets <= LIST_MAX {
+            return self.len as usize >= buckets;
+        }
+        // SAFETY: the table is large.
+        self.len as usize + unsafe { self.tags.large.erased } >= limit(buckets)
+    }
+
+    /// Buckets for one more entry: more of them, unless it is erased marks that fill the table.
+    fn next_buckets(&self) -> usize {
+        let (buckets, len) = (self.buckets as usize, self.len as usize);
+        if !self.is_list() && len < limit(buckets) / 2 {
             buckets
         } else {
-            limit(buckets)
-        };
-        self.len as usize >= limit
+            Self::buckets_for(len + 1).max(if self.is_list() { 0 } else { buckets * 2 })
+        }
     }
 
     #[cold]
@@ -288,7 +314,7 @@ impl<K, V> Table<K, V> {
                 for slot in self.raw_iter() {
                     next.place_scanning(slot);
                 }
-                let tags = next.tags.large;
+                let tags = next.tags.large.tags;
                 tags.add(buckets).copy_from_nonoverlapping(tags, WIDTH);
             }
             next.len = self.len;
@@ -310,13 +336,32 @@ impl<K, V> Table<K, V> {
         // SAFETY: indices are masked, and the caller vouches for room.
         unsafe {
             let hash = slot.as_ref().key.mix();
-            let mut index = hash as usize & mask;
-            while *self.tags.large.add(index) != UNUSED {
-                index = (index + 1) & mask;
-            }
-            *self.tags.large.add(index) = tag_of(hash);
+            let mut window = hash as usize & mask;
+            let mut step = 0;
+            let index = 'found: loop {
+                for place in 0..WIDTH {
+                    let index = (window + place) & mask;
+                    if *self.tags.large.tags.add(index) == UNUSED {
+                        break 'found index;
+                    }
+                }
+                step += 1;
+                window = (window + WIDTH * step) & mask;
+            };
+            *self.tags.large.tags.add(index) = tag_of(hash);
             self.slot(index).copy_from_nonoverlapping(slot, 1);
         }
+    }
+
+    /// The step of the first window on the way from `home` that holds `index`.
+    #[inline]
+    fn step_of(&self, home: usize, index: usize) -> usize {
+        let mask = self.mask();
+        let mut step = 0;
+        while index.wrapping_sub(home + window_offset(step)) & mask >= WIDTH {
+            step += 1;
+        }
+        step
     }
 
     /// Changes the number of slots of a list; no hash is computed.
@@ -360,17 +405,43 @@ impl<K, V> Table<K, V> {
         self.len = 0;
     }
 
+    /// Whether a window with a free bucket has one that ends a lookup. Without erased marks in the table it has.
+    #[inline(always)]
+    unsafe fn has_unused(&self, group: Group) -> bool {
+        // SAFETY: the caller knows the table to be large.
+        unsafe { self.tags.large.erased == 0 || group.matching(UNUSED) != 0 }
+    }
+
+    /// Marks a used bucket of the large form free.
+    #[inline(always)]
+    unsafe fn free_bucket(&mut self, index: usize) {
+        // SAFETY: the caller gives a bucket of a large table.
+        unsafe {
+            if self.in_no_full_window(index) {
+                self.set_tag(index, UNUSED);
+            } else {
+                self.set_tag(index, ERASED);
+                self.tags.large.erased += 1;
+            }
+        }
+    }
+
     /// Whether emptying this bucket of the large form leaves every full window full: true when the full buckets around
     /// it, itself included, are fewer than a window.
     #[inline(always)]
     unsafe fn in_no_full_window(&self, index: usize) -> bool {
-        let before = index.wrapping_sub(WIDTH) & self.mask();
+        let mask = self.mask();
+        let (before, after) = (index.wrapping_sub(WIDTH) & mask, (index + 1) & mask);
         // SAFETY: both positions are masked.
-        let (before, after) =
-            unsafe { (self.window(before).unused(), self.window(index).unused()) };
+        let (before, after) = unsafe {
+            (
+                self.window(before).matching(UNUSED),
+                self.window(after).matching(UNUSED),
+            )
+        };
         let used_before = (before << 16).leading_zeros();
-        let used_after = after.trailing_zeros();
-        used_before + used_after < WIDTH as u32
+        let used_after = (after | 0x1_0000).trailing_zeros();
+        used_before + 1 + used_after < WIDTH as u32
     }
 }
 
@@ -384,11 +455,7 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
-/// Iterator over the used buckets, a block of 64 at a time.
-///
-/// Blocks are not visited in their order but by a stride of about 0.6 of them all. Inserting the entries of one table into
-/// another in iteration order would otherwise fill the other from one end, twice over where it has fewer buckets, and probes
-/// would have to walk out of the crowd: time quadratic in the size, with any linear probing on the low bits of a hash.
+/// Iterator over the used buckets, 64 tags at a time.
 pub struct RawIter<K, V> {
     /// The slot that the lowest bit of `pending` and `other` stands for.
     slots: NonNull<Slot<K, V>>,
@@ -397,19 +464,9 @@ pub struct RawIter<K, V> {
     /// all used, is still yielded in order.
     pending: u64,
     other: u64,
-    /// Blocks after this one.
-    left: usize,
-    block: usize,
-    /// The table's number of blocks, less one.
-    mask: usize,
-    first_slot: NonNull<Slot<K, V>>,
+    /// The tags after those of `pending` and `other`.
     tags: *const u8,
-}
-
-/// The odd number next to about 0.6 of a number of blocks.
-#[inline]
-pub(crate) fn stride(blocks: usize) -> usize {
-    (blocks * 5 / 8) | 1
+    end: *const u8,
 }
 
 impl<K, V> Clone for RawIter<K, V> {
@@ -426,7 +483,7 @@ const EVEN: u64 = 0x5555_5555_5555_5555;
 unsafe fn used_64(tags: *const u8) -> u64 {
     // SAFETY: the caller vouches for 64 readable bytes.
     unsafe {
-        let part = |at: usize| (Group::load(tags.add(at)).unused() as u64) << at;
+        let part = |at: usize| (Group::load(tags.add(at)).free() as u64) << at;
         !(part(0) | part(16) | part(32) | part(48))
     }
 }
@@ -441,17 +498,16 @@ impl<K, V> Iterator for RawIter<K, V> {
             if self.pending != 0 {
                 break;
             }
-            if self.left == 0 {
+            if self.tags == self.end {
                 return None;
             }
-            self.left -= 1;
-            self.block = (self.block + stride(self.mask + 1)) & self.mask;
-            // SAFETY: only a large table has blocks left; each is 64 slots and 64 tags.
+            // SAFETY: only a large table has tags left, and it has a multiple of 64 of them.
             unsafe {
-                let used = used_64(self.tags.add(self.block * 64));
+                let used = used_64(self.tags);
                 self.pending = used & EVEN;
                 self.other = used & !EVEN;
-                self.slots = self.first_slot.add(self.block * 64);
+                self.tags = self.tags.add(64);
+                self.slots = self.slots.add(64);
             }
         }
         let offset = self.pending.trailing_zeros() as usize;
@@ -462,14 +518,53 @@ impl<K, V> Iterator for RawIter<K, V> {
         Some(unsafe { self.slots.add(offset) })
     }
 
+    /// The same order as `next`, with the two words in step.
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        let Self {
+            mut slots,
+            mut pending,
+            mut other,
+            mut tags,
+            end,
+        } = self;
+        let mut result = init;
+        loop {
+            // SAFETY: each bit stands for a used bucket; only a large table has tags left, a multiple of 64 of them.
+            unsafe {
+                while pending != 0 && other != 0 {
+                    result = f(result, slots.add(pending.trailing_zeros() as usize));
+                    pending &= pending - 1;
+                    result = f(result, slots.add(other.trailing_zeros() as usize));
+                    other &= other - 1;
+                }
+                pending |= other;
+                while pending != 0 {
+                    result = f(result, slots.add(pending.trailing_zeros() as usize));
+                    pending &= pending - 1;
+                }
+                if tags == end {
+                    return result;
+                }
+                let used = used_64(tags);
+                pending = used & EVEN;
+                other = used & !EVEN;
+                tags = tags.add(64);
+                slots = slots.add(64);
+            }
+        }
+    }
+
     /// Counted from the tags, so that stepping need not count.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = (self.pending | self.other).count_ones() as usize;
-        let mut block = self.block;
-        for _ in 0..self.left {
-            block = (block + stride(self.mask + 1)) & self.mask;
+        let mut tags = self.tags;
+        while tags != self.end {
             // SAFETY: as in `next`.
-            left += unsafe { used_64(self.tags.add(block * 64)) }.count_ones() as usize;
+            unsafe {
+                left += used_64(tags).count_ones() as usize;
+                tags = tags.add(64);
+            }
         }
         (left, Some(left))
     }
@@ -531,6 +626,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let tag = tag_of(hash);
         let mask = self.mask();
         let mut position = hash as usize & mask;
+        let mut step = 0;
         if mask >= PREFETCH_BUCKETS {
             prefetch(self.slots.as_ptr().wrapping_add(position));
         }
@@ -547,11 +643,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     }
                     matching &= matching - 1;
                 }
-                if group.unused() != 0 {
+                if group.free() != 0 && self.has_unused(group) {
                     return None;
                 }
             }
-            position = (position + WIDTH) & mask;
+            step += WIDTH;
+            position = (position + step) & mask;
         }
     }
 
@@ -562,14 +659,13 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.is_list() {
             return 1;
         }
-        let mask = self.mask();
-        let home = query.lookup_mix() as usize & mask;
+        let home = query.lookup_mix() as usize & self.mask();
         let end = match self.find(query) {
             Some(slot) => self.position(slot),
             // SAFETY: the table is large.
             None => unsafe { self.first_unused(home as u64) },
         };
-        (end.wrapping_sub(home) & mask) / WIDTH + 1
+        self.step_of(home, end) + 1
     }
 
     #[inline]
@@ -599,6 +695,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let tag = tag_of(hash);
         let mask = self.mask();
         let mut position = hash as usize & mask;
+        let mut step = 0;
+        let mut vacant = None;
         if mask >= PREFETCH_BUCKETS {
             prefetch(self.slots.as_ptr().wrapping_add(position));
         }
@@ -615,13 +713,17 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     }
                     matching &= matching - 1;
                 }
-                let unused = group.unused();
-                if unused != 0 {
-                    let index = (position + unused.trailing_zeros() as usize) & mask;
-                    return Err(Vacant { hash, index });
+                let free = group.free();
+                if free != 0 {
+                    let index = (position + free.trailing_zeros() as usize) & mask;
+                    let index = *vacant.get_or_insert(index);
+                    if self.has_unused(group) {
+                        return Err(Vacant { hash, index });
+                    }
                 }
             }
-            position = (position + WIDTH) & mask;
+            step += WIDTH;
+            position = (position + step) & mask;
         }
     }
 
@@ -632,7 +734,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let Vacant { hash, mut index } = vacant;
         if self.is_full() {
-            self.rehash(Self::buckets_for(self.len as usize + 1));
+            self.rehash(self.next_buckets());
             index = if self.is_list() {
                 self.len as usize
             } else {
@@ -646,6 +748,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             if self.is_list() {
                 self.append_tag(index, hash);
             } else {
+                self.tags.large.erased -= usize::from(self.tag(index) == ERASED);
                 self.set_tag(index, tag_of(hash));
             }
             let at = self.slot(index);
@@ -663,7 +766,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let mut hole = self.position(at);
+        let hole = self.position(at);
         // SAFETY: the caller vouches that `at` is occupied; its tag is cleared or overwritten before anything can look.
         let erased = unsafe { at.read() };
         self.len -= 1;
@@ -685,13 +788,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return erased;
         }
         // SAFETY: `hole` is a used bucket of a large table.
-        unsafe {
-            if self.in_no_full_window(hole) {
-                self.set_tag(hole, UNUSED);
-            } else {
-                self.close_hole(&mut hole, on_moved);
-            }
-        }
+        unsafe { self.free_bucket(hole) };
         erased
     }
 
@@ -726,27 +823,17 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             }
             return;
         }
-        let mask = self.mask();
-        let (mut removed, mut displaced) = (false, false);
         for mut slot in self.raw_iter() {
             let index = self.position(slot);
             // SAFETY: the iterator yields each used slot once; tags it has already read may change.
             unsafe {
                 let Slot { key, value } = slot.as_mut();
-                if keep(key, value) {
-                    let home = slot.as_ref().key.mix() as usize & mask;
-                    displaced |= index.wrapping_sub(home) & mask >= WIDTH;
-                } else {
-                    self.set_tag(index, UNUSED);
+                if !keep(key, value) {
+                    self.free_bucket(index);
                     self.len -= 1;
-                    removed = true;
                     slot.drop_in_place();
                 }
             }
-        }
-        if removed && displaced {
-            // Some entry may have passed a window that is no longer full.
-            self.rehash(self.buckets as usize);
         }
     }
 
@@ -766,7 +853,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             }
         } else {
             // SAFETY: a large table has `buckets + 16` tags.
-            unsafe { self.tags.large.write_bytes(UNUSED, buckets + WIDTH) };
+            unsafe {
+                self.tags.large.tags.write_bytes(UNUSED, buckets + WIDTH);
+                self.tags.large.erased = 0
+            };
         }
     }
 
@@ -793,24 +883,21 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
-        let (used, tags, blocks) = if self.is_list() {
-            ((1u64 << self.len) - 1, std::ptr::null(), 1)
+        let (used, tags, end) = if self.is_list() {
+            ((1u64 << self.len) - 1, std::ptr::null(), std::ptr::null())
         } else {
             // SAFETY: a large table has a multiple of 64 buckets and as many tags.
             unsafe {
-                let tags = self.tags.large.cast_const();
-                (used_64(tags), tags, self.buckets as usize / 64)
+                let tags = self.tags.large.tags.cast_const();
+                (used_64(tags), tags.add(64), tags.add(self.buckets as usize))
             }
         };
         RawIter {
             slots: self.slots,
             pending: used & EVEN,
             other: used & !EVEN,
-            left: blocks - 1,
-            block: 0,
-            mask: blocks - 1,
-            first_slot: self.slots,
             tags,
+            end,
         }
     }
 
@@ -829,7 +916,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             position < self.len as usize
         } else {
             // SAFETY: the index is checked first.
-            position < self.buckets as usize && unsafe { self.tag(position) } != UNUSED
+            position < self.buckets as usize && unsafe { self.tag(position) } < ERASED
         };
         // SAFETY: the bucket is used, so it exists.
         used.then(|| unsafe { self.slot(position) })
@@ -849,6 +936,18 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return Self::EMPTY;
         }
         let mut copy = Self::allocate(self.buckets as usize);
+        if !self.is_list() {
+            // SAFETY: both tables are large. The slots are copied below, bucket for bucket; of the tags, for now, only those
+            // of free buckets, so that a clone that panics leaves nothing to drop that is not there.
+            unsafe {
+                copy.tags.large.erased = self.tags.large.erased;
+                for index in 0..self.buckets as usize {
+                    if self.tag(index) >= ERASED {
+                        copy.set_tag(index, self.tag(index));
+                    }
+                }
+            }
+        }
         for slot in self.raw_iter() {
             let index = self.position(slot);
             // SAFETY: the copy has the same buckets; a tag is set only after its slot's clone succeeded.
@@ -863,44 +962,5 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             copy.len += 1;
         }
         copy
-    }
-}
-
-impl<K: DenseKey, V> Table<K, V> {
-    /// Empties a bucket that is part of a full window, moving into it what has passed a window over it.
-    #[cold]
-    #[inline(never)]
-    unsafe fn close_hole(&mut self, hole: &mut usize, mut on_moved: impl FnMut(&K, &mut V)) {
-        let mask = self.mask();
-        // SAFETY: all indices are masked, and slots are read only where the tag says they are used. An entry that passed a
-        // window over the hole lies at most fifteen buckets after the first unused bucket that follows the hole.
-        unsafe {
-            self.set_tag(*hole, UNUSED);
-            let mut index = (*hole + 1) & mask;
-            let mut left_after_gap = WIDTH;
-            while left_after_gap != 0 {
-                if left_after_gap != WIDTH || self.tag(index) == UNUSED {
-                    left_after_gap -= 1;
-                }
-                if self.tag(index) != UNUSED {
-                    let candidate = self.slot(index);
-                    let home = candidate.as_ref().key.mix() as usize & mask;
-                    let from_home = index.wrapping_sub(home) & mask;
-                    let passed = from_home / WIDTH * WIDTH;
-                    let hole_from_home = hole.wrapping_sub(home) & mask;
-                    if hole_from_home < passed {
-                        let mut target = self.slot(*hole);
-                        target.copy_from_nonoverlapping(candidate, 1);
-                        self.set_tag(*hole, self.tag(index));
-                        self.set_tag(index, UNUSED);
-                        *hole = index;
-                        left_after_gap = WIDTH;
-                        let Slot { key, value } = target.as_mut();
-                        on_moved(key, value);
-                    }
-                }
-                index = (index + 1) & mask;
-            }
-        }
     }
 }

@@ -8,7 +8,6 @@
 //!
 //! Policy: power-of-two buckets, at least 64, load at most 3/4.
 
-use crate::hybrid::stride;
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::{DenseKey, Lookup};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -185,18 +184,74 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
-/// Iterator over the used buckets, 64 used bits at a time, by the same stride as [the hybrid's](crate::hybrid::RawIter).
+/// Words of used bits per chunk.
+const CHUNK_WORDS: usize = 16;
+
+/// The order in which an iterator visits the chunks of a table.
+#[derive(Clone, Copy)]
+struct Chunks {
+    /// Chunks after this one.
+    left: usize,
+    chunk: usize,
+    /// The table's number of chunks, less one.
+    mask: usize,
+}
+
+impl Chunks {
+    /// For a table of so many words of used bits, a power of two or none.
+    #[inline]
+    fn of(words: usize) -> Self {
+        let chunks = (words / CHUNK_WORDS).max(1);
+        Self {
+            left: chunks - 1,
+            chunk: 0,
+            mask: chunks - 1,
+        }
+    }
+
+    /// The first word of the next chunk. Out of line, with nothing but itself passed by reference, so that the rest of an
+    /// iterator can stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn next_word(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        // An odd stride reaches every chunk.
+        let stride = ((self.mask + 1) * 5 / 8) | 1;
+        self.chunk = (self.chunk + stride) & self.mask;
+        Some(self.chunk * CHUNK_WORDS)
+    }
+}
+
+/// Iterator over the used buckets, 64 used bits at a time.
+///
+/// Words come in chunks, and chunks are not visited in their order but by a stride of about 0.6 of them all. Inserting the
+/// entries of one table into another in iteration order would otherwise fill the other from one end, twice over where it has
+/// fewer buckets, and probes would have to walk out of the crowd: time quadratic in the size.
 pub struct RawIter<K, V> {
     /// The slot that the lowest bit of `pending` stands for.
     slots: NonNull<Slot<K, V>>,
     pending: u64,
-    /// Words of used bits after this one.
-    left: usize,
-    word: usize,
-    /// The table's number of words, less one.
-    mask: usize,
-    first_slot: NonNull<Slot<K, V>>,
+    /// The next word of used bits, and the end of the chunk's.
     bits: *const u64,
+    end: *const u64,
+    chunks: Chunks,
+    first_slot: NonNull<Slot<K, V>>,
+    first_word: *const u64,
+}
+
+impl<K, V> RawIter<K, V> {
+    /// Goes to the next chunk; whether there is one.
+    #[inline(always)]
+    fn next_chunk(&mut self) -> bool {
+        let Some(word) = self.chunks.next_word() else {
+            return false;
+        };
+        self.bits = self.first_word.wrapping_add(word);
+        self.end = self.bits.wrapping_add(CHUNK_WORDS);
+        // SAFETY: the chunk lies within the table. The slots are those of the word before, as `next` expects.
+        self.slots = unsafe { self.first_slot.add(word * 64).sub(64) };
+        true
+    }
 }
 
 impl<K, V> Clone for RawIter<K, V> {
@@ -211,15 +266,14 @@ impl<K, V> Iterator for RawIter<K, V> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         while self.pending == 0 {
-            if self.left == 0 {
+            if self.bits == self.end && !self.next_chunk() {
                 return None;
             }
-            self.left -= 1;
-            self.word = (self.word + stride(self.mask + 1)) & self.mask;
-            // SAFETY: the word is masked; it describes 64 buckets.
+            // SAFETY: a word lies before the end of the chunk; it describes the 64 buckets after those of the last one.
             unsafe {
-                self.pending = *self.bits.add(self.word);
-                self.slots = self.first_slot.add(self.word * 64);
+                self.pending = *self.bits;
+                self.bits = self.bits.add(1);
+                self.slots = self.slots.add(64);
             }
         }
         let offset = self.pending.trailing_zeros() as usize;
@@ -231,13 +285,19 @@ impl<K, V> Iterator for RawIter<K, V> {
     /// Counted from the bits, so that stepping need not count.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = self.pending.count_ones() as usize;
-        let mut word = self.word;
-        for _ in 0..self.left {
-            word = (word + stride(self.mask + 1)) & self.mask;
-            // SAFETY: the word is masked.
-            left += unsafe { *self.bits.add(word) }.count_ones() as usize;
+        let mut rest = self.clone();
+        loop {
+            while rest.bits != rest.end {
+                // SAFETY: as in `next`.
+                unsafe {
+                    left += (*rest.bits).count_ones() as usize;
+                    rest.bits = rest.bits.add(1);
+                }
+            }
+            if !rest.next_chunk() {
+                return (left, Some(left));
+            }
         }
-        (left, Some(left))
     }
 }
 
@@ -486,20 +546,16 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
         let bits = self.bits().cast_const();
-        let words = (self.buckets as usize / 64).max(1);
+        let words = self.buckets as usize / 64;
         RawIter {
             slots: self.slots,
             // SAFETY: a table with buckets has a first word of used bits.
-            pending: if self.buckets == 0 {
-                0
-            } else {
-                unsafe { *bits }
-            },
-            left: words - 1,
-            word: 0,
-            mask: words - 1,
+            pending: if words == 0 { 0 } else { unsafe { *bits } },
+            bits: bits.wrapping_add(words.min(1)),
+            end: bits.wrapping_add(words.min(CHUNK_WORDS)),
+            chunks: Chunks::of(words),
             first_slot: self.slots,
-            bits,
+            first_word: bits,
         }
     }
 

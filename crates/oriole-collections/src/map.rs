@@ -642,6 +642,15 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
         Some((key, value))
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        self.raw.fold(init, |result, slot| {
+            // SAFETY: as in `next`.
+            let Slot { key, value } = unsafe { slot.as_ref() };
+            f(result, (key, value))
+        })
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.raw.size_hint()
     }

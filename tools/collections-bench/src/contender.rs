@@ -58,6 +58,8 @@ pub trait Contender<K: Key>: Sized {
     fn erase(&mut self, keys: &[K]) -> u64;
     /// Sum of all values by iteration.
     fn iterate(&self) -> u64;
+    /// The same by internal iteration; `None` when this side has none.
+    fn fold(&self) -> Option<u64>;
     /// Every key in iteration order; `None` when this side cannot tell.
     fn keys(&self) -> Option<Vec<K>>;
     /// Bytes of the allocation, when known.
@@ -84,6 +86,8 @@ pub trait Single<K: Key>: Sized {
     fn empty(&mut self);
     /// All values.
     fn sum(&self) -> u64;
+    /// All values, by internal iteration.
+    fn folded(&self) -> u64;
     /// All keys.
     fn all_keys(&self) -> Vec<K>;
     /// Bytes of the allocation, when known.
@@ -131,6 +135,10 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     #[inline(never)]
     fn iterate(&self) -> u64 {
         self.0.sum()
+    }
+    #[inline(never)]
+    fn fold(&self) -> Option<u64> {
+        Some(self.0.folded())
     }
     fn keys(&self) -> Option<Vec<K>> {
         Some(self.0.all_keys())
@@ -212,6 +220,11 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
         }
         sum
     }
+    #[inline(always)]
+    fn folded(&self) -> u64 {
+        self.values_unordered()
+            .fold(0u64, |sum, value| sum.wrapping_add(value.word()))
+    }
     fn all_keys(&self) -> Vec<K> {
         self.keys_unordered().copied().collect()
     }
@@ -260,6 +273,12 @@ macro_rules! standard_api {
                     sum = sum.wrapping_add(value.word());
                 }
                 sum
+            }
+            #[inline(always)]
+            fn folded(&self) -> u64 {
+                self.0
+                    .values()
+                    .fold(0u64, |sum, value| sum.wrapping_add(value.word()))
             }
             fn all_keys(&self) -> Vec<K> {
                 self.0.keys().copied().collect()
@@ -350,6 +369,9 @@ impl<K: Key> Contender<K> for Llvm<K> {
     }
     fn iterate(&self) -> u64 {
         K::llvm_iterate(self.map)
+    }
+    fn fold(&self) -> Option<u64> {
+        None
     }
     fn keys(&self) -> Option<Vec<K>> {
         None

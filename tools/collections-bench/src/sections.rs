@@ -175,25 +175,37 @@ fn hits(rounds: usize) {
 }
 
 fn iterate(rounds: usize) {
-    println!("\n## Iteration, ns per entry");
-    header("pointers", &names::<Pointer>());
-    let mut random = Random(3);
-    for n in [4, 16, 48, 100, 200, 400, 800, 1000, 3000, 10_000, 100_000] {
-        let keys = Pointer::random(n, &mut random);
-        let repeat = (20_000 / n).max(1);
-        let runners = for_each_contender!(Pointer, C => {
-            let table: C = built(&keys);
-            Runner {
-                name: <C as Contender<Pointer>>::name(),
-                round: Box::new(move || timed(|| {
-                    let mut sum = 0u64;
-                    for _ in 0..repeat { sum = sum.wrapping_add(black_box(&table).iterate()); }
-                    sum
-                })),
+    for by_fold in [false, true] {
+        println!(
+            "\n## Iteration, ns per entry, {}",
+            if by_fold {
+                "internal (`fold`, `sum`, `for_each`; the C++ one by loop)"
+            } else {
+                "by `for` loop"
             }
-        });
-        let row = race(runners, n * repeat, rounds);
-        line(&format!("{n}"), &row);
+        );
+        header("pointers", &names::<Pointer>());
+        let mut random = Random(3);
+        for n in [4, 16, 48, 100, 200, 400, 800, 1000, 3000, 10_000, 100_000] {
+            let keys = Pointer::random(n, &mut random);
+            let repeat = (20_000 / n).max(1);
+            let runners = for_each_contender!(Pointer, C => {
+                let table: C = built(&keys);
+                Runner {
+                    name: <C as Contender<Pointer>>::name(),
+                    round: Box::new(move || timed(|| {
+                        let mut sum = 0u64;
+                        for _ in 0..repeat {
+                            let table = black_box(&table);
+                            let total = if by_fold { table.fold() } else { None };
+                            sum = sum.wrapping_add(total.unwrap_or_else(|| table.iterate()));
+                        }
+                        sum
+                    })),
+                }
+            });
+            line(&format!("{n}"), &race(runners, n * repeat, rounds));
+        }
     }
 }
 
@@ -513,7 +525,8 @@ pub fn run(sections: &[String], rounds: usize) {
             "NO LLVM HEADERS WERE FOUND: THE C++ CONTENDER IS ABSENT FROM EVERY TABLE BELOW"
         ),
     }
-    const ALL: [(&str, fn(usize)); 9] = [
+    type Section = fn(usize);
+    const ALL: [(&str, Section); 9] = [
         ("mix", mix),
         ("miss", miss),
         ("hits", hits),
