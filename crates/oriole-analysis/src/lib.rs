@@ -1,0 +1,18 @@
+//! What is true of a function in SSA form: control flow, dominators, loops, uniformity.
+//!
+//! Each analysis is a plain value computed from a function. [`Analyses`] computes them on demand, keeps them, and drops
+//! exactly those that a journal of changes touches; in debug builds it recomputes what it kept and compares.
+
+#![forbid(unsafe_code)]
+
+mod control_flow;
+mod dominators;
+mod loops;
+mod manager;
+mod uniformity;
+
+pub use control_flow::ControlFlow;
+pub use dominators::{Dominators, PostDominators};
+pub use loops::{Loop, Loops};
+pub use manager::{Analyses, Analysis, Reads};
+pub use uniformity::Uniformity;

@@ -1,0 +1,174 @@
+//! The loop nest: natural loops, their headers, bodies and nesting.
+//!
+//! ## Method
+//! A back edge leads to a block that dominates its source; the loop of a header is every block that reaches one of its back
+//! edges without passing the header. Headers are taken innermost first (reverse preorder of the dominator tree), and a
+//! block already in an inner loop is skipped to that loop's header, so the walk is linear in the graph times the nesting
+//! depth at worst. A cycle without a dominating header is irreducible: it is reported, and is no loop.
+
+use crate::control_flow::ControlFlow;
+use crate::dominators::Dominators;
+use crate::manager::{Analyses, Analysis, Reads};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Function};
+
+oriole_collections::entity! {
+    /// A loop.
+    pub struct Loop = "loop";
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LoopData {
+    header: Block,
+    parent: Option<Loop>,
+    depth: u32,
+    back_edges: Vec<Block>,
+}
+
+/// The loops of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loops {
+    loops: IndexVec<Loop, LoopData>,
+    innermost: Vec<Option<Loop>>,
+    irreducible: Vec<(Block, Block)>,
+}
+
+impl Loops {
+    /// The loops of a graph.
+    pub fn of(flow: &ControlFlow, dominators: &Dominators) -> Loops {
+        let count = flow.successor_graph().node_count();
+        let mut loops = Loops {
+            loops: IndexVec::new(),
+            innermost: vec![None; count],
+            irreducible: Vec::new(),
+        };
+        for &block in flow.reverse_postorder() {
+            for target in flow.successors(block) {
+                if flow.position(target) <= flow.position(block)
+                    && !dominators.dominates(target, block)
+                {
+                    loops.irreducible.push((block, target));
+                }
+            }
+        }
+        let preorder: Vec<Block> = dominators.preorder().collect();
+        let mut worklist: Vec<Block> = Vec::new();
+        for &header in preorder.iter().rev() {
+            let back_edges: Vec<Block> = flow
+                .predecessors(header)
+                .filter(|&from| flow.is_reachable(from) && dominators.dominates(header, from))
+                .collect();
+            if back_edges.is_empty() {
+                continue;
+            }
+            worklist.extend(&back_edges);
+            let this = loops.loops.push(LoopData {
+                header,
+                parent: None,
+                depth: 0,
+                back_edges,
+            });
+            while let Some(block) = worklist.pop() {
+                match loops.innermost[block.index()] {
+                    None => {
+                        loops.innermost[block.index()] = Some(this);
+                        if block != header {
+                            worklist.extend(
+                                flow.predecessors(block)
+                                    .filter(|&from| flow.is_reachable(from)),
+                            );
+                        }
+                    }
+                    Some(inner) => {
+                        // The outermost loop found so far around this block becomes a child of the new one.
+                        let mut outermost = inner;
+                        while let Some(parent) = loops.loops[outermost].parent {
+                            outermost = parent;
+                        }
+                        if outermost != this {
+                            loops.loops[outermost].parent = Some(this);
+                            let inner_header = loops.loops[outermost].header;
+                            worklist.extend(
+                                flow.predecessors(inner_header)
+                                    .filter(|&from| flow.is_reachable(from)),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        // Outer loops were found after inner ones: depths go from the last to the first.
+        for index in (0..loops.loops.len()).rev() {
+            let this = Loop::from_index(index);
+            let depth = loops.loops[this]
+                .parent
+                .map_or(0, |parent| loops.loops[parent].depth);
+            loops.loops[this].depth = depth + 1;
+        }
+        loops
+    }
+
+    /// All loops, inner before outer.
+    pub fn iter(&self) -> impl Iterator<Item = Loop> + use<> {
+        (0..self.loops.len()).map(Loop::from_index)
+    }
+
+    /// The innermost loop around a block.
+    pub fn innermost(&self, block: Block) -> Option<Loop> {
+        self.innermost[block.index()]
+    }
+
+    /// How many loops are around a block.
+    pub fn depth(&self, block: Block) -> u32 {
+        self.innermost(block)
+            .map_or(0, |inner| self.loops[inner].depth)
+    }
+
+    /// The block a loop is entered at.
+    pub fn header(&self, this: Loop) -> Block {
+        self.loops[this].header
+    }
+
+    /// The loop directly around a loop.
+    pub fn parent(&self, this: Loop) -> Option<Loop> {
+        self.loops[this].parent
+    }
+
+    /// The blocks that jump back to the header.
+    pub fn back_edges(&self, this: Loop) -> &[Block] {
+        &self.loops[this].back_edges
+    }
+
+    /// Whether a block is in a loop or in one inside it.
+    pub fn contains(&self, this: Loop, block: Block) -> bool {
+        let mut at = self.innermost(block);
+        while let Some(inner) = at {
+            if inner == this {
+                return true;
+            }
+            at = self.loops[inner].parent;
+        }
+        false
+    }
+
+    /// Edges that enter a cycle elsewhere than at its dominating header.
+    pub fn irreducible_edges(&self) -> &[(Block, Block)] {
+        &self.irreducible
+    }
+}
+
+impl Analysis for Loops {
+    const NAME: &'static str = "loops";
+    const READS: Reads = Reads {
+        control_flow: true,
+        values: false,
+        order: false,
+        effects: false,
+    };
+
+    fn compute(function: &Function, analyses: &mut Analyses) -> Loops {
+        let flow = analyses.get::<ControlFlow>(function);
+        let dominators = analyses.get::<Dominators>(function);
+        Loops::of(&flow, &dominators)
+    }
+}

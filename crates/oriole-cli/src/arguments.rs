@@ -1,0 +1,174 @@
+//! The command line: every flag is defined here once; help, completions and man pages come from it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// An open optimizer and performance analyzer for NVIDIA PTX.
+#[derive(Parser, Debug)]
+#[command(
+    name = "oriole",
+    version,
+    after_help = "Exit status: 0 done, 1 Oriole itself failed, 2 the input, the arguments or a file is bad.\n\n\
+                  Try `oriole opt` and `oriole dump --ssa`: without a file they use an embedded example kernel."
+)]
+pub struct Arguments {
+    /// Options every command takes.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options every command takes.
+#[derive(Args, Debug)]
+pub struct Common {
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
+    pub color: Color,
+    /// Threads to use [default: one per core]
+    #[arg(long, short = 'j', value_name = "N", global = true)]
+    pub jobs: Option<NonZeroUsize>,
+    /// How to print diagnostics
+    #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+    pub format: Format,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How to print diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, with excerpts, on the standard error.
+    Text,
+    /// One JSON object a line, on the standard output for `check`, else on the standard error.
+    Json,
+    /// One SARIF 2.1.0 log, likewise.
+    Sarif,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Optimize PTX and print the result
+    Opt(OptArguments),
+    /// Check PTX files: syntax, names, translation into SSA form and back
+    Check(CheckArguments),
+    /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
+    Dump(DumpArguments),
+    /// List the passes and the pipeline of each level
+    Passes,
+    /// List the knobs of all passes
+    Knobs,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command into a folder
+    Man {
+        /// The folder to write into.
+        directory: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `oriole opt`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole opt                               the embedded example, at the default level\n  \
+    oriole opt kernel.ptx -o out.ptx         a file, written atomically\n  \
+    nvcc -ptx -o - k.cu | oriole opt - -O3   from a pipe\n  \
+    oriole opt k.ptx --passes dead-code --stats --print-after all")]
+pub struct OptArguments {
+    /// The file to read, `-` for the standard input; without one, an embedded example
+    pub file: Option<PathBuf>,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Optimization level: 0 only goes into SSA form and out again
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub level: u8,
+    /// Run these passes, in this order, instead of a level's
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "PASS,…",
+        conflicts_with = "level"
+    )]
+    pub passes: Vec<String>,
+    /// Stop behind the first phase with this pass
+    #[arg(long, value_name = "PASS")]
+    pub stop_after: Option<String>,
+    /// Print the SSA form after this pass, or after `all`, on the standard error
+    #[arg(long, value_name = "PASS")]
+    pub print_after: Vec<String>,
+    /// Set a knob; `oriole knobs` lists them
+    #[arg(long = "knob", value_name = "NAME=VALUE")]
+    pub knobs: Vec<String>,
+    /// Make at most this many rewrites
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// Print what each pass did, on the standard error
+    #[arg(long)]
+    pub stats: bool,
+}
+
+/// Arguments of `oriole check`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole check kernel.ptx                  one file\n  \
+    oriole check build/ other/k.ptx -j 8     all .ptx files below a folder, in parallel\n  \
+    oriole check --format sarif build/ > findings.sarif")]
+pub struct CheckArguments {
+    /// Files, or folders whose `.ptx` files to check; `-` for the standard input
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Parse only
+    #[arg(long)]
+    pub syntax: bool,
+    /// Say nothing when all is well
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `oriole dump`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole dump --ssa kernel.ptx             every function in SSA form\n  \
+    oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
+    oriole dump --tree --function saxpy      part of the embedded example")]
+pub struct DumpArguments {
+    /// What to show
+    #[command(flatten)]
+    pub what: DumpKind,
+    /// The file to read, `-` for the standard input; without one, an embedded example
+    pub file: Option<PathBuf>,
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+}
+
+/// What to show.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct DumpKind {
+    /// The syntax tree
+    #[arg(long)]
+    pub tree: bool,
+    /// The SSA form
+    #[arg(long)]
+    pub ssa: bool,
+    /// The control flow graph, for Graphviz
+    #[arg(long)]
+    pub cfg: bool,
+}

@@ -1,0 +1,167 @@
+//! `oriole check`: many files in parallel, results in the order given.
+
+use crate::Failure;
+use crate::arguments::{CheckArguments, Format};
+use crate::files::{self, Input};
+use crate::report::Reporter;
+use indicatif::{ProgressBar, ProgressStyle};
+use oriole::{Diagnostic, Severity, Source};
+use oriole_diagnostics::sarif;
+use rayon::prelude::*;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+struct Checked {
+    output: String,
+    results: Vec<serde_json::Value>,
+    errors: usize,
+    internal: bool,
+}
+
+/// Everything wrong with a text, and whether the fault is Oriole's.
+fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
+    let mut module = match oriole::parse(input.name.as_str(), input.text.as_str()) {
+        Ok(module) => module,
+        Err(errors) => return errors,
+    };
+    if syntax_only {
+        return Vec::new();
+    }
+    let diagnostics = oriole::check(&module);
+    if !diagnostics.is_empty() {
+        return diagnostics;
+    }
+    // Into SSA form and out again must say the same.
+    match oriole::optimize(&mut module, &oriole::Options::level(oriole::Level::None)) {
+        Ok(report) => {
+            let printed = oriole::print(&module);
+            let same = oriole_syntax::tokens(&input.text).eq(oriole_syntax::tokens(&printed));
+            if !same || report.copies > 0 || !report.notes.is_empty() {
+                return vec![Diagnostic::error(
+                    "internal",
+                    oriole::Span::at(0),
+                    "Oriole does not print this module as it read it",
+                )];
+            }
+            Vec::new()
+        }
+        Err(errors) => errors,
+    }
+}
+
+fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Checked {
+    let input = match files::read(file) {
+        Ok(input) => input,
+        Err(failure) => {
+            let message = match failure {
+                Failure::Message(message) => message,
+                Failure::Reported | Failure::BrokenPipe => {
+                    format!("cannot read `{}`", file.display())
+                }
+            };
+            return Checked {
+                output: format!("oriole: error: {message}\n"),
+                results: Vec::new(),
+                errors: 1,
+                internal: false,
+            };
+        }
+    };
+    let diagnostics = diagnose(&input, arguments.syntax);
+    let source = Source::new(input.name.as_str(), &input.text);
+    let errors = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .count();
+    let (output, results) = if report.format() == Format::Sarif {
+        let results = diagnostics
+            .iter()
+            .map(|diagnostic| sarif::result(&source, diagnostic))
+            .collect();
+        (String::new(), results)
+    } else {
+        (report.format_all(&source, &diagnostics), Vec::new())
+    };
+    Checked {
+        output,
+        results,
+        errors,
+        internal: diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.id == "internal"),
+    }
+}
+
+pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure> {
+    let files = files::expand(&arguments.paths)?;
+    let progress = if std::io::stderr().is_terminal() && files.len() > 1 && !arguments.quiet {
+        let style =
+            ProgressStyle::with_template("{bar:30} {pos}/{len} files, {eta} left {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(files.len() as u64).with_style(style)
+    } else {
+        ProgressBar::hidden()
+    };
+    let checked: Vec<Checked> = files
+        .par_iter()
+        .map(|file| {
+            let checked = check_file(file, arguments, report);
+            progress.inc(1);
+            checked
+        })
+        .collect();
+    progress.finish_and_clear();
+    let bad = checked.iter().filter(|checked| checked.errors > 0).count();
+    match report.format() {
+        Format::Text => {
+            let mut error = std::io::stderr().lock();
+            for file in &checked {
+                error.write_all(file.output.as_bytes())?;
+            }
+        }
+        Format::Json => {
+            let mut output = std::io::stdout().lock();
+            for file in &checked {
+                output.write_all(file.output.as_bytes())?;
+            }
+        }
+        Format::Sarif => {
+            let results = checked
+                .iter()
+                .flat_map(|file| file.results.clone())
+                .collect();
+            let mut output = std::io::stdout().lock();
+            writeln!(output, "{:#}", sarif::log(results))?;
+        }
+    }
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    if checked.iter().any(|file| file.internal) {
+        report.message(
+            "error",
+            "this is a bug in Oriole; please report it with the file",
+        );
+        std::process::exit(1);
+    }
+    if bad > 0 {
+        let errors: usize = checked.iter().map(|checked| checked.errors).sum();
+        report.message(
+            "error",
+            &format!(
+                "{errors} error{} in {bad} of {} file{}",
+                plural(errors),
+                files.len(),
+                plural(files.len())
+            ),
+        );
+        return Err(Failure::Reported);
+    }
+    if !arguments.quiet && report.format() == Format::Text {
+        writeln!(
+            std::io::stdout(),
+            "{} file{} checked, no errors",
+            files.len(),
+            plural(files.len())
+        )?;
+    }
+    Ok(())
+}

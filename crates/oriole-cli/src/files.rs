@@ -1,0 +1,139 @@
+//! Reading input, writing output atomically, finding files.
+
+use crate::Failure;
+use crate::report::Reporter;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A name for messages, and the text.
+pub struct Input {
+    pub name: String,
+    pub text: String,
+}
+
+/// Reads a file, the standard input for `-`, or the embedded example for nothing.
+pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, Failure> {
+    match file {
+        Some(file) => read(file),
+        None => {
+            report.message("note", "no file given: using the embedded example kernel");
+            Ok(Input {
+                name: "example.ptx".to_owned(),
+                text: oriole::EXAMPLE.to_owned(),
+            })
+        }
+    }
+}
+
+/// Reads a file, or the standard input for `-`.
+pub fn read(file: &Path) -> Result<Input, Failure> {
+    let (name, bytes) = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map_err(|error| {
+            Failure::message(format!("cannot read the standard input: {error}"))
+        })?;
+        ("<stdin>".to_owned(), bytes)
+    } else {
+        let name = file.display().to_string();
+        let bytes = std::fs::read(file)
+            .map_err(|error| Failure::message(format!("cannot read `{name}`: {error}")))?;
+        (name, bytes)
+    };
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let column = valid.len()
+            - valid
+                .iter()
+                .rposition(|&byte| byte == b'\n')
+                .map_or(0, |at| at + 1)
+            + 1;
+        Failure::message(format!(
+            "{name}:{line}:{column}: expected PTX text, found a byte that is not UTF-8"
+        ))
+    })?;
+    Ok(Input { name, text })
+}
+
+/// Writes a file so that it is either as before or complete; the standard output for nothing or `-`.
+pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
+        let mut output = std::io::stdout().lock();
+        output.write_all(text.as_bytes())?;
+        output.flush()?;
+        return Ok(());
+    };
+    let cannot = |error: &dyn std::fmt::Display| {
+        Failure::message(format!("cannot write `{}`: {error}", file.display()))
+    };
+    // Devices and pipes cannot be replaced by a new file.
+    if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(file, text).map_err(|error| cannot(&error));
+    }
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".oriole-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What a plain creation would give, before the umask; an existing file keeps its own.
+        let mode = file
+            .metadata()
+            .map_or(0o666, |metadata| metadata.permissions().mode());
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    let mut temporary = builder
+        .tempfile_in(folder)
+        .map_err(|error| cannot(&error))?;
+    temporary
+        .write_all(text.as_bytes())
+        .and_then(|()| temporary.as_file().sync_all())
+        .map_err(|error| cannot(&error))?;
+    temporary
+        .persist(file)
+        .map_err(|error| cannot(&error.error))?;
+    Ok(())
+}
+
+/// The files to check: those named, and all `.ptx` files below folders named, in order.
+pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let before = files.len();
+            let mut folders = vec![path.clone()];
+            while let Some(folder) = folders.pop() {
+                let cannot = |error| {
+                    Failure::message(format!(
+                        "cannot read the folder `{}`: {error}",
+                        folder.display()
+                    ))
+                };
+                for entry in std::fs::read_dir(&folder).map_err(cannot)? {
+                    let entry = entry.map_err(cannot)?;
+                    let kind = entry.file_type().map_err(cannot)?;
+                    let path = entry.path();
+                    // Links to folders are not followed: they may lead in circles.
+                    if kind.is_dir() {
+                        folders.push(path);
+                    } else if path.extension().is_some_and(|extension| extension == "ptx") {
+                        files.push(path);
+                    }
+                }
+            }
+            files[before..].sort();
+            if files.len() == before {
+                return Err(Failure::message(format!(
+                    "there are no .ptx files below `{}`",
+                    path.display()
+                )));
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}

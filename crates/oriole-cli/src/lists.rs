@@ -1,0 +1,70 @@
+//! `oriole passes`, `oriole knobs`, shell completions and manual pages.
+
+use crate::Failure;
+use crate::arguments::Arguments;
+use clap::CommandFactory;
+use oriole::Level;
+use std::io::Write;
+use std::path::Path;
+
+pub fn passes() -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "Passes:")?;
+    for pass in oriole_opt::PASSES {
+        writeln!(output, "  {:<28} {}", pass.name, pass.summary)?;
+    }
+    for (flag, level) in [
+        ("-O0", Level::None),
+        ("-O1", Level::Less),
+        ("-O2", Level::Default),
+        ("-O3", Level::Aggressive),
+    ] {
+        writeln!(output, "\nPipeline of {flag}:")?;
+        let phases = oriole_opt::pipeline(level);
+        if phases.is_empty() {
+            writeln!(output, "  (none: into SSA form and out again)")?;
+        }
+        for phase in phases {
+            let number = phase
+                .number
+                .map_or(String::new(), |number| number.to_string());
+            writeln!(output, "  {number:>4}  {}", phase.pass.name)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn knobs() -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    for knob in oriole_opt::KNOBS {
+        writeln!(
+            output,
+            "{}={}\n    {} ({})",
+            knob.name, knob.default, knob.summary, knob.pass
+        )?;
+    }
+    Ok(())
+}
+
+pub fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "oriole", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(())
+}
+
+pub fn man(directory: Option<&Path>) -> Result<(), Failure> {
+    let command = Arguments::command();
+    match directory {
+        Some(directory) => {
+            std::fs::create_dir_all(directory)?;
+            clap_mangen::generate_to(command, directory)?;
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            std::io::stdout().write_all(&page)?;
+        }
+    }
+    Ok(())
+}

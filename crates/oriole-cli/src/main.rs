@@ -1,0 +1,76 @@
+//! The `oriole` command.
+//!
+//! Reads arguments, hands the work to the libraries, prints what they say. Exit status: 0 done; 1 Oriole itself failed; 2
+//! the input, the arguments or a file is bad.
+
+#![forbid(unsafe_code)]
+// The command is what prints; libraries never do.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod arguments;
+mod check;
+mod dump;
+mod files;
+mod graphviz;
+mod lists;
+mod optimize;
+mod report;
+mod tree_text;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Why a command stopped early.
+pub(crate) enum Failure {
+    /// Everything there is to say was said.
+    Reported,
+    /// A sentence to print.
+    Message(String),
+    /// Whoever reads our output went away: not our business to complain.
+    BrokenPipe,
+}
+
+impl Failure {
+    fn message(text: impl Into<String>) -> Failure {
+        Failure::Message(text.into())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Failure::BrokenPipe
+        } else {
+            Failure::Message(error.to_string())
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(jobs) = arguments.common.jobs {
+        // Only fails if a pool exists already.
+        let _ = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs.get())
+            .build_global();
+    }
+    let report = report::Reporter::new(&arguments.common);
+    let result = match &arguments.command {
+        Command::Opt(options) => optimize::run(options, &report),
+        Command::Check(options) => check::run(options, &report),
+        Command::Dump(options) => dump::run(options, &report),
+        Command::Passes => lists::passes(),
+        Command::Knobs => lists::knobs(),
+        Command::Completions { shell } => lists::completions(*shell),
+        Command::Man { directory } => lists::man(directory.as_deref()),
+    };
+    match result {
+        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Reported) => ExitCode::from(2),
+        Err(Failure::Message(message)) => {
+            report.message("error", &message);
+            ExitCode::from(2)
+        }
+    }
+}

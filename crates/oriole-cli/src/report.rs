@@ -1,0 +1,93 @@
+//! How diagnostics and messages reach the user.
+
+use crate::arguments::{Color, Common, Format};
+use oriole_diagnostics::{ColorChoice, Diagnostic, Source, json, render, sarif};
+use std::io::{IsTerminal, Write};
+
+/// Prints diagnostics in the format asked for.
+pub struct Reporter {
+    color: ColorChoice,
+    format: Format,
+}
+
+impl Reporter {
+    pub fn new(common: &Common) -> Reporter {
+        let color = match common.color {
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+            Color::Auto => {
+                let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+                if wanted && std::io::stderr().is_terminal() {
+                    ColorChoice::Always
+                } else {
+                    ColorChoice::Never
+                }
+            }
+        };
+        Reporter {
+            color,
+            format: common.format,
+        }
+    }
+
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// A sentence on the standard error.
+    pub fn message(&self, level: &str, text: &str) {
+        let _ = writeln!(std::io::stderr(), "oriole: {level}: {text}");
+    }
+
+    /// Diagnostics of one file as text in the format asked for.
+    pub fn format_all(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) -> String {
+        let mut output = String::new();
+        for diagnostic in diagnostics {
+            match self.format {
+                Format::Text => {
+                    output.push_str(&render(source, diagnostic, self.color));
+                    output.push('\n');
+                }
+                Format::Json => {
+                    let object = json::object(source, diagnostic);
+                    output.push_str(&serde_json::to_string(&object).unwrap_or_default());
+                    output.push('\n');
+                }
+                Format::Sarif => {
+                    let result = sarif::result(source, diagnostic);
+                    output.push_str(&result.to_string());
+                    output.push('\n');
+                }
+            }
+        }
+        output
+    }
+
+    /// Prints diagnostics of one file on the standard error.
+    pub fn diagnostics(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) {
+        let text = match self.format {
+            Format::Sarif => {
+                let results = diagnostics
+                    .iter()
+                    .map(|diagnostic| sarif::result(source, diagnostic))
+                    .collect();
+                format!("{:#}\n", sarif::log(results))
+            }
+            _ => self.format_all(source, diagnostics),
+        };
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        if self.format == Format::Text {
+            let errors = diagnostics
+                .iter()
+                .filter(|diagnostic| diagnostic.severity == oriole::Severity::Error)
+                .count();
+            if errors > 0 {
+                let plural = if errors == 1 { "" } else { "s" };
+                self.message(
+                    "error",
+                    &format!("{errors} error{plural} in {}", source.name()),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The `oriole` command as users see it: output, messages, exit status.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn oriole(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_oriole"))
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command runs")
+}
+
+fn with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_oriole"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+#[test]
+fn opt_without_a_file_uses_the_example_and_says_so() {
+    let output = oriole(&["opt"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(err(&output).contains("no file given: using the embedded example kernel"));
+    assert!(out(&output).contains(".visible .entry saxpy("));
+    // The dead loop counter is gone.
+    assert!(!out(&output).contains("%r10"));
+    let unchanged = oriole(&["opt", "-O0"]);
+    assert!(out(&unchanged).contains("%r10"));
+}
+
+#[test]
+fn a_second_run_changes_nothing() {
+    let once = oriole(&["opt"]);
+    let twice = with_input(&["opt", "-"], &once.stdout);
+    assert_eq!(out(&once), out(&twice));
+}
+
+#[test]
+fn statistics_passes_knobs_and_fuel() {
+    let output = oriole(&["opt", "--stats", "--passes", "dead-code"]);
+    assert!(
+        err(&output).contains("4  dead-code.instructions"),
+        "{}",
+        err(&output)
+    );
+    let output = oriole(&["opt", "--stats", "--knob", "DeadCodeBudget=1"]);
+    assert!(
+        err(&output).contains("1  dead-code.instructions"),
+        "{}",
+        err(&output)
+    );
+    let output = oriole(&["opt", "--stats", "--fuel", "2"]);
+    assert!(err(&output).contains("2  rewrites"), "{}", err(&output));
+    let output = oriole(&["opt", "--print-after", "all"]);
+    assert!(err(&output).contains("// after dead-code\nentry saxpy {"));
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    for (arguments, message) in [
+        (
+            &["opt", "--passes", "magic"][..],
+            "there is no pass `magic`; `oriole passes` lists them",
+        ),
+        (
+            &["opt", "--knob", "Magic=1"],
+            "there is no knob `Magic`; `oriole knobs` lists them",
+        ),
+        (
+            &["opt", "--stop-after", "magic"],
+            "there is no pass `magic`",
+        ),
+        (&["opt", "-O7"], "7 is not in 0..=3"),
+        (
+            &["dump", "--ssa", "--function", "nobody"],
+            "there is no function `nobody`",
+        ),
+        (
+            &["opt", "/nonexistent/k.ptx"],
+            "cannot read `/nonexistent/k.ptx`",
+        ),
+        (
+            &["check", "/nonexistent/k.ptx"],
+            "cannot read `/nonexistent/k.ptx`",
+        ),
+        (&["check"], "required"),
+    ] {
+        let output = oriole(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            err(&output).contains(message),
+            "{arguments:?}: {}",
+            err(&output)
+        );
+    }
+}
+
+#[test]
+fn bad_input_shows_every_error_with_its_place() {
+    let text = format!(
+        "{HEADER}.entry k()\n{{\n    .reg .b32 %r<2>;\n    mov.u32 %r1, ;\n    add.s32 %r1 %r0, 1;\n    ret;\n}}\n"
+    );
+    for command in [&["opt", "-"][..], &["check", "-"], &["dump", "--ssa", "-"]] {
+        let output = with_input(command, text.as_bytes());
+        assert_eq!(output.status.code(), Some(2));
+        let message = err(&output);
+        assert!(message.contains("<stdin>:7:18"), "{message}");
+        assert!(message.contains("<stdin>:8:17"), "{message}");
+        assert!(message.contains("2 errors"), "{message}");
+    }
+    let names = format!("{HEADER}.entry k()\n{{\n    mov.u32 %r1, 0;\n    bra NOWHERE;\n}}\n");
+    let output = with_input(&["opt", "-"], names.as_bytes());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("the register `%r1` is not declared"));
+    assert!(err(&output).contains("the name `NOWHERE` is not declared"));
+    let output = with_input(&["check", "--syntax", "-"], names.as_bytes());
+    assert_eq!(output.status.code(), Some(0));
+    let output = with_input(&["opt", "-"], b".version 8.0\n// \xff\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err(&output).contains("<stdin>:2:4: expected PTX text"),
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
+fn check_walks_folders_in_parallel_and_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    for (index, name) in ["a.ptx", "b.ptx", "inner/c.ptx"].iter().enumerate() {
+        let bad = if index == 1 { "" } else { "bad" };
+        std::fs::write(folder.path().join(name), format!("{HEADER}{bad}\n")).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let output = oriole(&["check", path]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = err(&output);
+    let (a, c) = (
+        message.find("a.ptx:4:1").unwrap(),
+        message.find("c.ptx:4:1").unwrap(),
+    );
+    assert!(a < c);
+    assert!(message.contains("2 errors in 2 of 3 files"), "{message}");
+    let one = oriole(&["check", "-j", "1", path]);
+    assert_eq!(err(&one), message);
+    let json = oriole(&["check", "--format", "json", path]);
+    let lines: Vec<serde_json::Value> = out(&json)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["labels"][0]["line"], 4);
+    let sarif = oriole(&["check", "--format", "sarif", path]);
+    let log: serde_json::Value = serde_json::from_str(&out(&sarif)).unwrap();
+    assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), 2);
+    let fine = oriole(&["check", &format!("{path}/b.ptx")]);
+    assert_eq!(fine.status.code(), Some(0));
+    assert_eq!(out(&fine), "1 file checked, no errors\n");
+}
+
+#[test]
+fn output_files_are_replaced_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.ptx");
+    std::fs::write(&target, "precious").unwrap();
+    let target_text = target.to_str().unwrap();
+    let output = with_input(&["opt", "-", "-o", target_text], b"not ptx");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    let output = oriole(&["opt", "-o", target_text]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(std::fs::read_to_string(&target).unwrap().contains("saxpy"));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "no temporary files are left");
+    let output = oriole(&["opt", "-o", "/nonexistent/out.ptx"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("cannot write `/nonexistent/out.ptx`"));
+}
+
+#[test]
+fn dumps_show_tree_ssa_and_graph() {
+    let tree = out(&oriole(&["dump", "--tree"]));
+    assert!(
+        tree.contains("instruction ld.global.f32 Name(%f2) Address[Name(%rd6)]"),
+        "{tree}"
+    );
+    let ssa = out(&oriole(&["dump", "--ssa"]));
+    assert!(ssa.contains("= fma.rn.f32 #0, "), "{ssa}");
+    assert!(ssa.contains("block1("), "{ssa}");
+    let graph = out(&oriole(&["dump", "--cfg"]));
+    assert!(graph.starts_with("digraph \"saxpy\" {"), "{graph}");
+    assert!(graph.contains("block1 -> block1"), "{graph}");
+}
+
+#[test]
+fn lists_completions_and_manual() {
+    assert!(out(&oriole(&["passes"])).contains("Pipeline of -O2:\n    84  dead-code"));
+    assert!(out(&oriole(&["knobs"])).contains("DeadCodeBudget=unlimited"));
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = oriole(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(out(&output).contains("oriole"), "{shell}");
+    }
+    assert!(out(&oriole(&["man"])).contains(".TH oriole 1"));
+    let folder = tempfile::tempdir().unwrap();
+    let output = oriole(&["man", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(Path::new(&folder.path().join("oriole-opt.1")).exists());
+    let help = out(&oriole(&["opt", "--help"]));
+    assert!(help.contains("Examples:") && help.contains("oriole opt kernel.ptx -o out.ptx"));
+}
+
+#[test]
+fn colours_are_on_request() {
+    let plain = with_input(&["opt", "-"], b"bad");
+    assert!(!err(&plain).contains('\u{1b}'));
+    let colored = with_input(&["--color", "always", "opt", "-"], b"bad");
+    assert!(err(&colored).contains('\u{1b}'));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_error() {
+    // More text than a pipe holds, and a reader that leaves after the first bytes.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.ptx");
+    let mut text = String::from(HEADER);
+    for index in 0..20_000 {
+        text.push_str(&format!(".global .u32 variable_{index};\n"));
+    }
+    std::fs::write(&file, text).unwrap();
+    let command = format!(
+        "{} opt {} | head -c 10",
+        env!("CARGO_BIN_EXE_oriole"),
+        file.display()
+    );
+    let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert_eq!(err(&output), "");
+    assert_eq!(out(&output), ".version 8");
+}

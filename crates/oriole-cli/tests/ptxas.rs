@@ -1,0 +1,122 @@
+//! The real `ptxas` accepts what Oriole prints, for every file of the corpus, at -O0 and -O2.
+//!
+//! `ptxas` is taken from `ORIOLE_PTXAS` or the `PATH`. Without one the tests are reported as ignored, loudly; with
+//! `ORIOLE_REQUIRE_PTXAS=1`, as CI sets it, they fail instead. `ORIOLE_CORPUS` may name further folders.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+fn find_ptxas() -> Option<PathBuf> {
+    let candidates = std::env::var_os("ORIOLE_PTXAS")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(
+            std::env::var_os("PATH")
+                .iter()
+                .flat_map(std::env::split_paths)
+                .map(|folder| folder.join("ptxas"))
+                .collect::<Vec<_>>(),
+        );
+    candidates.into_iter().find(|candidate| candidate.is_file())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            collect(&entry, files);
+        } else if entry
+            .extension()
+            .is_some_and(|extension| extension == "ptx")
+        {
+            files.push(entry);
+        }
+    }
+}
+
+fn accepts(ptxas: &Path, file: &Path, level: &str) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = folder.path().join("out.ptx");
+    let oriole = Command::new(env!("CARGO_BIN_EXE_oriole"))
+        .arg("opt")
+        .arg(level)
+        .arg(file)
+        .arg("-o")
+        .arg(&output)
+        .output()?;
+    if !oriole.status.success() {
+        return Err(String::from_utf8_lossy(&oriole.stderr).into_owned().into());
+    }
+    let text = std::fs::read_to_string(&output)?;
+    let target = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(".target"))
+        .and_then(|rest| rest.trim().split([',', ' ', '\t']).next())
+        .ok_or("no .target")?;
+    let mut command = Command::new(ptxas);
+    // Only acceptance matters here. Files for separate compilation call into modules that are not there.
+    command.args(["-O0", &format!("-arch={target}"), "-o", "/dev/null"]);
+    if file.to_string_lossy().contains(".rdc.") {
+        command.arg("-c");
+    }
+    let judged = command.arg(&output).output()?;
+    if judged.status.success() {
+        Ok(())
+    } else {
+        let said = String::from_utf8_lossy(&judged.stderr).into_owned()
+            + &String::from_utf8_lossy(&judged.stdout);
+        Err(said.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let ptxas = find_ptxas();
+    let required = std::env::var_os("ORIOLE_REQUIRE_PTXAS").is_some_and(|value| value == "1");
+    if ptxas.is_none() {
+        eprintln!(
+            "\n!!! SKIPPED: no ptxas found: nothing Oriole prints is judged by the real assembler."
+        );
+        eprintln!(
+            "!!! Run `ORIOLE_PTXAS=$(.ci/install-ptxas) cargo test -p oriole-cli --test ptxas`.\n"
+        );
+    }
+    let mut files = Vec::new();
+    collect(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx"),
+        &mut files,
+    );
+    assert!(
+        files.len() >= 300,
+        "the corpus has only {} files",
+        files.len()
+    );
+    for folder in std::env::var("ORIOLE_CORPUS")
+        .unwrap_or_default()
+        .split(':')
+        .filter(|folder| !folder.is_empty())
+    {
+        collect(Path::new(folder), &mut files);
+    }
+    let mut trials = Vec::new();
+    for file in files {
+        for level in ["-O0", "-O2"] {
+            let name = format!(
+                "{level} {}",
+                file.file_name().unwrap_or_default().to_string_lossy()
+            );
+            let (ptxas, file) = (ptxas.clone(), file.clone());
+            let trial = Trial::test(name, move || match ptxas {
+                Some(ptxas) => accepts(&ptxas, &file, level),
+                None => Err("there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one".into()),
+            });
+            trials.push(trial.with_ignored_flag(find_ptxas().is_none() && !required));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

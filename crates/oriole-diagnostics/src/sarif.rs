@@ -1,0 +1,83 @@
+//! Diagnostics as a SARIF 2.1.0 log, the format code-scanning services take.
+
+use crate::{Diagnostic, Severity, Source};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// One SARIF result for one diagnostic.
+pub fn result(source: &Source<'_>, diagnostic: &Diagnostic) -> Value {
+    let location = |label: &crate::Label| {
+        let (start, end) = (
+            source.position(label.span.start),
+            source.position(label.span.end),
+        );
+        json!({
+            "physicalLocation": {
+                "artifactLocation": { "uri": source.name() },
+                "region": {
+                    "startLine": start.line,
+                    "startColumn": start.column,
+                    "endLine": end.line,
+                    "endColumn": end.column,
+                },
+            },
+            "message": { "text": label.text },
+        })
+    };
+    json!({
+        "ruleId": diagnostic.id,
+        "level": match diagnostic.severity {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        },
+        "message": { "text": diagnostic.message },
+        "locations": [location(&diagnostic.labels[0])],
+        "relatedLocations": diagnostic.labels[1..].iter().map(location).collect::<Vec<_>>(),
+    })
+}
+
+/// A whole log with one run that holds `results`.
+pub fn log(results: Vec<Value>) -> Value {
+    let rules: BTreeSet<String> = results
+        .iter()
+        .filter_map(|result| result["ruleId"].as_str().map(str::to_owned))
+        .collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "oriole",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>(),
+            }},
+            "results": results,
+        }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    #[test]
+    fn a_log_names_each_rule_once() {
+        let source = Source::new("k.ptx", "ret;\n");
+        let diagnostic = Diagnostic::error("some-rule", Span::new(0, 3), "wrong");
+        let one = result(&source, &diagnostic);
+        let whole = log(vec![one.clone(), one]);
+        assert_eq!(
+            whole["runs"][0]["tool"]["driver"]["rules"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1
+        );
+        assert_eq!(
+            whole["runs"][0]["results"][1]["locations"][0]["physicalLocation"]["region"]["endColumn"],
+            4
+        );
+    }
+}

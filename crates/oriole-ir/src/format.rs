@@ -1,0 +1,383 @@
+//! Instruction formats: what all instructions of one spelling have in common.
+//!
+//! The key of a format is its skeleton: guard, mnemonic, and the operands with every leaf replaced by a dot, for example
+//! `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic, assigning
+//! roles to operands and finding effects is done once each, and an instruction is 16 bytes.
+
+use crate::entities::Format;
+use oriole_collections::{IndexVec, StringMap};
+use oriole_isa::{Effects, Mnemonic, Role};
+use oriole_syntax::tree::{Guard, OperandKind, Prefix};
+
+/// What a node of an operand shape is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShapeKind {
+    /// A register, constant, name or sink.
+    Leaf,
+    /// `{ … }`
+    Vector,
+    /// `[ … ]`
+    Address,
+    /// `( … )`
+    List,
+    /// `a | b`
+    Pair,
+    /// `a + b`
+    Sum,
+    /// `a - b`
+    Difference,
+    /// `a[i]`
+    Element,
+}
+
+impl ShapeKind {
+    /// The shape of a tree operand.
+    pub fn of(kind: OperandKind) -> ShapeKind {
+        match kind {
+            OperandKind::Name
+            | OperandKind::Number
+            | OperandKind::Expression
+            | OperandKind::Sink
+            | OperandKind::String => ShapeKind::Leaf,
+            OperandKind::Vector => ShapeKind::Vector,
+            OperandKind::Address => ShapeKind::Address,
+            OperandKind::List => ShapeKind::List,
+            OperandKind::Pair => ShapeKind::Pair,
+            OperandKind::Sum => ShapeKind::Sum,
+            OperandKind::Difference => ShapeKind::Difference,
+            OperandKind::Element => ShapeKind::Element,
+        }
+    }
+
+    /// The tree operand of a group.
+    ///
+    /// # Panics
+    /// For a leaf, whose kind depends on the operand.
+    pub fn group(self) -> OperandKind {
+        match self {
+            ShapeKind::Leaf => panic!("a leaf is no group"),
+            ShapeKind::Vector => OperandKind::Vector,
+            ShapeKind::Address => OperandKind::Address,
+            ShapeKind::List => OperandKind::List,
+            ShapeKind::Pair => OperandKind::Pair,
+            ShapeKind::Sum => OperandKind::Sum,
+            ShapeKind::Difference => OperandKind::Difference,
+            ShapeKind::Element => OperandKind::Element,
+        }
+    }
+
+    fn code(self) -> char {
+        match self {
+            ShapeKind::Leaf => '.',
+            ShapeKind::Vector => '{',
+            ShapeKind::Address => '[',
+            ShapeKind::List => '(',
+            ShapeKind::Pair => '|',
+            ShapeKind::Sum => '+',
+            ShapeKind::Difference => '-',
+            ShapeKind::Element => '#',
+        }
+    }
+}
+
+/// A node of an operand shape, prefix-coded like the tree's operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapeNode {
+    /// What it is.
+    pub kind: ShapeKind,
+    /// The sign before it.
+    pub prefix: Prefix,
+    /// Nodes below it and itself.
+    pub size: u16,
+}
+
+/// The shapes of all operands of an instruction, without its guard.
+pub type Shape = Box<[ShapeNode]>;
+
+/// What an instruction does with one leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafRole {
+    /// The role of the top-level operand the leaf belongs to; inside an address, [`Role::Use`].
+    pub role: Role,
+    /// Index of that operand.
+    pub operand: u16,
+    /// Whether it stands inside `[ ]`.
+    pub in_address: bool,
+    /// Whether registers here stay in flight behind the instruction, or nothing is known about them: never a value.
+    pub pinned: bool,
+}
+
+/// What all instructions of one spelling have in common.
+#[derive(Clone, Debug)]
+pub struct FormatData {
+    /// The decoded mnemonic.
+    pub mnemonic: Mnemonic,
+    /// Whether and how it is guarded.
+    pub guard: Guard,
+    /// The operand shapes.
+    pub shape: Shape,
+    /// The role of each leaf, in order.
+    pub leaves: Box<[LeafRole]>,
+    /// How many top-level operands there are.
+    pub operand_count: usize,
+    /// Whether nothing is known about the operands: all registers are pinned.
+    pub opaque: bool,
+    /// What it does besides computing results.
+    pub effects: Effects,
+}
+
+/// All formats met so far; shared by the functions of a module.
+#[derive(Debug, Default)]
+pub struct Formats {
+    names: StringMap<Format>,
+    data: IndexVec<Format, FormatData>,
+    key: String,
+}
+
+impl Formats {
+    /// No formats yet.
+    pub fn new() -> Formats {
+        Formats::default()
+    }
+
+    /// The format with this guard, mnemonic and shape.
+    pub fn intern(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: impl Iterator<Item = ShapeNode> + Clone,
+    ) -> Format {
+        self.key.clear();
+        match guard {
+            Guard::None => {}
+            Guard::If => self.key.push('@'),
+            Guard::IfNot => self.key.push_str("@!"),
+        }
+        self.key.push_str(mnemonic);
+        self.key.push(' ');
+        // Prefix code with explicit sizes for groups: unambiguous without closing brackets.
+        for node in shape.clone() {
+            match node.prefix {
+                Prefix::None => {}
+                Prefix::Not => self.key.push('!'),
+                Prefix::Minus => self.key.push('~'),
+            }
+            self.key.push(node.kind.code());
+            if node.kind != ShapeKind::Leaf {
+                let mut size = node.size;
+                loop {
+                    self.key.push(char::from(b'A' + (size & 15) as u8));
+                    size >>= 4;
+                    if size == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        if let Some(&format) = self.names.get(&self.key) {
+            return format;
+        }
+        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.collect());
+        let format = self.data.push(data);
+        self.names.insert(&self.key, format);
+        format
+    }
+}
+
+impl std::ops::Index<Format> for Formats {
+    type Output = FormatData;
+
+    fn index(&self, format: Format) -> &FormatData {
+        &self.data[format]
+    }
+}
+
+impl FormatData {
+    fn new(mnemonic: Mnemonic, guard: Guard, shape: Shape) -> FormatData {
+        let tops = top_level(&shape);
+        let roles = if mnemonic.effects().is_call && !mnemonic.is_opaque() {
+            call_roles(&shape, &tops)
+        } else {
+            mnemonic
+                .operand_roles(tops.len())
+                .map(|roles| roles.to_vec())
+        };
+        let opaque = roles.is_none();
+        let mut leaves = Vec::new();
+        for (operand, &start) in tops.iter().enumerate() {
+            let role = roles
+                .as_ref()
+                .map_or(Role::UseDefine, |roles| roles[operand]);
+            let pinned =
+                opaque || role == Role::UseDefine || mnemonic.pins_operand(operand, tops.len());
+            let end = start + shape[start].size as usize;
+            // Leaves up to this node are inside brackets.
+            let mut address_end = start;
+            for (node, part) in shape[start..end].iter().enumerate() {
+                let node = node + start;
+                match part.kind {
+                    ShapeKind::Address => address_end = address_end.max(node + part.size as usize),
+                    ShapeKind::Leaf => {
+                        let in_address = node < address_end;
+                        leaves.push(LeafRole {
+                            role: if in_address && !opaque {
+                                Role::Use
+                            } else {
+                                role
+                            },
+                            operand: operand as u16,
+                            in_address,
+                            pinned,
+                        });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let effects = if opaque && !mnemonic.effects().is_call {
+            // An arity the table does not know: whatever the mnemonic says, the instruction may do anything. It still
+            // ends its block if the opcode does.
+            Effects {
+                terminator: mnemonic.effects().terminator,
+                ..Effects::OPAQUE
+            }
+        } else {
+            mnemonic.effects()
+        };
+        FormatData {
+            operand_count: tops.len(),
+            mnemonic,
+            guard,
+            leaves: leaves.into(),
+            shape,
+            opaque,
+            effects,
+        }
+    }
+
+    /// Whether instructions of this format are guarded.
+    pub fn is_guarded(&self) -> bool {
+        self.guard != Guard::None
+    }
+
+    /// Whether the instruction ends its block.
+    pub fn is_terminator(&self) -> bool {
+        self.effects.terminator != oriole_isa::Terminator::None
+    }
+}
+
+/// Indices of the top-level nodes.
+fn top_level(shape: &[ShapeNode]) -> Vec<usize> {
+    let mut tops = Vec::new();
+    let mut node = 0;
+    while node < shape.len() {
+        tops.push(node);
+        node += shape[node].size as usize;
+    }
+    tops
+}
+
+/// `call (results), callee, (arguments), prototype` with every part but the callee optional.
+fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<Vec<Role>> {
+    let mut roles = Vec::with_capacity(tops.len());
+    let mut parts = tops.iter().map(|&top| shape[top].kind).peekable();
+    if parts.next_if_eq(&ShapeKind::List).is_some() {
+        roles.push(Role::Define);
+    }
+    parts.next_if_eq(&ShapeKind::Leaf)?;
+    roles.push(Role::Callee);
+    if parts.next_if_eq(&ShapeKind::List).is_some() {
+        roles.push(Role::Use);
+    }
+    // The prototype or list of possible callees of an indirect call.
+    if parts.next_if_eq(&ShapeKind::Leaf).is_some() {
+        roles.push(Role::Label);
+    }
+    parts.next().is_none().then_some(roles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAF: ShapeNode = ShapeNode {
+        kind: ShapeKind::Leaf,
+        prefix: Prefix::None,
+        size: 1,
+    };
+
+    fn group(kind: ShapeKind, size: u16) -> ShapeNode {
+        ShapeNode {
+            kind,
+            prefix: Prefix::None,
+            size,
+        }
+    }
+
+    #[test]
+    fn roles_follow_the_table_and_the_brackets() {
+        let mut formats = Formats::new();
+        let shape = [
+            group(ShapeKind::Vector, 3),
+            LEAF,
+            LEAF,
+            group(ShapeKind::Address, 4),
+            group(ShapeKind::Sum, 3),
+            LEAF,
+            LEAF,
+        ];
+        let format = formats.intern("ld.global.v2.f32", Guard::If, shape.iter().copied());
+        let again = formats.intern("ld.global.v2.f32", Guard::If, shape.iter().copied());
+        assert_eq!(format, again);
+        let data = &formats[format];
+        let roles: Vec<(Role, bool)> = data
+            .leaves
+            .iter()
+            .map(|leaf| (leaf.role, leaf.in_address))
+            .collect();
+        assert_eq!(
+            roles,
+            [
+                (Role::Define, false),
+                (Role::Define, false),
+                (Role::Use, true),
+                (Role::Use, true)
+            ]
+        );
+        let other = formats.intern("ld.global.v2.f32", Guard::None, shape.iter().copied());
+        assert_ne!(format, other);
+    }
+
+    #[test]
+    fn unknown_instructions_pin_everything() {
+        let mut formats = Formats::new();
+        let format = formats.intern("frobnicate.b32", Guard::None, [LEAF, LEAF].into_iter());
+        assert!(formats[format].opaque);
+        assert!(formats[format].leaves.iter().all(|leaf| leaf.pinned));
+        let wrong_arity = formats.intern("add.s32", Guard::None, [LEAF; 7].into_iter());
+        assert!(formats[wrong_arity].opaque);
+        assert!(!formats[wrong_arity].effects.is_pure());
+    }
+
+    #[test]
+    fn calls_define_their_result_list() {
+        let mut formats = Formats::new();
+        let shape = [
+            group(ShapeKind::List, 2),
+            LEAF,
+            LEAF,
+            group(ShapeKind::List, 3),
+            LEAF,
+            LEAF,
+        ];
+        let format = formats.intern("call.uni", Guard::None, shape.into_iter());
+        let roles: Vec<Role> = formats[format]
+            .leaves
+            .iter()
+            .map(|leaf| leaf.role)
+            .collect();
+        assert_eq!(roles, [Role::Define, Role::Callee, Role::Use, Role::Use]);
+        let bad = formats.intern("call", Guard::None, [group(ShapeKind::List, 1)].into_iter());
+        assert!(formats[bad].opaque);
+    }
+}

@@ -1,0 +1,454 @@
+//! A function in SSA form: entities and their data.
+
+use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
+use crate::format::{FormatData, Formats};
+use crate::layout::Layout;
+use crate::operand::Operand;
+use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
+use oriole_isa::{ScalarType, SpecialRegister};
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::{FunctionKind, Text};
+use std::ops::Range;
+
+/// An instruction: a format, leaf operands, results.
+///
+/// Operands are, in this order: the guard's predicate if the format is guarded; one value per result for when the guard is
+/// false; then one operand per leaf of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionData {
+    /// What it is.
+    pub format: Format,
+    pub(crate) first_operand: u32,
+    pub(crate) first_result: PackedOption<Value>,
+    pub(crate) operand_count: u16,
+    pub(crate) result_count: u16,
+}
+
+/// What defines a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// A result of an instruction.
+    Instruction(Instruction),
+    /// A parameter of a block.
+    Parameter(Block),
+    /// Nothing: a register read before it was written. Any value will do.
+    Undefined,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueData {
+    /// What defines it.
+    pub definition: Definition,
+    /// The register it came from, if it came from one.
+    pub home: PackedOption<Register>,
+    /// The type of the register that holds it.
+    pub scalar_type: ScalarType,
+}
+
+/// A way out of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it leads.
+    pub target: Block,
+    /// Values for the target's parameters.
+    pub arguments: Vec<Value>,
+}
+
+/// A basic block.
+#[derive(Clone, Debug, Default)]
+pub struct BlockData {
+    /// Values that join here.
+    pub parameters: Vec<Value>,
+    /// Ways out: branch targets in operand order, then the fall-through if there is one.
+    pub edges: SmallVec<[Edge; 2]>,
+    /// Whether the last edge is taken by falling through.
+    pub falls_through: bool,
+    /// The label statement that starts it, as an index into the function's resolved labels.
+    pub label: Option<u32>,
+}
+
+impl BlockData {
+    /// Index of the fall-through edge.
+    pub fn fall_through(&self) -> Option<usize> {
+        self.falls_through.then(|| self.edges.len() - 1)
+    }
+}
+
+/// A register of the PTX function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterData {
+    /// Its name.
+    pub name: Text,
+    /// Its declared type; nothing if the declaration names a type unknown to the table.
+    pub scalar_type: Option<ScalarType>,
+    /// Whether it stays a register: see the crate's documentation.
+    pub pinned: bool,
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SymbolKind {
+    /// A variable or parameter of the function, by its index in the resolved scopes.
+    Variable(u32),
+    /// A variable or function of the module.
+    Global(u32),
+    /// A label that names a table of targets or a prototype.
+    Table(u32),
+    /// A special register.
+    Special(SpecialRegister),
+    /// The constant `WARP_SZ`, a string, or something only ptxas knows.
+    Other,
+}
+
+/// A symbol: a name and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolData {
+    /// Its spelling.
+    pub name: Text,
+    /// What it stands for.
+    pub kind: SymbolKind,
+}
+
+/// A constant operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConstantData {
+    /// Its value, if it can be told.
+    pub literal: Option<Literal>,
+    /// Its spelling in the source, sign included; nothing for constants made by passes.
+    pub text: Option<Text>,
+}
+
+/// The statement number of instructions that come from none.
+const NO_SOURCE: u32 = u32::MAX;
+
+/// A function in SSA form.
+#[derive(Debug)]
+pub struct Function {
+    name: Text,
+    kind: FunctionKind,
+    pub(crate) formats: Formats,
+    pub(crate) registers: IndexVec<Register, RegisterData>,
+    pub(crate) values: IndexVec<Value, ValueData>,
+    pub(crate) instructions: IndexVec<Instruction, InstructionData>,
+    pub(crate) sources: IndexVec<Instruction, u32>,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) blocks: IndexVec<Block, BlockData>,
+    pub(crate) layout: Layout,
+    pub(crate) symbols: IndexVec<Symbol, SymbolData>,
+    pub(crate) constants: IndexVec<Constant, ConstantData>,
+}
+
+impl Function {
+    /// Its name.
+    pub fn name(&self) -> Text {
+        self.name
+    }
+
+    /// Kernel or function.
+    pub fn kind(&self) -> FunctionKind {
+        self.kind
+    }
+
+    /// Gives the formats back, for the next function.
+    pub fn into_formats(self) -> Formats {
+        self.formats
+    }
+
+    /// All registers.
+    pub fn registers(&self) -> &IndexVec<Register, RegisterData> {
+        &self.registers
+    }
+
+    /// All values, dead ones included.
+    pub fn values(&self) -> &IndexVec<Value, ValueData> {
+        &self.values
+    }
+
+    /// All blocks, removed ones included.
+    pub fn blocks(&self) -> &IndexVec<Block, BlockData> {
+        &self.blocks
+    }
+
+    /// All symbols.
+    pub fn symbols(&self) -> &IndexVec<Symbol, SymbolData> {
+        &self.symbols
+    }
+
+    /// All constants.
+    pub fn constants(&self) -> &IndexVec<Constant, ConstantData> {
+        &self.constants
+    }
+
+    /// How many instructions were ever made; the bound of their indices.
+    pub fn instruction_bound(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Blocks in order of layout.
+    pub fn block_order(&self) -> &[Block] {
+        self.layout.order()
+    }
+
+    /// The block where execution starts.
+    pub fn entry(&self) -> Block {
+        self.layout.order()[0]
+    }
+
+    /// The instructions of a block, in order.
+    pub fn instructions_of(&self, block: Block) -> impl Iterator<Item = Instruction> + '_ {
+        std::iter::successors(self.layout.first(block), |&at| self.layout.next(at))
+    }
+
+    /// The instruction behind another in its block.
+    pub fn next_instruction(&self, instruction: Instruction) -> Option<Instruction> {
+        self.layout.next(instruction)
+    }
+
+    /// The last instruction of a block.
+    pub fn last_instruction(&self, block: Block) -> Option<Instruction> {
+        self.layout.last(block)
+    }
+
+    /// The block an instruction is in, or nothing if it was removed.
+    pub fn block_of(&self, instruction: Instruction) -> Option<Block> {
+        self.layout.block_of(instruction)
+    }
+
+    /// An instruction's data.
+    pub fn instruction(&self, instruction: Instruction) -> &InstructionData {
+        &self.instructions[instruction]
+    }
+
+    /// An instruction's format.
+    pub fn format(&self, instruction: Instruction) -> &FormatData {
+        &self.formats[self.instructions[instruction].format]
+    }
+
+    /// What instructions of a format have in common.
+    pub fn format_data(&self, format: Format) -> &FormatData {
+        &self.formats[format]
+    }
+
+    /// The statement an instruction came from.
+    pub fn source(&self, instruction: Instruction) -> Option<u32> {
+        Some(self.sources[instruction]).filter(|&source| source != NO_SOURCE)
+    }
+
+    fn operand_range(&self, instruction: Instruction) -> Range<usize> {
+        let data = &self.instructions[instruction];
+        let start = data.first_operand as usize;
+        start..start + data.operand_count as usize
+    }
+
+    /// All operands: guard, values for a false guard, leaves.
+    pub fn operands(&self, instruction: Instruction) -> &[Operand] {
+        &self.operands[self.operand_range(instruction)]
+    }
+
+    pub(crate) fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
+        let range = self.operand_range(instruction);
+        &mut self.operands[range]
+    }
+
+    /// How many operands stand before the leaves.
+    fn leaf_offset(&self, instruction: Instruction) -> usize {
+        if self.format(instruction).is_guarded() {
+            1 + self.instructions[instruction].result_count as usize
+        } else {
+            0
+        }
+    }
+
+    /// The predicate of the guard.
+    pub fn guard(&self, instruction: Instruction) -> Option<Operand> {
+        self.format(instruction)
+            .is_guarded()
+            .then(|| self.operands(instruction)[0])
+    }
+
+    /// What the results are if the guard is false; empty for unguarded instructions.
+    pub fn otherwise(&self, instruction: Instruction) -> &[Operand] {
+        let offset = self.leaf_offset(instruction);
+        &self.operands(instruction)[offset.min(1)..offset]
+    }
+
+    /// The leaves, in order of the format's.
+    pub fn leaves(&self, instruction: Instruction) -> &[Operand] {
+        &self.operands(instruction)[self.leaf_offset(instruction)..]
+    }
+
+    /// The results.
+    pub fn results(
+        &self,
+        instruction: Instruction,
+    ) -> impl ExactSizeIterator<Item = Value> + use<> {
+        let data = &self.instructions[instruction];
+        let first = data.first_result.expand().map_or(0, Value::index);
+        (first..first + data.result_count as usize).map(Value::from_index)
+    }
+
+    /// The values an instruction reads.
+    pub fn uses(&self, instruction: Instruction) -> impl Iterator<Item = Value> + '_ {
+        self.operands(instruction)
+            .iter()
+            .filter_map(|operand| operand.value())
+    }
+}
+
+impl Function {
+    /// Makes an instruction without results, in no block and from no statement.
+    pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
+        let first_operand = self.operands.len() as u32;
+        self.operands.extend_from_slice(operands);
+        self.sources.push(NO_SOURCE);
+        self.instructions.push(InstructionData {
+            format,
+            first_operand,
+            first_result: PackedOption::none(),
+            operand_count: operands.len() as u16,
+            result_count: 0,
+        })
+    }
+}
+
+/// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
+#[derive(Debug)]
+pub struct FunctionBuilder {
+    function: Function,
+    symbol_index: DenseMap<(u32, u32), Symbol>,
+}
+
+impl FunctionBuilder {
+    /// Starts a function.
+    pub fn new(name: Text, kind: FunctionKind, formats: Formats) -> FunctionBuilder {
+        FunctionBuilder {
+            function: Function {
+                name,
+                kind,
+                formats,
+                registers: IndexVec::new(),
+                values: IndexVec::new(),
+                instructions: IndexVec::new(),
+                sources: IndexVec::new(),
+                operands: Vec::new(),
+                blocks: IndexVec::new(),
+                layout: Layout::default(),
+                symbols: IndexVec::new(),
+                constants: IndexVec::new(),
+            },
+            symbol_index: DenseMap::new(),
+        }
+    }
+
+    /// The function so far.
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// The finished function.
+    pub fn finish(self) -> Function {
+        self.function
+    }
+
+    /// The formats, to intern more.
+    pub fn formats_mut(&mut self) -> &mut Formats {
+        &mut self.function.formats
+    }
+
+    /// Makes room for about this much.
+    pub fn reserve(&mut self, instructions: usize, operands: usize) {
+        self.function.instructions.reserve(instructions);
+        self.function.sources.reserve(instructions);
+        self.function.operands.reserve(operands);
+        self.function.values.reserve(instructions);
+    }
+
+    /// Adds a register.
+    pub fn add_register(&mut self, data: RegisterData) -> Register {
+        self.function.registers.push(data)
+    }
+
+    /// Excludes a register from SSA form.
+    pub fn pin(&mut self, register: Register) {
+        self.function.registers[register].pinned = true;
+    }
+
+    /// The symbol with this spelling and meaning; `key` tells equal ones apart from different ones.
+    pub fn symbol(&mut self, key: (u32, u32), data: SymbolData) -> Symbol {
+        let symbols = &mut self.function.symbols;
+        *self
+            .symbol_index
+            .get_or_insert_with(key, || symbols.push(data))
+    }
+
+    /// Adds a constant.
+    pub fn constant(&mut self, data: ConstantData) -> Constant {
+        self.function.constants.push(data)
+    }
+
+    /// Adds a block at the end.
+    pub fn add_block(&mut self, label: Option<u32>) -> Block {
+        let block = self.function.blocks.push(BlockData {
+            label,
+            ..BlockData::default()
+        });
+        self.function.layout.append_block(block);
+        block
+    }
+
+    /// A block, to set its edges.
+    pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
+        &mut self.function.blocks[block]
+    }
+
+    /// Appends an instruction without results yet.
+    pub fn append(
+        &mut self,
+        block: Block,
+        format: Format,
+        operands: &[Operand],
+        source: u32,
+    ) -> Instruction {
+        let instruction = self.function.add_instruction(format, operands);
+        self.function.sources[instruction] = source;
+        self.function.layout.append(block, instruction);
+        instruction
+    }
+
+    /// The operands of an instruction, to rename them.
+    pub fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
+        self.function.operands_mut(instruction)
+    }
+
+    /// Makes the next value.
+    pub fn add_value(&mut self, data: ValueData) -> Value {
+        self.function.values.push(data)
+    }
+
+    /// Says that the instruction's results are the `count` values from `first` on.
+    pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
+        let data = &mut self.function.instructions[instruction];
+        data.first_result = PackedOption::some(first);
+        data.result_count = count;
+    }
+
+    /// Gives an instruction other operands.
+    pub fn set_operands(&mut self, instruction: Instruction, operands: &[Operand]) {
+        let data = &mut self.function.instructions[instruction];
+        data.first_operand = self.function.operands.len() as u32;
+        data.operand_count = operands.len() as u16;
+        self.function.operands.extend_from_slice(operands);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_sixteen_bytes() {
+        assert_eq!(size_of::<InstructionData>(), 16);
+        assert!(size_of::<ValueData>() <= 16);
+    }
+}

@@ -1,0 +1,153 @@
+//! The order of blocks and of the instructions in them, apart from what they are.
+//!
+//! Doubly linked lists: inserting and removing anywhere is constant time, which matters in blocks of a hundred thousand
+//! instructions.
+
+use crate::entities::{Block, Instruction};
+use oriole_collections::{IndexVec, PackedOption};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct InstructionNode {
+    previous: PackedOption<Instruction>,
+    next: PackedOption<Instruction>,
+    block: PackedOption<Block>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct BlockNode {
+    first: PackedOption<Instruction>,
+    last: PackedOption<Instruction>,
+}
+
+/// The order of a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    instructions: IndexVec<Instruction, InstructionNode>,
+    blocks: IndexVec<Block, BlockNode>,
+    order: Vec<Block>,
+}
+
+impl Layout {
+    pub fn order(&self) -> &[Block] {
+        &self.order
+    }
+
+    pub fn append_block(&mut self, block: Block) {
+        self.blocks.ensure(block, BlockNode::default());
+        self.order.push(block);
+    }
+
+    pub fn retain_blocks(&mut self, keep: impl FnMut(&Block) -> bool) {
+        self.order.retain(keep);
+    }
+
+    pub fn block_of(&self, instruction: Instruction) -> Option<Block> {
+        self.instructions
+            .get(instruction)
+            .and_then(|node| node.block.expand())
+    }
+
+    pub fn first(&self, block: Block) -> Option<Instruction> {
+        self.blocks[block].first.expand()
+    }
+
+    pub fn last(&self, block: Block) -> Option<Instruction> {
+        self.blocks[block].last.expand()
+    }
+
+    pub fn next(&self, instruction: Instruction) -> Option<Instruction> {
+        self.instructions[instruction].next.expand()
+    }
+
+    pub fn append(&mut self, block: Block, instruction: Instruction) {
+        self.instructions
+            .ensure(instruction, InstructionNode::default());
+        let last = self.blocks[block].last;
+        self.instructions[instruction] = InstructionNode {
+            previous: last,
+            next: PackedOption::none(),
+            block: PackedOption::some(block),
+        };
+        match last.expand() {
+            Some(last) => self.instructions[last].next = PackedOption::some(instruction),
+            None => self.blocks[block].first = PackedOption::some(instruction),
+        }
+        self.blocks[block].last = PackedOption::some(instruction);
+    }
+
+    pub fn insert_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.instructions
+            .ensure(instruction, InstructionNode::default());
+        let InstructionNode {
+            previous, block, ..
+        } = self.instructions[before];
+        let block = block
+            .expand()
+            .expect("the place to insert at is in a block");
+        self.instructions[instruction] = InstructionNode {
+            previous,
+            next: PackedOption::some(before),
+            block: PackedOption::some(block),
+        };
+        self.instructions[before].previous = PackedOption::some(instruction);
+        match previous.expand() {
+            Some(previous) => self.instructions[previous].next = PackedOption::some(instruction),
+            None => self.blocks[block].first = PackedOption::some(instruction),
+        }
+    }
+
+    pub fn remove(&mut self, instruction: Instruction) {
+        let InstructionNode {
+            previous,
+            next,
+            block,
+        } = self.instructions[instruction];
+        let block = block
+            .expand()
+            .expect("only instructions in a block are removed");
+        match previous.expand() {
+            Some(previous) => self.instructions[previous].next = next,
+            None => self.blocks[block].first = next,
+        }
+        match next.expand() {
+            Some(next) => self.instructions[next].previous = previous,
+            None => self.blocks[block].last = previous,
+        }
+        self.instructions[instruction] = InstructionNode::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(layout: &Layout, block: Block) -> Vec<usize> {
+        std::iter::successors(layout.first(block), |&at| layout.next(at))
+            .map(Instruction::index)
+            .collect()
+    }
+
+    #[test]
+    fn insertion_and_removal_keep_the_chain() {
+        let mut layout = Layout::default();
+        let block = Block::from_index(0);
+        layout.append_block(block);
+        let at = Instruction::from_index;
+        for index in 0..3 {
+            layout.append(block, at(index));
+        }
+        layout.insert_before(at(5), at(0));
+        layout.insert_before(at(4), at(2));
+        assert_eq!(listed(&layout, block), [5, 0, 1, 4, 2]);
+        layout.remove(at(2));
+        layout.remove(at(5));
+        layout.remove(at(1));
+        assert_eq!(listed(&layout, block), [0, 4]);
+        assert_eq!(layout.last(block), Some(at(4)));
+        assert_eq!(layout.block_of(at(1)), None);
+        layout.remove(at(0));
+        layout.remove(at(4));
+        assert_eq!(layout.first(block), None);
+        assert_eq!(layout.last(block), None);
+    }
+}

@@ -1,0 +1,42 @@
+//! The SSA form of a PTX function.
+//!
+//! ## Meaning
+//! A function is a list of blocks; a block has parameters (values that join there), a list of instructions, and edges to
+//! its successors that carry the arguments for their parameters. Every [`Value`] is defined once: by an instruction, as a
+//! block parameter, or as *undefined* (a register read before anything wrote it). Uses are dominated by definitions.
+//!
+//! - An instruction is a [`Format`] (everything that does not change from one instruction to the next of the same
+//!   spelling: mnemonic, guard, operand shape, roles, effects) and its leaf operands. It prints as the PTX it came from.
+//! - A guarded instruction with results is a select: `@p add d, a, b` is `v7 = add v1, v2 if v0 else v5`. The values behind
+//!   `else` are tied to the results: whoever leaves SSA form gives both the same register.
+//! - Registers that cannot be values are *pinned* ([`Operand::Register`]): fragments of asynchronous instructions in
+//!   flight, whatever an unknown instruction mentions, members of vector registers. They are never renamed, moved or
+//!   copied, and instructions that touch them keep their order.
+//! - Blocks stay in source order. A value knows its home register, an instruction the statement it came from, so that
+//!   untouched code prints as it was.
+//!
+//! The IR is read through [`Function`] and changed only through [`Editor`], which journals every change.
+
+#![forbid(unsafe_code)]
+
+mod display;
+mod editor;
+mod entities;
+mod format;
+mod function;
+pub mod graph;
+mod layout;
+mod operand;
+mod verifier;
+
+pub use display::{display, display_instruction};
+pub use editor::{Editor, Journal};
+pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
+pub use format::{FormatData, Formats, LeafRole, Shape, ShapeKind, ShapeNode};
+pub use function::{
+    BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
+    RegisterData, SymbolData, SymbolKind, ValueData,
+};
+pub use operand::{Member, Operand};
+pub use oriole_syntax::tree::FunctionKind;
+pub use verifier::{Violation, verify};

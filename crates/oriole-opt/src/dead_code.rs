@@ -1,0 +1,196 @@
+//! Removes what nobody needs: blocks control cannot reach, instructions whose results nobody reads, dead block parameters.
+//!
+//! ## Example
+//! ```text
+//! mov.u32 %r1, %tid.x;
+//! add.s32 %r2, %r1, 1;          // nobody reads %r2          →   mov.u32 %r1, %tid.x;
+//! st.global.u32 [%rd1], %r1;                                     st.global.u32 [%rd1], %r1;
+//! ```
+//!
+//! ## Soundness
+//! An instruction stays if it has an effect besides its results: it writes memory, orders it, traps, branches, writes the
+//! carry flag, is asynchronous, volatile or unknown, reads a volatile special register, or defines a pinned register. A load
+//! that is none of these goes: reading memory cannot be observed. A convergent operation whose result nobody reads can go in
+//! all threads alike.
+//!
+//! ## Method
+//! Mark what is needed from the instructions that must stay, through operands, guards and block arguments, with a worklist;
+//! remove the rest. Cycles of dead parameters are never marked, so they go too. Linear.
+//!
+//! ## Not done
+//! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
+
+use crate::manager::{Context, Pass};
+use oriole_analysis::{Analyses, ControlFlow};
+use oriole_collections::{BitSet, IndexVec};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_isa::Opcode;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "dead-code",
+    summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
+    run,
+};
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    if !context.knobs.switch("EnableDeadCode") {
+        return;
+    }
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    remove_unreachable(editor, &flow, context);
+    let needed = Needed::of(
+        editor.function(),
+        &flow,
+        context.knobs.switch("DeadCodeKeepLoads"),
+    );
+    remove_unneeded(editor, &flow, &needed, context);
+}
+
+fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut Context<'_>) {
+    let unreachable: Vec<Block> = editor
+        .function()
+        .block_order()
+        .iter()
+        .copied()
+        .filter(|&block| !flow.is_reachable(block))
+        .collect();
+    // One rewrite: unreachable blocks lead to each other.
+    if unreachable.is_empty() || !context.fuel.spend() {
+        return;
+    }
+    context
+        .statistics
+        .add("dead-code.blocks", unreachable.len() as u64);
+    editor.remove_blocks(&unreachable);
+}
+
+/// The values and instructions that something needs.
+struct Needed {
+    values: BitSet<Value>,
+    instructions: BitSet<Instruction>,
+}
+
+impl Needed {
+    fn of(function: &Function, flow: &ControlFlow, keep_loads: bool) -> Needed {
+        let mut needed = Needed {
+            values: BitSet::with_domain(function.values().len()),
+            instructions: BitSet::with_domain(function.instruction_bound()),
+        };
+        let mut worklist: Vec<Value> = Vec::new();
+        let mut positions: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
+        for &block in flow.reverse_postorder() {
+            for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
+                positions[parameter] = position as u32;
+            }
+            for instruction in function.instructions_of(block) {
+                if must_stay(function, instruction, keep_loads) {
+                    needed.instructions.insert(instruction);
+                    worklist.extend(function.uses(instruction));
+                }
+            }
+        }
+        while let Some(value) = worklist.pop() {
+            if !needed.values.insert(value) {
+                continue;
+            }
+            match function.values()[value].definition {
+                Definition::Undefined => {}
+                Definition::Instruction(instruction) => {
+                    if needed.instructions.insert(instruction) {
+                        worklist.extend(function.uses(instruction));
+                    }
+                }
+                Definition::Parameter(block) => {
+                    let position = positions[value] as usize;
+                    for from in flow.predecessors(block) {
+                        for edge in &function.blocks()[from].edges {
+                            if edge.target == block {
+                                worklist.push(edge.arguments[position]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        needed
+    }
+}
+
+/// Whether an instruction does something besides giving results.
+fn must_stay(function: &Function, instruction: Instruction, keep_loads: bool) -> bool {
+    let format = function.format(instruction);
+    if format.opaque || !format.effects.is_removable() {
+        return true;
+    }
+    if keep_loads && matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
+        return true;
+    }
+    let leaves = format.leaves.iter().zip(function.leaves(instruction));
+    for (leaf, operand) in leaves {
+        match *operand {
+            Operand::Register(..) if leaf.role.defines() => return true,
+            Operand::Symbol(symbol) => {
+                if let SymbolKind::Special(special) = function.symbols()[symbol].kind
+                    && special.is_volatile()
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    // Something that neither has an effect nor a result is not understood: leave it.
+    function.results(instruction).len() == 0
+}
+
+fn remove_unneeded(
+    editor: &mut Editor<'_>,
+    flow: &ControlFlow,
+    needed: &Needed,
+    context: &mut Context<'_>,
+) {
+    let mut budget = context.knobs.number("DeadCodeBudget");
+    // Users before what they use; uses that are left (in arguments of dead parameters) read an undefined value instead, so
+    // that running out of fuel leaves a sound function.
+    for &block in flow.reverse_postorder().iter().rev() {
+        let dead: Vec<Instruction> = editor
+            .function()
+            .instructions_of(block)
+            .filter(|&instruction| !needed.instructions.contains(instruction))
+            .collect();
+        for &instruction in dead.iter().rev() {
+            if budget == 0 || !context.fuel.spend() {
+                return;
+            }
+            budget -= 1;
+            for result in editor.function().results(instruction) {
+                editor.replace_with_undefined(result);
+            }
+            editor.remove_instruction(instruction);
+            context.statistics.add("dead-code.instructions", 1);
+        }
+    }
+    for &block in flow.reverse_postorder() {
+        let parameters = editor.function().blocks()[block].parameters.clone();
+        if parameters
+            .iter()
+            .all(|&parameter| needed.values.contains(parameter))
+        {
+            continue;
+        }
+        if !context.fuel.spend() {
+            return;
+        }
+        let incoming: Vec<Block> = flow.predecessors(block).collect();
+        for &parameter in &parameters {
+            if !needed.values.contains(parameter) {
+                editor.replace_with_undefined(parameter);
+                context.statistics.add("dead-code.parameters", 1);
+            }
+        }
+        editor.retain_parameters(block, &incoming, |position| {
+            needed.values.contains(parameters[position])
+        });
+    }
+}

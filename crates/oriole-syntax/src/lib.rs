@@ -1,0 +1,25 @@
+//! PTX text to a tree and back, without losing a token.
+//!
+//! [`parse`] reads a file into a [`tree::Module`]; [`print`] writes it. The parser is generic over PTX's regular grammar:
+//! it accepts instructions and directives it has never seen and keeps them as they were written. [`scopes`] resolves
+//! names to what declares them; [`literal`] gives numbers and constant expressions their values.
+//!
+//! ```
+//! let (module, errors) = oriole_syntax::parse("k.ptx", ".version 8.3\n.target sm_90\n.address_size 64\n");
+//! assert!(errors.is_empty());
+//! assert_eq!(module.target(), Some("sm_90"));
+//! assert_eq!(oriole_syntax::print(&module), module.source());
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod lexer;
+pub mod literal;
+mod parser;
+mod printer;
+pub mod scopes;
+pub mod tree;
+
+pub use lexer::tokens;
+pub use parser::parse;
+pub use printer::{print, print_instruction};

@@ -1,0 +1,247 @@
+//! Writes a tree as PTX text: one statement a line, the tokens exactly those of the tree.
+
+use crate::tree::{
+    Body, Declaration, Function, Guard, Instruction, Module, Operand, OperandKind, Prefix,
+    Statement, Text, Words,
+};
+use std::ops::Range;
+
+/// The text of a whole module.
+pub fn print(module: &Module) -> String {
+    let mut printer = Printer {
+        module,
+        text: module.whole_text(),
+        output: String::with_capacity(module.source().len() + module.source().len() / 8),
+    };
+    printer.module();
+    printer.output
+}
+
+/// The text of one instruction, without indentation and line end.
+pub fn print_instruction(module: &Module, body: &Body, instruction: &Instruction) -> String {
+    let mut printer = Printer {
+        module,
+        text: module.whole_text(),
+        output: String::new(),
+    };
+    printer.instruction(body, instruction);
+    printer.output
+}
+
+struct Printer<'module> {
+    module: &'module Module,
+    text: &'module str,
+    output: String,
+}
+
+impl Printer<'_> {
+    #[inline(always)]
+    fn push(&mut self, text: Text) {
+        self.output.push_str(&self.text[text.span().range()]);
+    }
+
+    fn module(&mut self) {
+        let module = self.module;
+        for statement in &module.top.statements {
+            match *statement {
+                Statement::Function(index) => self.function(&module.functions[index as usize]),
+                _ => self.statement(&module.top, statement, 0),
+            }
+        }
+    }
+
+    fn function(&mut self, function: &Function) {
+        let top = &self.module.top;
+        for &comment in &function.comments {
+            self.push(comment);
+            self.output.push('\n');
+        }
+        self.words(top, function.prefix);
+        if let Some(returns) = &function.returns {
+            self.output.push_str(" (");
+            self.parameters(returns, "", ", ");
+            self.output.push(')');
+        }
+        self.output.push(' ');
+        self.push(function.name);
+        if let Some(parameters) = &function.parameters {
+            self.output.push('(');
+            if !parameters.is_empty() {
+                self.parameters(parameters, "\n\t", ",\n\t");
+                self.output.push('\n');
+            }
+            self.output.push(')');
+        }
+        for directive in &function.directives {
+            self.output.push('\n');
+            self.words(top, directive.words);
+            if directive.semicolon {
+                self.output.push(';');
+            }
+        }
+        let Some(body) = &function.body else {
+            self.output.push_str(";\n");
+            return;
+        };
+        self.output.push_str("\n{\n");
+        let mut depth = 1;
+        for statement in &body.statements {
+            if matches!(statement, Statement::ScopeClose(_)) {
+                depth -= 1;
+            }
+            self.statement(body, statement, depth);
+            if matches!(statement, Statement::ScopeOpen(_)) {
+                depth += 1;
+            }
+        }
+        self.output.push_str("}\n");
+    }
+
+    fn parameters(&mut self, declarations: &Range<usize>, first: &str, separator: &str) {
+        for index in declarations.clone() {
+            self.output.push_str(if index == declarations.start {
+                first
+            } else {
+                separator
+            });
+            self.declaration(&self.module.top, &self.module.top.declarations[index]);
+        }
+    }
+
+    fn declaration(&mut self, body: &Body, declaration: &Declaration) {
+        self.words(body, declaration.words);
+    }
+
+    /// Words separated by spaces, but for those that hug their neighbours.
+    fn words(&mut self, body: &Body, words: Words) {
+        let mut tight = true;
+        for &word in body.words(words) {
+            let text = self.module.text(word);
+            if !tight && !matches!(text, "," | ")" | "]" | "[" | "<" | ">" | "(" | "+") {
+                self.output.push(' ');
+            }
+            self.output.push_str(text);
+            tight = matches!(text, "(" | "[" | "<" | "+");
+        }
+    }
+
+    fn indent(&mut self, depth: usize) {
+        // Deep nesting is rare and its indentation worthless: bound it, or output grows with the square of the depth.
+        for _ in 0..depth.min(8) {
+            self.output.push('\t');
+        }
+    }
+
+    #[inline]
+    fn statement(&mut self, body: &Body, statement: &Statement, depth: usize) {
+        match statement {
+            Statement::Instruction(instruction) => {
+                self.indent(depth);
+                self.instruction(body, instruction);
+            }
+            Statement::Label(name) => {
+                self.push(*name);
+                self.output.push(':');
+            }
+            Statement::Declaration(index) => {
+                self.indent(depth);
+                self.declaration(body, &body.declarations[*index as usize]);
+                self.output.push(';');
+            }
+            Statement::Directive(directive) => {
+                self.indent(depth);
+                self.words(body, directive.words);
+                if directive.semicolon {
+                    self.output.push(';');
+                }
+            }
+            Statement::ScopeOpen(_) => {
+                self.indent(depth);
+                self.output.push('{');
+            }
+            Statement::ScopeClose(_) => {
+                self.indent(depth);
+                self.output.push('}');
+            }
+            Statement::Comment { text, trailing } => {
+                if *trailing && self.output.ends_with('\n') && !text.is_empty() {
+                    self.output.pop();
+                    self.output.push(' ');
+                } else {
+                    self.indent(depth);
+                }
+                self.push(*text);
+            }
+            Statement::Section { words, contents } => {
+                self.words(body, *words);
+                self.output.push('\n');
+                self.push(*contents);
+            }
+            Statement::Function(_) => {}
+        }
+        self.output.push('\n');
+    }
+
+    #[inline]
+    fn instruction(&mut self, body: &Body, instruction: &Instruction) {
+        let mut nodes = &body.operands[instruction.nodes()];
+        if instruction.guard != Guard::None {
+            self.output.push_str(if instruction.guard == Guard::If {
+                "@"
+            } else {
+                "@!"
+            });
+            self.push(nodes[0].text);
+            self.output.push(' ');
+            nodes = &nodes[1..];
+        }
+        self.push(instruction.mnemonic);
+        let mut separator = " ";
+        while !nodes.is_empty() {
+            self.output.push_str(separator);
+            separator = ", ";
+            nodes = self.operand(nodes);
+        }
+        self.output.push(';');
+    }
+
+    /// Writes the operand that `nodes` starts with and gives the nodes behind it.
+    #[inline]
+    fn operand<'nodes>(&mut self, nodes: &'nodes [Operand]) -> &'nodes [Operand] {
+        let node = &nodes[0];
+        match node.prefix {
+            Prefix::None => {}
+            Prefix::Not => self.output.push('!'),
+            Prefix::Minus => self.output.push('-'),
+        }
+        let (inner, rest) = nodes[1..].split_at(node.size as usize - 1);
+        match node.kind {
+            OperandKind::Name
+            | OperandKind::Number
+            | OperandKind::Expression
+            | OperandKind::Sink
+            | OperandKind::String => self.push(node.text),
+            OperandKind::Vector => self.group("{", inner, ", ", "}"),
+            OperandKind::Address => self.group("[", inner, ", ", "]"),
+            OperandKind::List => self.group("(", inner, ", ", ")"),
+            OperandKind::Pair => self.group("", inner, "|", ""),
+            OperandKind::Sum => self.group("", inner, "+", ""),
+            OperandKind::Difference => self.group("", inner, "-", ""),
+            OperandKind::Element => self.group("", inner, "[", "]"),
+        }
+        rest
+    }
+
+    fn group(&mut self, open: &str, mut nodes: &[Operand], separator: &str, close: &str) {
+        self.output.push_str(open);
+        let mut first = true;
+        while !nodes.is_empty() {
+            if !first {
+                self.output.push_str(separator);
+            }
+            first = false;
+            nodes = self.operand(nodes);
+        }
+        self.output.push_str(close);
+    }
+}

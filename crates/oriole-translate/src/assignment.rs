@@ -1,0 +1,567 @@
+//! Gives every value a register: its home wherever that is right, another only where it must be.
+//!
+//! ## Example
+//! After a pass let `%r1`'s old value live on behind an assignment to `%r1`, two values want one register at one time:
+//! ```text
+//! v1(%r1) = add v0, 1
+//! v2(%r1) = add v1, 1           →   mov-free: v2 gets a new register, v1 keeps %r1
+//! st [a], v1 ; st [b], v2
+//! ```
+//!
+//! ## Soundness
+//! A register is right for a set of values if on every path to every use of each of them its latest definition in the set
+//! is that value: then it holds what the use expects. That is checked for every register with more than one value, by
+//! walking back from the uses, and values are moved to other registers until it holds. Values that meet in a block
+//! parameter from different registers are copied on the edge, all at once. What a guarded instruction leaves unchanged is
+//! copied to the result's register first, unless it is there already. [`crate::check`] proves each assignment again by
+//! forward symbolic execution.
+//!
+//! ## Method
+//! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
+//! uses and of the blocks they are live in. Functions as they came out of [`crate::into_ssa`] pass at the first look.
+
+use crate::parallel_copy::{Copy, sequentialize};
+use oriole_analysis::ControlFlow;
+use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
+use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
+use oriole_isa::ScalarType;
+
+/// Where the copies of an edge go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Behind everything in the block that the edge leaves, where control only gets by falling through.
+    AfterTerminator,
+    /// Before the unconditional branch that ends the block.
+    BeforeTerminator,
+    /// At the start of the block the edge leads to, which has no other way in.
+    TargetStart,
+    /// In a block of their own.
+    NewBlock,
+}
+
+/// The copies of one edge, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeCopies {
+    /// The block the edge leaves.
+    pub block: Block,
+    /// Which of its edges.
+    pub edge: usize,
+    /// Where the copies go.
+    pub placement: Placement,
+    /// The copies.
+    pub copies: Vec<Copy<Register>>,
+}
+
+/// A register for every value, and the copies that makes necessary.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The register of each value; registers past the function's own are new.
+    pub registers: IndexVec<Value, PackedOption<Register>>,
+    /// Types of the new registers, the first one following the function's last.
+    pub new_registers: Vec<ScalarType>,
+    /// Copies on edges, in order of blocks and edges.
+    pub edges: Vec<EdgeCopies>,
+    /// Copies before guarded instructions.
+    pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
+}
+
+impl Assignment {
+    /// The register of a value that is used or defined.
+    pub fn register(&self, value: Value) -> Register {
+        self.registers[value].unwrap()
+    }
+
+    /// How many copies there are.
+    pub fn copy_count(&self) -> usize {
+        self.edges
+            .iter()
+            .map(|edge| edge.copies.len())
+            .sum::<usize>()
+            + self.ties.values_unordered().map(Vec::len).sum::<usize>()
+    }
+}
+
+/// Something that happens to a register in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    group: u32,
+    /// Position of the block in reverse postorder.
+    block: u32,
+    /// Order in the block; uses are even, definitions odd.
+    position: u32,
+    value: Value,
+}
+
+impl Event {
+    fn is_definition(self) -> bool {
+        self.position & 1 == 1
+    }
+}
+
+struct Assigner<'a> {
+    function: &'a Function,
+    flow: &'a ControlFlow,
+    assignment: Assignment,
+    /// How many operands and arguments use each value.
+    use_counts: IndexVec<Value, u32>,
+    /// Values that are defined where control gets, in order.
+    defined: Vec<Value>,
+    events: Vec<Event>,
+    round: u32,
+    /// Round, and what the register holds at the end of each block with events.
+    exits: Vec<(u32, Option<Value>)>,
+    /// Round, and what the register must hold at the start of each block without events.
+    needs: Vec<(u32, Option<Value>)>,
+}
+
+/// Assigns registers to the values of a function.
+pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
+    let blocks = function.blocks().len();
+    let mut assigner = Assigner {
+        function,
+        flow,
+        assignment: Assignment {
+            registers: IndexVec::from_elem(PackedOption::none(), function.values().len()),
+            new_registers: Vec::new(),
+            edges: Vec::new(),
+            ties: DenseMap::new(),
+        },
+        use_counts: IndexVec::from_elem(0, function.values().len()),
+        defined: Vec::new(),
+        events: Vec::new(),
+        round: 0,
+        exits: vec![(0, None); blocks],
+        needs: vec![(0, None); blocks],
+    };
+    assigner.start_at_home();
+    assigner.separate();
+    assigner.tie();
+    assigner.copy_on_edges();
+    assigner.assignment
+}
+
+impl Assigner<'_> {
+    fn fresh(&mut self, scalar_type: ScalarType) -> Register {
+        let index = self.function.registers().len() + self.assignment.new_registers.len();
+        self.assignment.new_registers.push(scalar_type);
+        Register::from_index(index)
+    }
+
+    fn start_at_home(&mut self) {
+        let function = self.function;
+        for (value, data) in function.values().iter() {
+            self.assignment.registers[value] = data.home;
+        }
+        for &block in self.flow.reverse_postorder() {
+            self.defined.extend(&function.blocks()[block].parameters);
+            for instruction in function.instructions_of(block) {
+                for value in function.uses(instruction) {
+                    self.use_counts[value] += 1;
+                }
+                self.defined.extend(function.results(instruction));
+            }
+            for edge in &function.blocks()[block].edges {
+                for &argument in &edge.arguments {
+                    self.use_counts[argument] += 1;
+                }
+            }
+        }
+        // A value without a home joins the register of what it is tied to or meets, if that turns out right; see
+        // `separate`. A parameter that nobody reads needs no copies, only a register for its name.
+        for index in 0..self.defined.len() {
+            let value = self.defined[index];
+            if self.assignment.registers[value].is_none() {
+                let wished = self.wish(value);
+                let register = match wished {
+                    Some(register) => register,
+                    None => self.fresh(function.values()[value].scalar_type),
+                };
+                self.assignment.registers[value] = PackedOption::some(register);
+            }
+        }
+        for &block in function.block_order() {
+            if self.flow.is_reachable(block) {
+                continue;
+            }
+            for instruction in function.instructions_of(block) {
+                let mentioned: Vec<Value> = function
+                    .results(instruction)
+                    .chain(function.uses(instruction))
+                    .collect();
+                for value in mentioned {
+                    if self.assignment.registers[value].is_none() {
+                        let register = self.fresh(function.values()[value].scalar_type);
+                        self.assignment.registers[value] = PackedOption::some(register);
+                    }
+                }
+            }
+        }
+        for (value, data) in function.values().iter() {
+            if data.definition == Definition::Undefined
+                && self.assignment.registers[value].is_none()
+            {
+                let register = self.fresh(data.scalar_type);
+                self.assignment.registers[value] = PackedOption::some(register);
+            }
+        }
+    }
+
+    /// The register a homeless value would best share.
+    fn wish(&self, value: Value) -> Option<Register> {
+        let function = self.function;
+        let scalar_type = function.values()[value].scalar_type;
+        let fits = |other: Value| {
+            self.assignment.registers[other]
+                .expand()
+                .filter(|_| function.values()[other].scalar_type == scalar_type)
+        };
+        match function.values()[value].definition {
+            Definition::Instruction(instruction) => {
+                let position = function
+                    .results(instruction)
+                    .position(|result| result == value)?;
+                let tied = function.otherwise(instruction).get(position)?.value()?;
+                fits(tied)
+            }
+            Definition::Parameter(block) => {
+                let position = function.blocks()[block]
+                    .parameters
+                    .iter()
+                    .position(|&parameter| parameter == value)?;
+                self.flow.predecessors(block).find_map(|from| {
+                    function.blocks()[from]
+                        .edges
+                        .iter()
+                        .filter(|edge| edge.target == block)
+                        .find_map(|edge| fits(edge.arguments[position]))
+                })
+            }
+            Definition::Undefined => None,
+        }
+    }
+
+    /// Moves values out of registers they cannot share.
+    fn separate(&mut self) {
+        let function = self.function;
+        // Values by register; registers with one value are right as they are.
+        let register_count = function.registers().len() + self.assignment.new_registers.len();
+        let mut members: IndexVec<Register, u32> = IndexVec::from_elem(0, register_count);
+        for &value in &self.defined {
+            members[self.assignment.register(value)] += 1;
+        }
+        let mut group_of: IndexVec<Register, u32> = IndexVec::from_elem(u32::MAX, register_count);
+        let mut groups: Vec<(Register, Vec<Value>)> = Vec::new();
+        for &value in &self.defined {
+            let register = self.assignment.register(value);
+            if members[register] < 2 {
+                continue;
+            }
+            if group_of[register] == u32::MAX {
+                group_of[register] = groups.len() as u32;
+                groups.push((register, Vec::new()));
+            }
+            groups[group_of[register] as usize].1.push(value);
+        }
+        if groups.is_empty() {
+            return;
+        }
+        self.collect_events(&group_of);
+        let mut start = 0;
+        for (group, (register, values)) in groups.into_iter().enumerate() {
+            let end = start
+                + self.events[start..]
+                    .iter()
+                    .take_while(|event| event.group == group as u32)
+                    .count();
+            let mut register = register;
+            let mut pending = values;
+            loop {
+                let evicted = self.evict(start..end, &pending);
+                if evicted.is_empty() {
+                    break;
+                }
+                register = self.fresh_like(register);
+                for &value in &evicted {
+                    self.assignment.registers[value] = PackedOption::some(register);
+                }
+                pending = evicted;
+            }
+            start = end;
+        }
+    }
+
+    fn fresh_like(&mut self, register: Register) -> Register {
+        let own = self.function.registers().len();
+        let scalar_type = if register.index() < own {
+            self.function.registers()[register]
+                .scalar_type
+                .expect("values live in registers of known type")
+        } else {
+            self.assignment.new_registers[register.index() - own]
+        };
+        self.fresh(scalar_type)
+    }
+
+    fn collect_events(&mut self, group_of: &IndexVec<Register, u32>) {
+        let function = self.function;
+        let registers = &self.assignment.registers;
+        let group = |value: Value| {
+            if function.values()[value].definition == Definition::Undefined {
+                return None;
+            }
+            let register = registers[value].expand()?;
+            Some(group_of[register]).filter(|&group| group != u32::MAX)
+        };
+        let events = &mut self.events;
+        for (block_position, &block) in self.flow.reverse_postorder().iter().enumerate() {
+            let mut position = 0;
+            let mut add = |value: Value, position: u32| {
+                if let Some(group) = group(value) {
+                    events.push(Event {
+                        group,
+                        block: block_position as u32,
+                        position,
+                        value,
+                    });
+                }
+            };
+            for &parameter in &function.blocks()[block].parameters {
+                add(parameter, 1);
+            }
+            for instruction in function.instructions_of(block) {
+                position += 2;
+                for value in function.uses(instruction) {
+                    add(value, position);
+                }
+                for result in function.results(instruction) {
+                    add(result, position + 1);
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                for &argument in &edge.arguments {
+                    add(argument, position + 2);
+                }
+            }
+        }
+        events.sort_unstable();
+        events.dedup();
+    }
+
+    /// Takes values out of `members` until the rest can share a register; gives those taken out.
+    fn evict(&mut self, events: std::ops::Range<usize>, members: &[Value]) -> Vec<Value> {
+        let mut inside: DenseSet<Value> = members.iter().copied().collect();
+        let mut evicted: Vec<Value> = Vec::new();
+        loop {
+            let conflicts = self.conflicts(events.clone(), &inside);
+            if conflicts.is_empty() {
+                break;
+            }
+            for (one, other) in conflicts {
+                if !inside.contains(&one) || !inside.contains(&other) {
+                    continue;
+                }
+                let victim = self.victim(one, other);
+                inside.remove(&victim);
+                evicted.push(victim);
+            }
+        }
+        evicted.sort_unstable();
+        evicted
+    }
+
+    /// Which of two values that cannot share a register moves out.
+    fn victim(&self, one: Value, other: Value) -> Value {
+        let weight = |value: Value| {
+            let is_parameter = matches!(
+                self.function.values()[value].definition,
+                Definition::Parameter(_)
+            );
+            (is_parameter, std::cmp::Reverse(value))
+        };
+        if weight(one) < weight(other) {
+            one
+        } else {
+            other
+        }
+    }
+
+    /// Pairs of values that need the register at the same time.
+    fn conflicts(
+        &mut self,
+        events: std::ops::Range<usize>,
+        inside: &DenseSet<Value>,
+    ) -> Vec<(Value, Value)> {
+        self.round += 1;
+        let round = self.round;
+        let order = self.flow.reverse_postorder();
+        let mut conflicts = Vec::new();
+        let mut worklist: Vec<(Block, Value)> = Vec::new();
+        let events = &self.events[events];
+        let mut at = 0;
+        while at < events.len() {
+            let block_position = events[at].block;
+            let block = order[block_position as usize];
+            let mut holds: Option<Value> = None;
+            let mut defined_at = u32::MAX;
+            while at < events.len() && events[at].block == block_position {
+                let event = events[at];
+                at += 1;
+                if !inside.contains(&event.value) {
+                    continue;
+                }
+                if event.is_definition() {
+                    if let (Some(other), true) = (holds, defined_at == event.position) {
+                        conflicts.push((other, event.value));
+                    }
+                    defined_at = event.position;
+                    holds = Some(event.value);
+                } else {
+                    match holds {
+                        None => {
+                            worklist.push((block, event.value));
+                            holds = Some(event.value);
+                        }
+                        Some(other) if other != event.value => conflicts.push((other, event.value)),
+                        Some(_) => {}
+                    }
+                }
+            }
+            if holds.is_some() {
+                self.exits[block.index()] = (round, holds);
+            }
+        }
+        while let Some((block, value)) = worklist.pop() {
+            for from in self.flow.predecessors(block) {
+                if !self.flow.is_reachable(from) {
+                    continue;
+                }
+                let (stamp, exit) = self.exits[from.index()];
+                if let (true, Some(exit)) = (stamp == round, exit) {
+                    if exit != value {
+                        conflicts.push((exit, value));
+                    }
+                    continue;
+                }
+                let need = &mut self.needs[from.index()];
+                match *need {
+                    (stamp, Some(other)) if stamp == round => {
+                        if other != value {
+                            conflicts.push((other, value));
+                        }
+                    }
+                    _ => {
+                        *need = (round, Some(value));
+                        worklist.push((from, value));
+                    }
+                }
+            }
+        }
+        conflicts
+    }
+
+    /// Makes guarded instructions keep the right thing when their guard is false.
+    fn tie(&mut self) {
+        let function = self.function;
+        for &block in self.flow.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
+                if function.otherwise(instruction).is_empty() {
+                    continue;
+                }
+                let mut copies = Vec::new();
+                for index in 0..function.otherwise(instruction).len() {
+                    let result = function
+                        .results(instruction)
+                        .nth(index)
+                        .expect("one result each");
+                    let Some(kept) = function.otherwise(instruction)[index].value() else {
+                        continue;
+                    };
+                    if function.values()[kept].definition == Definition::Undefined
+                        || self.assignment.register(kept) == self.assignment.register(result)
+                    {
+                        continue;
+                    }
+                    // The copy comes before the instruction: it must not overwrite what the instruction reads.
+                    let register = self.assignment.register(result);
+                    let reads_it = function
+                        .uses(instruction)
+                        .any(|value| self.assignment.register(value) == register);
+                    if reads_it {
+                        let moved = self.fresh_like(register);
+                        self.assignment.registers[result] = PackedOption::some(moved);
+                    }
+                    copies.push(Copy {
+                        from: self.assignment.register(kept),
+                        to: self.assignment.register(result),
+                    });
+                }
+                if !copies.is_empty() {
+                    let copies = self.sequence(&copies);
+                    self.assignment.ties.insert(instruction, copies);
+                }
+            }
+        }
+    }
+
+    fn sequence(&mut self, copies: &[Copy<Register>]) -> Vec<Copy<Register>> {
+        sequentialize(copies, |register| self.fresh_like(register))
+    }
+
+    fn copy_on_edges(&mut self) {
+        let function = self.function;
+        for &block in self.flow.reverse_postorder() {
+            let data = &function.blocks()[block];
+            for (index, edge) in data.edges.iter().enumerate() {
+                let parameters = &function.blocks()[edge.target].parameters;
+                let mut copies = Vec::new();
+                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                    if self.use_counts[parameter] == 0
+                        || function.values()[argument].definition == Definition::Undefined
+                    {
+                        continue;
+                    }
+                    let (from, to) = (
+                        self.assignment.register(argument),
+                        self.assignment.register(parameter),
+                    );
+                    if from != to {
+                        copies.push(Copy { from, to });
+                    }
+                }
+                if copies.is_empty() {
+                    continue;
+                }
+                let placement = self.placement(block, index, edge.target);
+                let copies = self.sequence(&copies);
+                self.assignment.edges.push(EdgeCopies {
+                    block,
+                    edge: index,
+                    placement,
+                    copies,
+                });
+            }
+        }
+    }
+
+    fn placement(&self, block: Block, edge: usize, target: Block) -> Placement {
+        let function = self.function;
+        let data = &function.blocks()[block];
+        if data.fall_through() == Some(edge) {
+            return Placement::AfterTerminator;
+        }
+        let last = function
+            .last_instruction(block)
+            .expect("an edge that is taken has a branch");
+        let reads_something = function
+            .operands(last)
+            .iter()
+            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(..)));
+        if data.edges.len() == 1 && !reads_something {
+            Placement::BeforeTerminator
+        } else if self.flow.predecessors(target).len() == 1 {
+            Placement::TargetStart
+        } else {
+            Placement::NewBlock
+        }
+    }
+}

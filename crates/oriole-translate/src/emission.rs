@@ -1,0 +1,655 @@
+//! Writes a function in SSA form as statements of the tree.
+//!
+//! The statements of the original function are the skeleton: declarations, scopes, comments, `.loc` and other directives
+//! stay where they are, instructions that are left stand between the same neighbours, and operands that did not change keep
+//! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
+
+use crate::assignment::{Assignment, Placement};
+use crate::naming::Naming;
+use crate::parallel_copy::Copy;
+use oriole_collections::{DenseMap, DenseSet, IndexVec};
+use oriole_ir::{Block, Function, Instruction, Operand, Register, ShapeKind};
+use oriole_isa::{ScalarType, Terminator};
+use oriole_syntax::literal::Literal;
+use oriole_syntax::scopes::{Reference, Scopes};
+use oriole_syntax::tree::{
+    self, Body, Declaration, Declarator, Directive, Guard, Linkage, Module, OperandKind, Statement,
+    Storage, Text, Words,
+};
+
+/// A written body, and what its names should mean.
+pub(crate) struct Emission {
+    pub body: Body,
+    /// Operand nodes and the registers they should mean; only for functions with inner scopes.
+    pub expected: Vec<(u32, Register)>,
+    /// Operand nodes and the statements of the labels they should mean; only for functions with inner scopes.
+    pub labels: Vec<(u32, u32)>,
+}
+
+struct Emitter<'a> {
+    module: &'a mut Module,
+    function: &'a Function,
+    scopes: &'a Scopes,
+    assignment: &'a Assignment,
+    original: &'a Body,
+    body: Body,
+    naming: Naming<'a>,
+    /// New names of registers: of new ones and of hoisted ones.
+    names: IndexVec<Register, Option<Text>>,
+    /// The label of each block that has one in the output.
+    block_labels: IndexVec<Block, Option<Text>>,
+    /// Labels of the blocks made for the copies of an edge.
+    edge_labels: DenseMap<(u32, u32), Text>,
+    /// Statement of each block's label in the output.
+    label_statements: IndexVec<Block, u32>,
+    expected: Vec<(u32, Register)>,
+    label_uses: Vec<(u32, Block)>,
+    many_scopes: bool,
+    /// Whether labels of removed blocks must stay because debug sections may mention them.
+    keep_labels: bool,
+    /// Whether each label starts a block.
+    starts_block: Vec<bool>,
+    /// Labels before the cursor.
+    label_cursor: usize,
+    cursor: usize,
+    /// A directive that belongs to the next instruction, held back until it is known to stay.
+    pending: Option<Statement>,
+    mnemonics: DenseMap<&'static str, Text>,
+}
+
+/// Writes a function whose original body is given; the module is needed for its text only.
+pub(crate) fn emit(
+    module: &mut Module,
+    original: &Body,
+    function: &Function,
+    scopes: &Scopes,
+    assignment: &Assignment,
+    hoisted: &DenseSet<Register>,
+) -> Emission {
+    // Only removed blocks leave labels behind.
+    let keep_labels = function.blocks().len() > function.block_order().len()
+        && module
+            .top
+            .statements
+            .iter()
+            .any(|statement| matches!(statement, Statement::Section { .. }));
+    let own = function.registers().len();
+    let mut emitter = Emitter {
+        naming: Naming::new(original),
+        module,
+        function,
+        scopes,
+        assignment,
+        body: Body {
+            statements: Vec::with_capacity(original.statements.len()),
+            operands: Vec::with_capacity(original.operands.len()),
+            words: original.words.clone(),
+            declarations: original.declarations.clone(),
+            declarators: original.declarators.clone(),
+        },
+        original,
+        names: IndexVec::from_elem(None, own + assignment.new_registers.len()),
+        block_labels: IndexVec::from_elem(None, function.blocks().len()),
+        edge_labels: DenseMap::new(),
+        label_statements: IndexVec::from_elem(u32::MAX, function.blocks().len()),
+        expected: Vec::new(),
+        label_uses: Vec::new(),
+        many_scopes: scopes.parents.len() > 1,
+        keep_labels,
+        starts_block: vec![false; scopes.labels.len()],
+        label_cursor: 0,
+        cursor: 0,
+        pending: None,
+        mnemonics: DenseMap::new(),
+    };
+    emitter.declare_registers(hoisted);
+    emitter.name_blocks();
+    emitter.run();
+    let Emitter {
+        body,
+        expected,
+        label_uses,
+        label_statements,
+        ..
+    } = emitter;
+    let labels = label_uses
+        .into_iter()
+        .map(|(node, block)| (node, label_statements[block]))
+        .collect();
+    Emission {
+        body,
+        expected,
+        labels,
+    }
+}
+
+impl Emitter<'_> {
+    /// Names and declares new and hoisted registers at the start of the function, one declaration a type.
+    fn declare_registers(&mut self, hoisted: &DenseSet<Register>) {
+        let own = self.function.registers().len();
+        let mut registers: Vec<(ScalarType, Register)> =
+            hoisted
+                .iter_sorted()
+                .filter_map(|&register| {
+                    Some((
+                        self.function.registers().get(register)?.scalar_type?,
+                        register,
+                    ))
+                })
+                .chain(
+                    self.assignment.new_registers.iter().enumerate().map(
+                        |(index, &scalar_type)| (scalar_type, Register::from_index(own + index)),
+                    ),
+                )
+                .collect();
+        registers.sort_unstable_by_key(|&(scalar_type, register)| (scalar_type.text(), register));
+        let mut at = 0;
+        while at < registers.len() {
+            let scalar_type = registers[at].0;
+            let keyword = self.module.add_text(".reg");
+            let element = self.module.add_text(&format!(".{}", scalar_type.text()));
+            let comma = self.module.add_text(",");
+            let mut words = vec![keyword, element];
+            let first_declarator = self.body.declarators.len();
+            while at < registers.len() && registers[at].0 == scalar_type {
+                let name = self.naming.register(self.module, scalar_type);
+                if words.len() > 2 {
+                    words.push(comma);
+                }
+                words.push(name);
+                self.names[registers[at].1] = Some(name);
+                self.body.declarators.push(Declarator {
+                    name,
+                    range: None,
+                    dimensions: Words::default(),
+                    initializer: None,
+                });
+                at += 1;
+            }
+            let words = self.body.add_words(words);
+            self.body.declarations.push(Declaration {
+                words,
+                linkage: Linkage::Internal,
+                storage: Storage::Register,
+                element,
+                vector: 1,
+                alignment: 0,
+                declarators: first_declarator..self.body.declarators.len(),
+            });
+            let index = self.body.declarations.len() as u32 - 1;
+            self.body.statements.push(Statement::Declaration(index));
+        }
+    }
+
+    /// Finds the labels blocks have, and makes those they need.
+    fn name_blocks(&mut self) {
+        let function = self.function;
+        for (block, data) in function.blocks().iter() {
+            if let Some(label) = data.label {
+                self.block_labels[block] = Some(self.scopes.labels[label as usize].name);
+                self.starts_block[label as usize] = true;
+            }
+        }
+        let order = function.block_order();
+        for (position, &block) in order.iter().enumerate() {
+            let data = &function.blocks()[block];
+            if let Some(edge) = data.fall_through() {
+                let target = data.edges[edge].target;
+                if order.get(position + 1) != Some(&target) && self.block_labels[target].is_none() {
+                    self.block_labels[target] = Some(self.naming.label(self.module));
+                }
+            }
+        }
+        for edge in &self.assignment.edges {
+            if edge.placement == Placement::NewBlock {
+                let label = self.naming.label(self.module);
+                self.edge_labels
+                    .insert((edge.block.as_u32(), edge.edge as u32), label);
+                let target = function.blocks()[edge.block].edges[edge.edge].target;
+                if self.block_labels[target].is_none() {
+                    self.block_labels[target] = Some(self.naming.label(self.module));
+                }
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        let function = self.function;
+        let assignment = self.assignment;
+        let mut by_block: DenseMap<u32, Vec<usize>> = DenseMap::new();
+        let mut at_start: DenseMap<u32, usize> = DenseMap::new();
+        for (index, edge) in assignment.edges.iter().enumerate() {
+            by_block.get_or_default(edge.block.as_u32()).push(index);
+            if edge.placement == Placement::TargetStart {
+                let target = function.blocks()[edge.block].edges[edge.edge].target;
+                at_start.insert(target.as_u32(), index);
+            }
+        }
+        let copies_at = |block: Block, placement: Placement| {
+            by_block
+                .get(&block.as_u32())
+                .into_iter()
+                .flatten()
+                .map(|&index| &assignment.edges[index])
+                .filter(move |edge| edge.placement == placement)
+        };
+        let mut new_blocks: DenseMap<u32, Vec<usize>> = DenseMap::new();
+        for (index, edge) in assignment.edges.iter().enumerate() {
+            if edge.placement == Placement::NewBlock {
+                let target = function.blocks()[edge.block].edges[edge.edge].target;
+                new_blocks.get_or_default(target.as_u32()).push(index);
+            }
+        }
+        let order = function.block_order();
+        let mut falls_into_next = false;
+        for (position, &block) in order.iter().enumerate() {
+            self.flush_to_label(block);
+            if let Some(indices) = new_blocks.get(&block.as_u32()) {
+                self.new_blocks(block, indices, falls_into_next);
+            }
+            self.label(block);
+            if let Some(&index) = at_start.get(&block.as_u32()) {
+                self.copies(&assignment.edges[index].copies);
+            }
+            for instruction in function.instructions_of(block) {
+                let is_terminator = function.format(instruction).is_terminator();
+                self.flush_before(instruction);
+                if is_terminator {
+                    for edge in copies_at(block, Placement::BeforeTerminator) {
+                        self.copies(&edge.copies);
+                    }
+                }
+                if let Some(copies) = assignment.ties.get(&instruction) {
+                    self.copies(copies);
+                }
+                if let Some(directive) = self.pending.take() {
+                    self.body.statements.push(directive);
+                }
+                self.instruction(block, instruction);
+            }
+            for edge in copies_at(block, Placement::AfterTerminator) {
+                self.copies(&edge.copies);
+            }
+            let data = &function.blocks()[block];
+            falls_into_next = data.falls_through;
+            if let Some(edge) = data.fall_through() {
+                let target = data.edges[edge].target;
+                if order.get(position + 1) != Some(&target) {
+                    self.branch(target);
+                    falls_into_next = false;
+                }
+            }
+        }
+        self.flush(self.original.statements.len());
+        if let Some(directive) = self.pending.take() {
+            self.body.statements.push(directive);
+        }
+    }
+
+    /// Blocks for the copies of edges to `target`, right before it: in its scope, and the last one without a branch.
+    fn new_blocks(&mut self, target: Block, indices: &[usize], falls_into_next: bool) {
+        if falls_into_next {
+            self.branch(target);
+        }
+        for (position, &index) in indices.iter().enumerate() {
+            let edge = &self.assignment.edges[index];
+            let label = *self
+                .edge_labels
+                .get(&(edge.block.as_u32(), edge.edge as u32))
+                .expect("named before");
+            self.body.statements.push(Statement::Label(label));
+            self.copies(&edge.copies);
+            if position + 1 < indices.len() {
+                self.branch(target);
+            }
+        }
+    }
+
+    /// Copies original statements up to `end` that are neither instructions nor labels of blocks.
+    fn flush(&mut self, end: usize) {
+        while self.cursor < end {
+            let statement = self.original.statements[self.cursor];
+            self.cursor += 1;
+            match statement {
+                // Removed, or it stands elsewhere now. A directive for it goes with it.
+                Statement::Instruction(_) => self.pending = None,
+                Statement::Label(_) => {
+                    let label = self.label_cursor;
+                    self.label_cursor += 1;
+                    if !self.starts_block[label] || self.keep_labels {
+                        self.body.statements.push(statement);
+                    }
+                }
+                Statement::Directive(directive) if self.binds_to_next(&directive) => {
+                    self.pending = Some(statement);
+                }
+                _ => self.body.statements.push(statement),
+            }
+        }
+    }
+
+    /// `.pragma "used_bytes_mask …"` speaks of the load behind it and of no other.
+    fn binds_to_next(&self, directive: &Directive) -> bool {
+        match *self.original.words(directive.words) {
+            [keyword, argument, ..] => {
+                self.module.text(keyword) == ".pragma"
+                    && self.module.text(argument).starts_with("\"used_bytes_mask")
+            }
+            _ => false,
+        }
+    }
+
+    fn flush_before(&mut self, instruction: Instruction) {
+        if let Some(source) = self.function.source(instruction)
+            && source as usize >= self.cursor
+        {
+            self.flush(source as usize);
+            self.cursor = source as usize + 1;
+        }
+    }
+
+    fn flush_to_label(&mut self, block: Block) {
+        if let Some(label) = self.function.blocks()[block].label {
+            let statement = self.scopes.labels[label as usize].statement as usize;
+            if statement >= self.cursor {
+                self.flush(statement);
+                self.cursor = statement + 1;
+                self.label_cursor = label as usize + 1;
+            }
+        }
+    }
+
+    fn label(&mut self, block: Block) {
+        if let Some(name) = self.block_labels[block] {
+            self.label_statements[block] = self.body.statements.len() as u32;
+            self.body.statements.push(Statement::Label(name));
+        }
+    }
+
+    /// Text of a mnemonic made here.
+    fn mnemonic(&mut self, text: &'static str) -> Text {
+        let module = &mut *self.module;
+        *self
+            .mnemonics
+            .get_or_insert_with(text, || module.add_text(text))
+    }
+
+    /// An unguarded instruction whose operands are names.
+    fn plain(&mut self, mnemonic: &'static str, operands: &[Text]) {
+        let start = self.body.operands.len();
+        let mnemonic = self.mnemonic(mnemonic);
+        for &text in operands {
+            self.body
+                .operands
+                .push(tree::Operand::leaf(OperandKind::Name, text));
+        }
+        let nodes = start..self.body.operands.len();
+        self.body
+            .statements
+            .push(Statement::Instruction(tree::Instruction::new(
+                mnemonic,
+                Guard::None,
+                nodes,
+            )));
+    }
+
+    fn branch(&mut self, target: Block) {
+        let label = self.block_labels[target].expect("branch targets were given labels");
+        self.label_uses
+            .push((self.body.operands.len() as u32, target));
+        self.plain("bra", &[label]);
+    }
+
+    fn copies(&mut self, copies: &[Copy<Register>]) {
+        for copy in copies {
+            let mnemonic = match self.scalar_type(copy.to) {
+                ScalarType::Pred => "mov.pred",
+                scalar_type => match scalar_type.bits() {
+                    0..=16 => "mov.b16",
+                    17..=32 => "mov.b32",
+                    33..=64 => "mov.b64",
+                    _ => "mov.b128",
+                },
+            };
+            let (to, from) = (self.name(copy.to), self.name(copy.from));
+            if self.many_scopes {
+                let node = self.body.operands.len() as u32;
+                self.expected.push((node, copy.to));
+                self.expected.push((node + 1, copy.from));
+            }
+            self.plain(mnemonic, &[to, from]);
+        }
+    }
+
+    fn scalar_type(&self, register: Register) -> ScalarType {
+        let own = self.function.registers().len();
+        match register.index().checked_sub(own) {
+            Some(new) => self.assignment.new_registers[new],
+            None => self.function.registers()[register]
+                .scalar_type
+                .expect("values live in registers of known type"),
+        }
+    }
+
+    fn name(&self, register: Register) -> Text {
+        self.names[register].unwrap_or_else(|| self.function.registers()[register].name)
+    }
+
+    fn instruction(&mut self, block: Block, instruction: Instruction) {
+        let function = self.function;
+        let table = self.new_table(block, instruction);
+        let format = function.format(instruction);
+        let original = self.original;
+        let source = function.source(instruction).map(|source| {
+            match &original.statements[source as usize] {
+                Statement::Instruction(source) => *source,
+                _ => unreachable!("instructions come from instruction statements"),
+            }
+        });
+        let start = self.body.operands.len();
+        let mut source_node = source.map(|source| source.nodes().start);
+        if let Some(guard) = function.guard(instruction) {
+            let node = source_node.map(|node| (node, original.operands[node]));
+            let node = self.leaf(block, instruction, guard, node);
+            self.body.operands.push(node);
+            source_node = source_node.map(|node| node + 1);
+        }
+        let leaves = function.leaves(instruction);
+        let mut leaf = 0;
+        for (index, part) in format.shape.iter().enumerate() {
+            let from = source_node.map(|first| (first + index, original.operands[first + index]));
+            let node = if part.kind == ShapeKind::Leaf {
+                let operand = leaves[leaf];
+                leaf += 1;
+                let mut node = match (table, operand) {
+                    (Some(table), Operand::Symbol(symbol))
+                        if matches!(
+                            function.symbols()[symbol].kind,
+                            oriole_ir::SymbolKind::Table(_)
+                        ) =>
+                    {
+                        tree::Operand::leaf(OperandKind::Name, table)
+                    }
+                    _ => self.leaf(block, instruction, operand, from),
+                };
+                node.prefix = part.prefix;
+                node
+            } else {
+                match from {
+                    Some((_, node)) => node,
+                    None => tree::Operand {
+                        kind: part.kind.group(),
+                        prefix: part.prefix,
+                        size: part.size,
+                        text: Text::default(),
+                    },
+                }
+            };
+            self.body.operands.push(node);
+        }
+        let mnemonic = match source {
+            Some(source) => source.mnemonic,
+            None => self.module.add_text(format.mnemonic.text()),
+        };
+        let nodes = start..self.body.operands.len();
+        self.body
+            .statements
+            .push(Statement::Instruction(tree::Instruction::new(
+                mnemonic,
+                format.guard,
+                nodes,
+            )));
+    }
+
+    /// The node for a leaf; the original one, if it still says the same.
+    fn leaf(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        operand: Operand,
+        source: Option<(usize, tree::Operand)>,
+    ) -> tree::Operand {
+        let function = self.function;
+        let register = match operand {
+            Operand::Value(value) => Some(self.assignment.register(value)),
+            Operand::Result(index) => {
+                let result = function.results(instruction).nth(index as usize);
+                Some(self.assignment.register(result.expect("verified")))
+            }
+            Operand::Register(register, _) => Some(register),
+            _ => None,
+        };
+        if let Some(register) = register {
+            if self.many_scopes {
+                self.expected
+                    .push((self.body.operands.len() as u32, register));
+            }
+            if let Some((index, node)) = source
+                && self.names[register].is_none()
+                && self.scopes.references[index] == Reference::Register(register.as_u32())
+            {
+                return node;
+            }
+            let name = self.name(register);
+            let text = match operand {
+                Operand::Register(_, member) if !member.text().is_empty() => {
+                    let name = format!("{}{}", self.module.text(name), member.text());
+                    self.module.add_text(&name)
+                }
+                _ => name,
+            };
+            return tree::Operand::leaf(OperandKind::Name, text);
+        }
+        match operand {
+            Operand::Target(edge) => {
+                let target = function.blocks()[block].edges[edge as usize].target;
+                let split = self
+                    .edge_labels
+                    .get(&(block.as_u32(), u32::from(edge)))
+                    .copied();
+                if split.is_none() {
+                    self.label_uses
+                        .push((self.body.operands.len() as u32, target));
+                }
+                if let (Some((index, node)), None) = (source, split)
+                    && let Some(label) = function.blocks()[target].label
+                    && self.scopes.references[index] == Reference::Label(label)
+                {
+                    return node;
+                }
+                let label = split.or(self.block_labels[target]);
+                tree::Operand::leaf(
+                    OperandKind::Name,
+                    label.expect("branch targets have labels"),
+                )
+            }
+            Operand::Constant(constant) => {
+                let data = function.constants()[constant];
+                match (data.text, source) {
+                    (Some(text), Some((_, node))) if node.text == text => node,
+                    (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
+                    (None, _) => {
+                        let text = match data.literal.expect("constants made by passes have values")
+                        {
+                            Literal::Integer {
+                                bits,
+                                unsigned: true,
+                            } => bits.to_string(),
+                            Literal::Integer { bits, .. } => (bits as i64).to_string(),
+                            Literal::Single(bits) => format!("0f{bits:08X}"),
+                            Literal::Double(bits) => format!("0d{bits:016X}"),
+                        };
+                        let text = self.module.add_text(&text);
+                        tree::Operand::leaf(OperandKind::Number, text)
+                    }
+                }
+            }
+            Operand::Symbol(symbol) => match source {
+                Some((_, node)) => node,
+                None => tree::Operand::leaf(OperandKind::Name, function.symbols()[symbol].name),
+            },
+            Operand::Sink => match source {
+                Some((_, node)) if node.kind == OperandKind::Sink => node,
+                _ => {
+                    let text = self.mnemonic("_");
+                    tree::Operand::leaf(OperandKind::Sink, text)
+                }
+            },
+            Operand::Value(_) | Operand::Result(_) | Operand::Register(..) => {
+                unreachable!("handled above")
+            }
+        }
+    }
+
+    /// If the targets of an indirect branch changed, a new table before it.
+    fn new_table(&mut self, block: Block, instruction: Instruction) -> Option<Text> {
+        let function = self.function;
+        if function.format(instruction).effects.terminator != Terminator::IndirectBranch {
+            return None;
+        }
+        let old = function
+            .leaves(instruction)
+            .iter()
+            .find_map(|leaf| match leaf {
+                Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                    oriole_ir::SymbolKind::Table(label) => self.scopes.branch_targets.get(&label),
+                    _ => None,
+                },
+                _ => None,
+            })?;
+        let data = &function.blocks()[block];
+        let targets = data.edges.len() - usize::from(data.falls_through);
+        let label_of = |edge: usize| {
+            self.edge_labels
+                .get(&(block.as_u32(), edge as u32))
+                .copied()
+                .or(self.block_labels[data.edges[edge].target])
+        };
+        let unchanged = targets == old.len()
+            && (0..targets)
+                .all(|edge| label_of(edge) == Some(self.scopes.labels[old[edge] as usize].name));
+        if unchanged {
+            return None;
+        }
+        let labels: Vec<Text> = (0..targets)
+            .map(|edge| label_of(edge).expect("branch targets have labels"))
+            .collect();
+        let name = self.naming.label(self.module);
+        let keyword = self.module.add_text(".branchtargets");
+        let comma = self.module.add_text(",");
+        let mut words = vec![keyword];
+        for (index, label) in labels.into_iter().enumerate() {
+            if index > 0 {
+                words.push(comma);
+            }
+            words.push(label);
+        }
+        let words = self.body.add_words(words);
+        self.body.statements.push(Statement::Label(name));
+        self.body.statements.push(Statement::Directive(Directive {
+            words,
+            semicolon: true,
+        }));
+        Some(name)
+    }
+}

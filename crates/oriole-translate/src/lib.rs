@@ -1,0 +1,22 @@
+//! Between the tree and SSA form.
+//!
+//! [`into_ssa`] finds the blocks of a function, decides which registers must stay registers, and renames the others to
+//! values. [`out_of_ssa`] gives every value a register again, inserts copies only where it must, and writes the function
+//! back into the tree. In between nothing is lost: with no passes the function comes out as it went in.
+
+#![forbid(unsafe_code)]
+
+mod assignment;
+mod checker;
+mod control_flow;
+mod emission;
+mod into_ssa;
+mod naming;
+mod out_of_ssa;
+mod parallel_copy;
+
+pub use assignment::{Assignment, EdgeCopies, Placement, assign};
+pub use checker::{Mismatch, check};
+pub use into_ssa::{Translated, into_ssa};
+pub use out_of_ssa::{OutOfSsaError, out_of_ssa};
+pub use parallel_copy::{Copy, sequentialize};

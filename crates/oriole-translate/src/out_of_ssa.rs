@@ -1,0 +1,134 @@
+//! From SSA form back into the tree.
+//!
+//! Three steps: [`crate::assign`] gives every value a register, emission writes statements, and the names of what was
+//! written are resolved again to make sure that each operand means the register it should. A register that is needed where
+//! its scope has ended, or where another one hides it, is hoisted: it gets a new name, declared at the function's start.
+
+use crate::assignment::assign;
+use crate::checker::check;
+use crate::emission::{Emission, emit};
+use crate::into_ssa::Translated;
+use oriole_analysis::ControlFlow;
+use oriole_collections::{DenseMap, DenseSet};
+use oriole_ir::{Formats, Register};
+use oriole_syntax::scopes::{Globals, Reference, resolve};
+use oriole_syntax::tree::Module;
+use std::fmt;
+
+/// Why a function could not be written back. The module still holds the function as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfSsaError {
+    message: String,
+}
+
+impl fmt::Display for OutOfSsaError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OutOfSsaError {}
+
+/// Larger functions are not checked symbolically in debug builds: the check keeps a map per block.
+const LARGEST_CHECKED: usize = 4_000_000;
+
+/// Writes a function back into the module it came from, as the function with this index. Gives the formats back and how
+/// many copies were inserted.
+///
+/// # Errors
+/// If the function cannot be written without changing what a name means (a branch into a scope from outside).
+pub fn out_of_ssa(
+    module: &mut Module,
+    globals: &Globals,
+    index: usize,
+    translated: Translated,
+) -> Result<(Formats, usize), OutOfSsaError> {
+    let Translated { function, scopes } = translated;
+    let flow = ControlFlow::of(&function);
+    let assignment = assign(&function, &flow);
+    if cfg!(debug_assertions)
+        && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED
+    {
+        let mismatches = check(&function, &flow, &assignment);
+        assert!(
+            mismatches.is_empty(),
+            "the register assignment is wrong: {}",
+            mismatches[0]
+        );
+    }
+    let original = module.functions[index]
+        .body
+        .take()
+        .expect("only functions with a body are translated");
+    let mut hoisted: DenseSet<Register> = DenseSet::new();
+    // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
+    // visible everywhere, so each round only hoists more.
+    loop {
+        let emission = emit(module, &original, &function, &scopes, &assignment, &hoisted);
+        if scopes.parents.len() == 1 {
+            module.functions[index].body = Some(emission.body);
+            break;
+        }
+        let Emission {
+            body,
+            expected,
+            labels,
+        } = emission;
+        module.functions[index].body = Some(body);
+        match misread(module, globals, index, &expected, &labels) {
+            None => {
+                module.functions[index].body = Some(original);
+                return Err(OutOfSsaError {
+                    message: format!(
+                        "`{}`: a branch leads into a scope from outside",
+                        module.text(module.functions[index].name)
+                    ),
+                });
+            }
+            Some(registers) if registers.is_empty() => break,
+            Some(registers) => {
+                let before = hoisted.len();
+                hoisted.extend(registers);
+                assert!(
+                    hoisted.len() > before,
+                    "a hoisted register is visible everywhere"
+                );
+            }
+        }
+    }
+    Ok((function.into_formats(), assignment.copy_count()))
+}
+
+/// Registers that some operand does not mean although it should; nothing if a label cannot be seen from a branch to it.
+fn misread(
+    module: &Module,
+    globals: &Globals,
+    index: usize,
+    expected: &[(u32, Register)],
+    labels: &[(u32, u32)],
+) -> Option<Vec<Register>> {
+    let (found, _) = resolve(module, globals, &module.functions[index]);
+    for &(node, statement) in labels {
+        match found.references[node as usize] {
+            Reference::Label(label) if found.labels[label as usize].statement == statement => {}
+            _ => return None,
+        }
+    }
+    // Mentions of one register must resolve to one register, and to one that no other register resolves to.
+    let mut meaning: DenseMap<Register, u32> = DenseMap::new();
+    let mut owner: DenseMap<u32, Register> = DenseMap::new();
+    let mut wrong = Vec::new();
+    for &(node, register) in expected {
+        let is_right = match found.references[node as usize] {
+            Reference::Register(resolved) => {
+                *meaning.get_or_insert_with(register, || resolved) == resolved
+                    && *owner.get_or_insert_with(resolved, || register) == register
+            }
+            _ => false,
+        };
+        if !is_right {
+            wrong.push(register);
+        }
+    }
+    Some(wrong)
+}

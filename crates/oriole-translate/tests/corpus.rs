@@ -1,0 +1,82 @@
+//! Every function of the corpus goes into SSA form and comes out as it was, token by token, without a copy.
+//!
+//! `ORIOLE_CORPUS` may name further folders, separated by `:`.
+
+use oriole_ir::{Formats, verify};
+use oriole_syntax::scopes::Globals;
+use oriole_translate::{into_ssa, out_of_ssa};
+use std::path::{Path, PathBuf};
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            collect(&entry, files);
+        } else if entry
+            .extension()
+            .is_some_and(|extension| extension == "ptx")
+        {
+            files.push(entry);
+        }
+    }
+}
+
+#[test]
+fn corpus_comes_out_as_it_went_in() {
+    let mut files = Vec::new();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
+    collect(&own, &mut files);
+    assert!(
+        files.len() >= 300,
+        "the corpus has only {} files",
+        files.len()
+    );
+    if let Ok(folders) = std::env::var("ORIOLE_CORPUS") {
+        for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
+            collect(Path::new(folder), &mut files);
+        }
+    }
+    for file in files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (mut module, errors) = oriole_syntax::parse(name.as_str(), text.as_str());
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+        let (globals, errors) = Globals::of(&module);
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+        let mut formats = Formats::new();
+        for index in 0..module.functions.len() {
+            if module.functions[index].body.is_none() {
+                continue;
+            }
+            let translated = into_ssa(&module, &globals, index, formats)
+                .unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+            let violations = verify(&translated.function);
+            assert!(
+                violations.is_empty(),
+                "{name}: {}\n{}",
+                violations[0],
+                oriole_ir::display(&module, &translated.function)
+            );
+            let copies;
+            (formats, copies) = out_of_ssa(&mut module, &globals, index, translated)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(copies, 0, "{name}");
+        }
+        let printed = oriole_syntax::print(&module);
+        let (mut expected, mut found) = (
+            oriole_syntax::tokens(&text),
+            oriole_syntax::tokens(&printed),
+        );
+        loop {
+            let (left, right) = (expected.next(), found.next());
+            assert_eq!(left, right, "{name}");
+            if left.is_none() {
+                break;
+            }
+        }
+    }
+}

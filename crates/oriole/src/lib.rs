@@ -1,0 +1,236 @@
+//! Oriole as a library: read PTX, check it, optimize it, print it.
+//!
+//! ```
+//! use oriole::{Options, optimize, parse, print};
+//!
+//! let text = "
+//! .version 8.0
+//! .target sm_80
+//! .address_size 64
+//! .visible .entry kernel(.param .u64 out)
+//! {
+//!     .reg .b64 %rd<2>;
+//!     .reg .b32 %r<3>;
+//!     ld.param.u64 %rd1, [out];
+//!     mov.u32 %r1, %tid.x;
+//!     add.s32 %r2, %r1, 1;
+//!     st.global.u32 [%rd1], %r1;
+//!     ret;
+//! }
+//! ";
+//! let mut module = parse("kernel.ptx", text).expect("well-formed PTX");
+//! let report = optimize(&mut module, &Options::default()).expect("sound names");
+//! assert_eq!(report.statistics.get("dead-code.instructions"), 1);
+//! assert!(!print(&module).contains("add.s32"));
+//! ```
+//!
+//! The layers below are crates of their own, for those who need them: `oriole-syntax` (the tree), `oriole-ir` (SSA form),
+//! `oriole-translate` (between the two), `oriole-analysis`, `oriole-opt` (passes).
+
+#![forbid(unsafe_code)]
+
+use oriole_ir::{Formats, verify};
+use oriole_syntax::scopes::Globals;
+
+pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
+pub use oriole_ir::Function;
+pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
+pub use oriole_syntax::print;
+pub use oriole_syntax::tree::Module;
+
+/// The kernel the command uses when it is given no file.
+pub const EXAMPLE: &str = include_str!("example.ptx");
+
+/// Reads PTX text. `name` is what diagnostics call it.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module, Vec<Diagnostic>> {
+    let (module, errors) = oriole_syntax::parse(name, text);
+    if errors.is_empty() {
+        Ok(module)
+    } else {
+        Err(errors)
+    }
+}
+
+/// Checks a module: names resolve, every function goes into SSA form, and that is well formed.
+pub fn check(module: &Module) -> Vec<Diagnostic> {
+    let (globals, mut diagnostics) = Globals::of(module);
+    let mut formats = Formats::new();
+    for (index, function) in module.functions.iter().enumerate() {
+        if function.body.is_none() {
+            continue;
+        }
+        match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
+            Ok(translated) => {
+                for violation in verify(&translated.function) {
+                    diagnostics.push(Diagnostic::error(
+                        "internal",
+                        function.name.span(),
+                        format!(
+                            "Oriole translated `{}` wrongly: {violation}",
+                            module.text(function.name)
+                        ),
+                    ));
+                }
+                formats = translated.function.into_formats();
+            }
+            Err(errors) => diagnostics.extend(errors),
+        }
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span());
+    diagnostics
+}
+
+/// What to do to a module.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The phases to run, in order; see [`oriole_opt::pipeline`] and [`oriole_opt::select`].
+    pub phases: Vec<Phase>,
+    /// Settings of passes.
+    pub knobs: Knobs,
+    /// Rewrites allowed, over all functions.
+    pub fuel: Fuel,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::level(Level::default())
+    }
+}
+
+impl Options {
+    /// The phases of an optimization level.
+    pub fn level(level: Level) -> Options {
+        Options {
+            phases: oriole_opt::pipeline(level),
+            knobs: Knobs::default(),
+            fuel: Fuel::unlimited(),
+        }
+    }
+}
+
+/// What was done to a module.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Counters of all passes over all functions.
+    pub statistics: Statistics,
+    /// How many rewrites were made.
+    pub rewrites: u64,
+    /// How many copies leaving SSA form inserted.
+    pub copies: usize,
+    /// Functions left as they were, and why; a diagnostic of severity note each.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Optimizes every function of a module, in place.
+///
+/// # Errors
+/// What is wrong with the module's names. Functions are then left as they were.
+pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Vec<Diagnostic>> {
+    optimize_with(module, options, &mut |_, _, _| {})
+}
+
+/// Sees each function after each phase.
+pub type Observer<'run> = dyn FnMut(&Module, &Phase, &Function) + 'run;
+
+/// Like [`optimize`], with an observer.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_with(
+    module: &mut Module,
+    options: &Options,
+    observer: &mut Observer<'_>,
+) -> Result<Report, Vec<Diagnostic>> {
+    let (globals, mut errors) = Globals::of(module);
+    let mut report = Report::default();
+    let mut fuel = options.fuel.clone();
+    let mut formats = Formats::new();
+    for index in 0..module.functions.len() {
+        if module.functions[index].body.is_none() {
+            continue;
+        }
+        let mut translated =
+            match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats))
+            {
+                Ok(translated) => translated,
+                Err(more) => {
+                    errors.extend(more);
+                    continue;
+                }
+            };
+        // With errors elsewhere the rest is only checked.
+        if !errors.is_empty() {
+            continue;
+        }
+        oriole_opt::run(
+            &mut translated.function,
+            &options.phases,
+            &mut oriole_opt::Context {
+                knobs: &options.knobs,
+                fuel: &mut fuel,
+                statistics: &mut report.statistics,
+            },
+            &mut |phase, function| observer(module, phase, function),
+        );
+        match oriole_translate::out_of_ssa(module, &globals, index, translated) {
+            Ok((kept, copies)) => {
+                formats = kept;
+                report.copies += copies;
+            }
+            Err(error) => report.notes.push(Diagnostic::note(
+                "left-alone",
+                module.functions[index].name.span(),
+                format!("the function is left as it was: {error}"),
+            )),
+        }
+    }
+    report.rewrites = fuel.spent();
+    if errors.is_empty() {
+        Ok(report)
+    } else {
+        errors.sort_by_key(|error| error.span());
+        Err(errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_sound_and_improves() {
+        let mut module = parse("example.ptx", EXAMPLE).unwrap();
+        assert_eq!(check(&module), []);
+        let report = optimize(&mut module, &Options::default()).unwrap();
+        assert!(report.rewrites > 0);
+        assert_eq!(report.copies, 0);
+        let again = optimize(&mut module, &Options::default()).unwrap();
+        assert_eq!(again.rewrites, 0, "a second run changes nothing");
+    }
+
+    #[test]
+    fn level_none_changes_nothing() {
+        let mut module = parse("example.ptx", EXAMPLE).unwrap();
+        let before = print(&module);
+        optimize(&mut module, &Options::level(Level::None)).unwrap();
+        assert_eq!(print(&module), before);
+    }
+
+    #[test]
+    fn every_amount_of_fuel_gives_a_sound_module() {
+        let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &Options::default()).unwrap();
+        for fuel in 0..=full.rewrites {
+            let mut module = parse("e.ptx", EXAMPLE).unwrap();
+            let options = Options {
+                fuel: Fuel::limited(fuel),
+                ..Options::default()
+            };
+            let report = optimize(&mut module, &options).unwrap();
+            assert_eq!(report.rewrites, fuel);
+            assert_eq!(check(&parse("again.ptx", print(&module)).unwrap()), []);
+        }
+    }
+}

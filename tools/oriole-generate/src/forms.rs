@@ -1,0 +1,190 @@
+//! Value instructions to draw from: every form recorded on hardware.
+
+use oriole_isa::{Mnemonic, Opcode, Role, ScalarType};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The width of a register that holds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    Predicate,
+    Half,
+    Word,
+    Double,
+}
+
+impl Width {
+    pub const ALL: [Width; 4] = [Width::Predicate, Width::Half, Width::Word, Width::Double];
+
+    pub fn of(scalar_type: ScalarType) -> Option<Width> {
+        match scalar_type {
+            ScalarType::Pred => Some(Width::Predicate),
+            _ => match scalar_type.bits() {
+                1..=16 => Some(Width::Half),
+                17..=32 => Some(Width::Word),
+                33..=64 => Some(Width::Double),
+                _ => None,
+            },
+        }
+    }
+
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Width::Predicate => ".pred",
+            Width::Half => ".b16",
+            Width::Word => ".b32",
+            Width::Double => ".b64",
+        }
+    }
+
+    pub fn stem(self) -> &'static str {
+        match self {
+            Width::Predicate => "%p",
+            Width::Half => "%h",
+            Width::Word => "%r",
+            Width::Double => "%d",
+        }
+    }
+}
+
+/// What stands at an operand of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    Result(Width),
+    Source(Width, &'static str),
+    Immediate,
+}
+
+/// A value instruction.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub mnemonic: &'static str,
+    pub opcode: Opcode,
+    pub types: Vec<ScalarType>,
+    pub slots: Vec<Slot>,
+    /// Whether a second predicate result may be asked for.
+    pub allows_pair: bool,
+    /// Selector of the result of a video instruction.
+    pub result_selector: &'static str,
+    pub approximate: bool,
+}
+
+/// Forms by opcode, in order of their names.
+pub fn forms() -> &'static [(&'static str, Vec<Form>)] {
+    static FORMS: OnceLock<Vec<(&'static str, Vec<Form>)>> = OnceLock::new();
+    FORMS.get_or_init(|| {
+        let mut by_opcode: BTreeMap<&'static str, Vec<Form>> = BTreeMap::new();
+        for line in include_str!("value_forms.txt").lines() {
+            let words: Vec<&'static str> = line.split(' ').collect();
+            let form = match words[..] {
+                [mnemonic, "video", destination, a, b] => video(mnemonic, destination, a, b),
+                [mnemonic, count] => plain(mnemonic, count.parse().expect("a number of operands")),
+                _ => panic!("bad line in value_forms.txt: {line}"),
+            };
+            if let Some(form) = form {
+                let opcode = form.mnemonic.split('.').next().unwrap_or_default();
+                by_opcode.entry(opcode).or_default().push(form);
+            }
+        }
+        by_opcode.into_iter().collect()
+    })
+}
+
+fn is_approximate(mnemonic: &str, opcode: Opcode) -> bool {
+    mnemonic
+        .split('.')
+        .any(|word| matches!(word, "approx" | "full"))
+        || matches!(
+            opcode,
+            Opcode::Ex2 | Opcode::Tanh | Opcode::Sin | Opcode::Cos | Opcode::Lg2 | Opcode::Rsqrt
+        )
+}
+
+fn plain(text: &'static str, count: usize) -> Option<Form> {
+    let mnemonic = Mnemonic::parse(text);
+    let roles = mnemonic.operand_roles(count)?;
+    let mut slots = Vec::new();
+    let boolean = mnemonic.modifiers().boolean.is_some();
+    let half = matches!(
+        mnemonic.first_type(),
+        Some(ScalarType::F16 | ScalarType::Bf16)
+    );
+    for (index, role) in roles.iter().enumerate() {
+        let width = mnemonic.operand_type(index, count).and_then(Width::of);
+        let slot = match role {
+            Role::Define => Slot::Result(width?),
+            Role::Use => Slot::Source(width?, ""),
+            Role::Constant => Slot::Immediate,
+            _ => return None,
+        };
+        slots.push(slot);
+        if index == 0 && mnemonic.opcode() == Opcode::Lop3 && boolean {
+            slots.push(Slot::Result(Width::Predicate));
+        }
+    }
+    Some(Form {
+        approximate: is_approximate(text, mnemonic.opcode()),
+        mnemonic: text,
+        opcode: mnemonic.opcode(),
+        types: mnemonic.types().to_vec(),
+        slots,
+        allows_pair: !half,
+        result_selector: "",
+    })
+}
+
+/// `b0` as `.b0`, `-` as nothing.
+fn selector(text: &'static str) -> &'static str {
+    const SELECTORS: [&str; 6] = [".b0", ".b1", ".b2", ".b3", ".h0", ".h1"];
+    SELECTORS
+        .into_iter()
+        .find(|selector| &selector[1..] == text)
+        .unwrap_or("")
+}
+
+fn video(
+    text: &'static str,
+    destination: &'static str,
+    a: &'static str,
+    b: &'static str,
+) -> Option<Form> {
+    let mnemonic = Mnemonic::parse(text);
+    let packed = text
+        .split('.')
+        .next()
+        .is_some_and(|opcode| opcode.ends_with(['2', '4']));
+    let takes_c = packed
+        || mnemonic.opcode() == Opcode::Vmad
+        || destination != "-"
+        || mnemonic.modifiers().operation.is_some();
+    let mut slots = vec![
+        Slot::Result(Width::Word),
+        Slot::Source(Width::Word, selector(a)),
+        Slot::Source(Width::Word, selector(b)),
+    ];
+    if takes_c {
+        slots.push(Slot::Source(Width::Word, ""));
+    }
+    Some(Form {
+        mnemonic: text,
+        opcode: mnemonic.opcode(),
+        types: mnemonic.types().to_vec(),
+        slots,
+        allows_pair: false,
+        result_selector: selector(destination),
+        approximate: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearly_all_forms_are_usable() {
+        let count: usize = forms().iter().map(|(_, forms)| forms.len()).sum();
+        let lines = include_str!("value_forms.txt").lines().count();
+        assert!(count * 100 >= lines * 98, "{count} of {lines}");
+        assert!(forms().len() >= 60, "{} opcodes", forms().len());
+    }
+}

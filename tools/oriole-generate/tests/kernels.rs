@@ -1,0 +1,64 @@
+//! Generated kernels are what they promise to be, as far as that can be told without running them.
+
+use oriole::{Options as Optimization, check, optimize, parse, print};
+use oriole_generate::{Options, generate};
+
+#[test]
+fn kernels_are_well_formed_and_go_through_ssa_form_unchanged() {
+    for seed in 0..60 {
+        let text = generate(seed, Options::default()).module();
+        let mut module = parse(format!("seed {seed}"), text.as_str()).unwrap();
+        assert_eq!(check(&module), [], "seed {seed}");
+        let before = print(&module);
+        let report = optimize(&mut module, &Optimization::level(oriole::Level::None)).unwrap();
+        assert_eq!(report.copies, 0, "seed {seed}");
+        assert_eq!(print(&module), before, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_kernel_and_another_another() {
+    let kernel = |seed| generate(seed, Options::default()).text;
+    assert_eq!(kernel(7), kernel(7));
+    assert_ne!(kernel(7), kernel(8));
+}
+
+#[test]
+fn optimizing_generated_kernels_is_idempotent() {
+    for seed in 100..130 {
+        let text = generate(seed, Options::default()).module();
+        let mut module = parse("generated", text).unwrap();
+        let first = optimize(&mut module, &Optimization::default()).unwrap();
+        assert!(first.rewrites > 0, "seed {seed}: generated kernels have dead code");
+        let second = optimize(&mut module, &Optimization::default()).unwrap();
+        assert_eq!(second.rewrites, 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn every_kind_of_statement_occurs() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        seen.extend(generate(seed, Options::default()).statistics.into_keys());
+    }
+    for kind in [
+        "atomic",
+        "barrier",
+        "branch",
+        "call",
+        "carry chain",
+        "constant memory",
+        "fence",
+        "guard",
+        "indirect branch",
+        "load of input",
+        "local memory",
+        "loop",
+        "own global memory",
+        "pack and unpack",
+        "value instruction",
+        "warp operation",
+    ] {
+        assert!(seen.contains(kind), "{kind}");
+    }
+}
