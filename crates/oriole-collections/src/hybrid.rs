@@ -608,6 +608,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
+        if self.len == 0 {
+            // Two thirds of the misses of real runs are in tables without an entry: no need to hash for those.
+            return None;
+        }
         let hash = query.lookup_mix();
         if self.is_list() {
             let mut matching = self.list_matching(hash);

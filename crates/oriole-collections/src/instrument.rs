@@ -5,7 +5,7 @@
 //! as the table that LLVM's redesign started from. Without the feature all of this is empty and costs nothing.
 //!
 //! Two environment variables, looked at by the first table a program drops or uses, serve any program without a change to it:
-//! `ORIOLE_TABLE_REPORT=path` writes the report there when the first thread that used a table ends, and
+//! `ORIOLE_TABLE_REPORT=path` (such as `/dev/stderr`) writes the report there when the process ends, and
 //! `ORIOLE_TABLE_TRACE=path` records every operation, for `collections-bench replay`.
 //!
 //! A lookup through an insertion (`insert`, `entry`, `get_or_insert_with`) of a key that is present counts as a hit, one of a

@@ -85,31 +85,29 @@ fn registry() -> MutexGuard<'static, Registry> {
     registry.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
-/// Ends with the thread that first used a table, and then writes what the environment asked for.
-struct AtExit;
+unsafe extern "C" {
+    /// The C library's: registers a function for the end of the process, however it comes about but by a signal.
+    fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+}
 
-impl Drop for AtExit {
-    fn drop(&mut self) {
-        let mut registry = registry();
-        registry.flush();
-        if let Some(path) = registry.report_to.clone() {
-            let text = registry.report();
-            // Nobody is left to tell about a failure.
-            let _ = std::fs::write(path, text);
-        }
+/// Writes what the environment asked for.
+extern "C" fn at_exit() {
+    let mut registry = registry();
+    registry.flush();
+    if let Some(path) = registry.report_to.clone() {
+        let text = registry.report();
+        // Nobody is left to tell about a failure.
+        let _ = std::fs::write(path, text);
     }
 }
 
-thread_local! {
-    static AT_EXIT: AtExit = const { AtExit };
-}
-
-/// Reads the environment once, and registers the end of this thread if it is the first here.
+/// Reads the environment and registers the end of the process, once.
 fn start() {
     static STARTED: AtomicBool = AtomicBool::new(false);
     if !STARTED.swap(true, Relaxed) {
         drop(registry());
-        let _ = AT_EXIT.try_with(|_| ());
+        // SAFETY: the function takes no arguments and does not unwind: a panic in it would abort.
+        unsafe { atexit(at_exit) };
     }
 }
 
