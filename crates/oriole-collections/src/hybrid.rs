@@ -719,9 +719,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 }
                 let free = group.free();
                 if free != 0 {
-                    let index = (position + free.trailing_zeros() as usize) & mask;
-                    let index = *vacant.get_or_insert(index);
-                    if self.has_unused(group) {
+                    let first = (position + free.trailing_zeros() as usize) & mask;
+                    if self.tags.large.erased == 0 {
+                        return Err(Vacant { hash, index: first });
+                    }
+                    let index = *vacant.get_or_insert(first);
+                    if group.matching(UNUSED) != 0 {
                         return Err(Vacant { hash, index });
                     }
                 }
@@ -752,7 +755,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             if self.is_list() {
                 self.append_tag(index, hash);
             } else {
-                self.tags.large.erased -= usize::from(self.tag(index) == ERASED);
+                if self.tags.large.erased != 0 && self.tag(index) == ERASED {
+                    self.tags.large.erased -= 1;
+                }
                 self.set_tag(index, tag_of(hash));
             }
             let at = self.slot(index);
