@@ -660,6 +660,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
+        if self.len == 0 {
+            return 0;
+        }
         if self.is_list() {
             return 1;
         }
