@@ -170,7 +170,7 @@ impl<'a> Solver<'a> {
         let pinned = function
             .operands(instruction)
             .iter()
-            .any(|operand| matches!(operand, Operand::Register(..)));
+            .any(|operand| matches!(operand, Operand::Register(_)));
         if format.opaque || pinned || effects.is_call || effects.reads_carry {
             return true;
         }

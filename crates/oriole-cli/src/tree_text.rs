@@ -41,10 +41,11 @@ fn function(module: &Module, function: &Function, output: &mut String) {
     ] {
         for index in list.clone().unwrap_or_default() {
             let _ = write!(output, "  {title} ");
-            declaration(module, &module.top, index, output);
+            declaration(module, &module.top, index as usize, output);
         }
     }
-    for directive in &function.directives {
+    let directives = function.directives.start as usize..function.directives.end as usize;
+    for directive in &module.header_directives[directives] {
         let _ = writeln!(
             output,
             "  directive {}",
@@ -155,16 +156,20 @@ fn statement(
             let _ = writeln!(output, "{place} {:?}", module.text(*text));
         }
         Statement::Function(_) => {}
-        Statement::Section {
-            words: head,
-            contents,
-        } => {
-            let _ = writeln!(
-                output,
-                "section {} ({} bytes)",
-                words(module, body, *head),
-                module.text(*contents).len()
-            );
+        Statement::Section(words) => {
+            let texts: Vec<&str> = body
+                .words(*words)
+                .iter()
+                .map(|&word| module.text(word))
+                .collect();
+            if let Some((contents, head)) = texts.split_last() {
+                let _ = writeln!(
+                    output,
+                    "section {} ({} bytes)",
+                    head.join(" "),
+                    contents.len()
+                );
+            }
         }
     }
 }

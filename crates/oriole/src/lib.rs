@@ -29,6 +29,8 @@
 
 #![forbid(unsafe_code)]
 
+mod reduce;
+
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 
@@ -37,6 +39,7 @@ pub use oriole_ir::Function;
 pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
+pub use reduce::{Reduced, reduce};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -157,7 +160,11 @@ pub fn optimize_with(
             {
                 Ok(translated) => translated,
                 Err(more) => {
-                    errors.extend(more);
+                    let (wrong, notes): (Vec<_>, Vec<_>) = more
+                        .into_iter()
+                        .partition(|diagnostic| diagnostic.severity == Severity::Error);
+                    errors.extend(wrong);
+                    report.notes.extend(notes);
                     continue;
                 }
             };
@@ -209,6 +216,22 @@ mod tests {
         assert_eq!(report.copies, 0);
         let again = optimize(&mut module, &Options::default()).unwrap();
         assert_eq!(again.rewrites, 0, "a second run changes nothing");
+    }
+
+    #[test]
+    fn control_flow_that_cannot_be_told_is_left_alone() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, 0;\n\
+                    hop.sideways L;\nadd.s32 %r2, %r1, 1;\nL:\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        assert!(
+            check(&module)
+                .iter()
+                .all(|diagnostic| diagnostic.severity == Severity::Note)
+        );
+        let before = print(&module);
+        let report = optimize(&mut module, &Options::default()).unwrap();
+        assert_eq!(report.notes[0].id, "unknown-control-flow");
+        assert_eq!(print(&module), before);
     }
 
     #[test]
