@@ -114,7 +114,7 @@ fn main() {
     ];
     let optimized = corpus("nvcc/sgemm.O3.sm_80.ptx");
     let unoptimized = corpus("nvcc/sgemm.O0.sm_80.ptx");
-    let cases: [(&str, &str, &str, [u32; 3], [u32; 3], Vec<&str>); 3] = [
+    let cases = [
         (
             "arithmetic loop",
             LOOP,
@@ -125,7 +125,7 @@ fn main() {
         ),
         (
             "sgemm_tiled -O3",
-            &optimized,
+            &optimized[..],
             "sgemm_tiled",
             [16, 16, 1],
             [16, 16, 1],
@@ -133,7 +133,7 @@ fn main() {
         ),
         (
             "sgemm_tiled -O0",
-            &unoptimized,
+            &unoptimized[..],
             "sgemm_tiled",
             [16, 16, 1],
             [16, 16, 1],

@@ -320,6 +320,7 @@ impl<'module> Decoder<'_, 'module> {
         self.function.code.push(Operation {
             kind,
             guard,
+            contracts: false,
             reconverge: NONE,
         });
         self.function.origins.push(self.origin);

@@ -28,7 +28,13 @@ impl<'module> Decoder<'_, 'module> {
         let operands: Vec<&'module [Operand]> = self.body.operand_list(instruction).collect();
         let kind = guard.clone().and_then(|_| self.kind(&mnemonic, &operands));
         match kind {
-            Ok(kind) => self.push(kind, guard.unwrap_or(PredicateSource::TRUE)),
+            Ok(kind) => {
+                self.push(kind, guard.unwrap_or(PredicateSource::TRUE));
+                let sums = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul);
+                if let Some(last) = self.function.code.last_mut() {
+                    last.contracts = sums && mnemonic.modifiers().rounding.is_none();
+                }
+            }
             Err(problem) => {
                 let index = self.function.messages.len() as u32;
                 self.function

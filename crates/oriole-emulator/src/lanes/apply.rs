@@ -448,6 +448,29 @@ impl Ternary {
                     value.to_bits()
                 }
             }),
+            ContractedF32 {
+                flush,
+                negate_product,
+                negate_addend,
+            } => map3(a, b, c, |a, b, c| {
+                let sign = |value: f32, negate: bool| if negate { -value } else { value };
+                let product = sign(float(a, flush), negate_product);
+                let addend = sign(float(c, flush), negate_addend);
+                result32(fused32(product, float(b, flush), addend), flush)
+            }),
+            ContractedF64 {
+                negate_product,
+                negate_addend,
+            } => map3(a, b, c, |a, b, c| {
+                let flip = |value: u64, negate: bool| value ^ u64::from(negate) << 63;
+                let (first, last) = (flip(a, negate_product), flip(c, negate_addend));
+                let value = double(first).mul_add(double(b), double(last));
+                if value.is_nan() {
+                    result64(c, b, double(a) * 0.0 + value)
+                } else {
+                    value.to_bits()
+                }
+            }),
             FunnelLeft { wrap } => map3(a, b, c, |a, b, c| {
                 let count = if wrap { c & 31 } else { c.min(32) };
                 ((b << 32 | a) << count >> 32) & 0xffff_ffff

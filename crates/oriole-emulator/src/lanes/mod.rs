@@ -137,10 +137,26 @@ pub(crate) enum Ternary {
     MultiplyAddWideS32,
     MultiplyAddWideU16,
     MultiplyAddWideS16,
-    FusedF32 { flush: bool },
+    FusedF32 {
+        flush: bool,
+    },
     FusedF64,
-    FunnelLeft { wrap: bool },
-    FunnelRight { wrap: bool },
+    /// A product and a sum that were fused, either negated.
+    ContractedF32 {
+        flush: bool,
+        negate_product: bool,
+        negate_addend: bool,
+    },
+    ContractedF64 {
+        negate_product: bool,
+        negate_addend: bool,
+    },
+    FunnelLeft {
+        wrap: bool,
+    },
+    FunnelRight {
+        wrap: bool,
+    },
     Permute,
     ExtractU32,
     ExtractS32,
