@@ -5,7 +5,9 @@ use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate
 use crate::counters;
 use crate::execute::{Executor, lanes_of, source};
 use crate::launch::Group;
-use crate::memory::{CLUSTER_SHIFT, FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, REGION_SHIFT, SHARED_WINDOW};
+use crate::memory::{
+    CLUSTER_SHIFT, FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, REGION_SHIFT, SHARED_WINDOW,
+};
 use crate::program::{Access, Address, Atomic, FRAME, Lanes, NONE};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Warp};
@@ -36,13 +38,20 @@ impl Spot {
 impl Executor<'_> {
     /// The addresses of all lanes.
     #[inline(always)]
-    pub(crate) fn addresses(&self, warp: &Warp, fragment: &Fragment, constants: &[Lanes], address: Address) -> Lanes {
+    pub(crate) fn addresses(
+        &self,
+        warp: &Warp,
+        fragment: &Fragment,
+        constants: &[Lanes],
+        address: Address,
+    ) -> Lanes {
         let offset = address.offset as u64;
         match address.base {
             NONE => [offset; 32],
             FRAME => [offset.wrapping_add(fragment.local_base.into()); 32],
             slot => {
-                let mut values = *source(&warp.registers[fragment.base as usize..], constants, slot);
+                let mut values =
+                    *source(&warp.registers[fragment.base as usize..], constants, slot);
                 for value in &mut values {
                     *value = value.wrapping_add(offset);
                 }
@@ -75,28 +84,70 @@ impl Executor<'_> {
                 let rank = (address >> CLUSTER_SHIFT) as usize;
                 let offset = address & ((1 << CLUSTER_SHIFT) - 1);
                 let owner = if rank == 0 { block } else { rank - 1 };
-                let bytes = group.blocks.get(owner).map_or(0, |block| block.shared_bytes);
+                let bytes = group
+                    .blocks
+                    .get(owner)
+                    .map_or(0, |block| block.shared_bytes);
                 self.check(offset, size, bytes, write, lane, address, "shared memory")?;
                 Ok(Spot::Shared(owner, offset))
             }
             Space::Local => {
                 let address = address & 0xffff_ffff;
-                self.check(address, size, warp.local.bytes, write, lane, address, "local memory")?;
+                self.check(
+                    address,
+                    size,
+                    warp.local.bytes,
+                    write,
+                    lane,
+                    address,
+                    "local memory",
+                )?;
                 Ok(Spot::Local(address))
             }
             Space::Param | Space::ParamEntry | Space::ParamFunc => {
                 if address >= FRAME_PARAMETERS {
-                    return self.locate(warp, group, block, Space::Local, address - FRAME_PARAMETERS, size, write, lane as usize);
+                    return self.locate(
+                        warp,
+                        group,
+                        block,
+                        Space::Local,
+                        address - FRAME_PARAMETERS,
+                        size,
+                        write,
+                        lane as usize,
+                    );
                 }
                 if write {
-                    return Err(Fault::at(TrapKind::ReadOnly, "store to a parameter of the kernel", lane, address));
+                    return Err(Fault::at(
+                        TrapKind::ReadOnly,
+                        "store to a parameter of the kernel",
+                        lane,
+                        address,
+                    ));
                 }
-                self.check(address, size, self.launch.parameter_bytes, write, lane, address, "the kernel's parameters")?;
+                self.check(
+                    address,
+                    size,
+                    self.launch.parameter_bytes,
+                    write,
+                    lane,
+                    address,
+                    "the kernel's parameters",
+                )?;
                 Ok(Spot::Parameter(address))
             }
             _ => {
                 if address >> REGION_SHIFT != 0 {
-                    return self.locate(warp, group, block, Space::Global, address, size, write, lane as usize);
+                    return self.locate(
+                        warp,
+                        group,
+                        block,
+                        Space::Global,
+                        address,
+                        size,
+                        write,
+                        lane as usize,
+                    );
                 }
                 let (space, window) = match address >> 32 {
                     1 => (Space::Shared, SHARED_WINDOW),
@@ -104,31 +155,69 @@ impl Executor<'_> {
                     3 => (Space::Param, PARAMETER_WINDOW),
                     _ => {
                         self.launch.memory.locate(address, size, write, lane)?;
-                        return Err(Fault::at(TrapKind::OutOfBounds, format!("address {address:#x} is no memory"), lane, address));
+                        return Err(Fault::at(
+                            TrapKind::OutOfBounds,
+                            format!("address {address:#x} is no memory"),
+                            lane,
+                            address,
+                        ));
                     }
                 };
-                self.locate(warp, group, block, space, address - window, size, write, lane as usize)
+                self.locate(
+                    warp,
+                    group,
+                    block,
+                    space,
+                    address - window,
+                    size,
+                    write,
+                    lane as usize,
+                )
             }
         }
     }
 
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "what the message says")]
-    fn check(&self, offset: u64, size: u32, bytes: u64, write: bool, lane: u32, address: u64, place: &str) -> Outcome<()> {
+    fn check(
+        &self,
+        offset: u64,
+        size: u32,
+        bytes: u64,
+        write: bool,
+        lane: u32,
+        address: u64,
+        place: &str,
+    ) -> Outcome<()> {
         if offset + u64::from(size) > bytes || offset & u64::from(size - 1) != 0 {
             let verb = if write { "store" } else { "load" };
             let (kind, why) = if offset + u64::from(size) > bytes {
-                (TrapKind::OutOfBounds, format!("of {place}, which has {bytes} bytes"))
+                (
+                    TrapKind::OutOfBounds,
+                    format!("of {place}, which has {bytes} bytes"),
+                )
             } else {
                 (TrapKind::Misaligned, format!("of {place}"))
             };
-            return Err(Fault::at(kind, format!("{verb} of {size} bytes at offset {offset:#x} {why}"), lane, address));
+            return Err(Fault::at(
+                kind,
+                format!("{verb} of {size} bytes at offset {offset:#x} {why}"),
+                lane,
+                address,
+            ));
         }
         Ok(())
     }
 
     #[inline(always)]
-    pub(crate) fn read(&self, warp: &Warp, group: &Group, lane: usize, spot: Spot, size: u32) -> u64 {
+    pub(crate) fn read(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        lane: usize,
+        spot: Spot,
+        size: u32,
+    ) -> u64 {
         match spot {
             Spot::Global(region, offset) => self.launch.memory.regions[region].load(offset, size),
             Spot::Shared(block, offset) => group.blocks[block].shared.load(offset, size),
@@ -138,9 +227,19 @@ impl Executor<'_> {
     }
 
     #[inline(always)]
-    pub(crate) fn write(&self, warp: &mut Warp, group: &mut Group, lane: usize, spot: Spot, size: u32, value: u64) {
+    pub(crate) fn write(
+        &self,
+        warp: &mut Warp,
+        group: &mut Group,
+        lane: usize,
+        spot: Spot,
+        size: u32,
+        value: u64,
+    ) {
         match spot {
-            Spot::Global(region, offset) => self.launch.memory.regions[region].store(offset, size, value),
+            Spot::Global(region, offset) => {
+                self.launch.memory.regions[region].store(offset, size, value)
+            }
             Spot::Shared(block, offset) => group.blocks[block].shared.store(offset, size, value),
             Spot::Local(offset) => warp.local.store(lane as u32, offset, size, value),
             Spot::Parameter(_) => {}
@@ -161,10 +260,19 @@ impl Executor<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(warp, fragment, constants, access.address);
         if self.launch.options.profile {
-            self.count(fragment, group, access.space, &addresses, active, access.width);
+            self.count(
+                fragment,
+                group,
+                access.space,
+                &addresses,
+                active,
+                access.width,
+            );
         }
         if self.launch.options.check_races || self.launch.options.check_uninitialized {
-            self.check_access(warp, fragment, group, block, access, &addresses, active, false)?;
+            self.check_access(
+                warp, fragment, group, block, access, &addresses, active, false,
+            )?;
         }
         let size = access.scalar_type.bytes();
         // The common case: one register.
@@ -172,25 +280,45 @@ impl Executor<'_> {
             && size <= 8
         {
             let target = fragment.base.wrapping_add(slot) as usize;
-            let extension = if access.scalar_type.is_signed() && access.register_bits > access.scalar_type.bits() {
+            let extension = if access.scalar_type.is_signed()
+                && access.register_bits > access.scalar_type.bits()
+            {
                 Some((64 - access.scalar_type.bits(), 64 - access.register_bits))
             } else {
                 None
             };
-            let mut values = if slot == NONE { [0; 32] } else { warp.registers[target] };
+            let mut values = if slot == NONE {
+                [0; 32]
+            } else {
+                warp.registers[target]
+            };
             for lane in lanes_of(active) {
                 let value = match access.space {
                     Space::Global => {
-                        let (region, offset) = self.launch.memory.locate(addresses[lane], size, false, lane as u32)?;
+                        let (region, offset) =
+                            self.launch
+                                .memory
+                                .locate(addresses[lane], size, false, lane as u32)?;
                         region.load(offset, size)
                     }
                     _ => {
-                        let spot = self.locate(warp, group, block, access.space, addresses[lane], size, false, lane)?;
+                        let spot = self.locate(
+                            warp,
+                            group,
+                            block,
+                            access.space,
+                            addresses[lane],
+                            size,
+                            false,
+                            lane,
+                        )?;
                         self.read(warp, group, lane, spot, size)
                     }
                 };
                 values[lane] = match extension {
-                    Some((shift, keep)) => ((((value << shift) as i64) >> shift) as u64) << keep >> keep,
+                    Some((shift, keep)) => {
+                        ((((value << shift) as i64) >> shift) as u64) << keep >> keep
+                    }
                     None => value,
                 };
             }
@@ -200,11 +328,23 @@ impl Executor<'_> {
             return Ok(());
         }
         for lane in lanes_of(active) {
-            let spot = self.locate(warp, group, block, access.space, addresses[lane], access.width, false, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                access.space,
+                addresses[lane],
+                access.width,
+                false,
+                lane,
+            )?;
             for (element, &slot) in access.registers.iter().enumerate() {
                 let at = spot.plus(element as u64 * u64::from(size));
                 if size == 16 {
-                    let (low, high) = (self.read(warp, group, lane, at, 8), self.read(warp, group, lane, at.plus(8), 8));
+                    let (low, high) = (
+                        self.read(warp, group, lane, at, 8),
+                        self.read(warp, group, lane, at.plus(8), 8),
+                    );
                     if slot != NONE {
                         warp.registers[(fragment.base + slot) as usize][lane] = low;
                         warp.registers[(fragment.base + slot) as usize + 1][lane] = high;
@@ -213,7 +353,9 @@ impl Executor<'_> {
                 }
                 let value = self.read(warp, group, lane, at, size);
                 if slot != NONE {
-                    let value = oriole_isa::extend(value.into(), access.scalar_type, access.register_bits) as u64;
+                    let value =
+                        oriole_isa::extend(value.into(), access.scalar_type, access.register_bits)
+                            as u64;
                     warp.registers[(fragment.base + slot) as usize][lane] = value;
                 }
             }
@@ -235,19 +377,40 @@ impl Executor<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(warp, fragment, constants, access.address);
         if self.launch.options.profile {
-            self.count(fragment, group, access.space, &addresses, active, access.width);
+            self.count(
+                fragment,
+                group,
+                access.space,
+                &addresses,
+                active,
+                access.width,
+            );
         }
         if self.launch.options.check_races || self.launch.options.check_uninitialized {
-            self.check_access(warp, fragment, group, block, access, &addresses, active, true)?;
+            self.check_access(
+                warp, fragment, group, block, access, &addresses, active, true,
+            )?;
         }
         let size = access.scalar_type.bytes();
         for lane in lanes_of(active) {
-            let spot = self.locate(warp, group, block, access.space, addresses[lane], access.width, true, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                access.space,
+                addresses[lane],
+                access.width,
+                true,
+                lane,
+            )?;
             for (element, &slot) in access.registers.iter().enumerate() {
                 let at = spot.plus(element as u64 * u64::from(size));
                 let registers = &warp.registers[fragment.base as usize..];
                 if size == 16 {
-                    let (low, high) = (registers[slot as usize][lane], registers[slot as usize + 1][lane]);
+                    let (low, high) = (
+                        registers[slot as usize][lane],
+                        registers[slot as usize + 1][lane],
+                    );
                     self.write(warp, group, lane, at, 8, low);
                     self.write(warp, group, lane, at.plus(8), 8, high);
                     continue;
@@ -273,29 +436,74 @@ impl Executor<'_> {
         let addresses = self.addresses(warp, fragment, constants, atomic.address);
         let size = atomic.scalar_type.bytes();
         if self.launch.options.profile {
-            self.count(fragment, group, atomic.space, &addresses, active, size * atomic.sources.len() as u32);
+            self.count(
+                fragment,
+                group,
+                atomic.space,
+                &addresses,
+                active,
+                size * atomic.sources.len() as u32,
+            );
         }
         let elements = if size == 16 { 1 } else { atomic.sources.len() };
         if self.launch.options.check_races {
-            self.check_atomic(warp, fragment, group, block, atomic.space, &addresses, size * elements as u32, active)?;
+            self.check_atomic(
+                warp,
+                fragment,
+                group,
+                block,
+                atomic.space,
+                &addresses,
+                size * elements as u32,
+                active,
+            )?;
         }
         for lane in lanes_of(active) {
             if size == 16 {
-                return Err(Fault::new(TrapKind::NotEmulated, "atomics of 128 bits are not emulated"));
+                return Err(Fault::new(
+                    TrapKind::NotEmulated,
+                    "atomics of 128 bits are not emulated",
+                ));
             }
             let width = size * elements as u32;
-            let spot = self.locate(warp, group, block, atomic.space, addresses[lane], width, true, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                atomic.space,
+                addresses[lane],
+                width,
+                true,
+                lane,
+            )?;
             for element in 0..elements {
                 let at = spot.plus(element as u64 * u64::from(size));
                 let registers = &warp.registers[fragment.base as usize..];
                 let operand = source(registers, constants, atomic.sources[element])[lane];
-                let swap = if atomic.compare == NONE { 0 } else { source(registers, constants, atomic.compare)[lane] };
-                let apply = |old: u64| apply_atomic(atomic.operation, atomic.scalar_type, atomic.mnemonic.as_ref(), old, operand, swap);
+                let swap = if atomic.compare == NONE {
+                    0
+                } else {
+                    source(registers, constants, atomic.compare)[lane]
+                };
+                let apply = |old: u64| {
+                    apply_atomic(
+                        atomic.operation,
+                        atomic.scalar_type,
+                        atomic.mnemonic.as_ref(),
+                        old,
+                        operand,
+                        swap,
+                    )
+                };
                 let old = match at {
-                    Spot::Global(region, offset) => self.update_global(region, offset, size, &apply)?,
+                    Spot::Global(region, offset) => {
+                        self.update_global(region, offset, size, &apply)?
+                    }
                     _ => {
                         let old = self.read(warp, group, lane, at, size);
-                        let new = apply(old).ok_or_else(|| Fault::new(TrapKind::NotEmulated, "this atomic is not emulated"))?;
+                        let new = apply(old).ok_or_else(|| {
+                            Fault::new(TrapKind::NotEmulated, "this atomic is not emulated")
+                        })?;
                         self.write(warp, group, lane, at, size, new);
                         old
                     }
@@ -312,7 +520,13 @@ impl Executor<'_> {
 
     /// Updates a word of global memory. Blocks that run at the same time do so only with operations whose order does not
     /// matter, so a word of four bytes is exchanged and larger ones are not contended.
-    fn update_global(&self, region: usize, offset: u64, size: u32, apply: &dyn Fn(u64) -> Option<u64>) -> Outcome<u64> {
+    fn update_global(
+        &self,
+        region: usize,
+        offset: u64,
+        size: u32,
+        apply: &dyn Fn(u64) -> Option<u64>,
+    ) -> Outcome<u64> {
         use std::sync::atomic::Ordering::Relaxed;
         let region = &self.launch.memory.regions[region];
         let unknown = || Fault::new(TrapKind::NotEmulated, "this atomic is not emulated");
@@ -333,7 +547,15 @@ impl Executor<'_> {
     }
 
     /// Counts sectors or wavefronts of an access.
-    pub(crate) fn count(&self, fragment: &Fragment, group: &mut Group, space: Space, addresses: &Lanes, active: u32, width: u32) {
+    pub(crate) fn count(
+        &self,
+        fragment: &Fragment,
+        group: &mut Group,
+        space: Space,
+        addresses: &Lanes,
+        active: u32,
+        width: u32,
+    ) {
         let counters = &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
         let first = addresses[active.trailing_zeros().min(31) as usize];
         let shared = match space {
@@ -369,7 +591,11 @@ pub(crate) fn apply_atomic(
 ) -> Option<u64> {
     use ReductionOperation::*;
     let bits = scalar_type.bits();
-    let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    let mask = if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    };
     if let Some(mnemonic) = arithmetic {
         let outputs = evaluate(mnemonic, &[Bits::from(old), Bits::from(operand)])?;
         return Some(outputs.values()[0] as u64);
@@ -383,12 +609,36 @@ pub(crate) fn apply_atomic(
         Exchange => operand,
         CompareAndSwap if old == operand => swap,
         CompareAndSwap => old,
-        Min if scalar_type.is_signed() => if signed(operand) < signed(old) { operand } else { old },
-        Max if scalar_type.is_signed() => if signed(operand) > signed(old) { operand } else { old },
+        Min if scalar_type.is_signed() => {
+            if signed(operand) < signed(old) {
+                operand
+            } else {
+                old
+            }
+        }
+        Max if scalar_type.is_signed() => {
+            if signed(operand) > signed(old) {
+                operand
+            } else {
+                old
+            }
+        }
         Min => old.min(operand),
         Max => old.max(operand),
-        Increment => if old >= operand { 0 } else { old + 1 },
-        Decrement => if old == 0 || old > operand { operand } else { old - 1 },
+        Increment => {
+            if old >= operand {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Decrement => {
+            if old == 0 || old > operand {
+                operand
+            } else {
+                old - 1
+            }
+        }
         PopulationCount => return None,
     })
 }

@@ -57,12 +57,18 @@ impl ElementType {
 
     /// The type of a name such as `f32`.
     pub fn from_text(text: &str) -> Option<ElementType> {
-        ElementType::NAMES.iter().find(|(name, _)| *name == text).map(|&(_, element)| element)
+        ElementType::NAMES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|&(_, element)| element)
     }
 
     /// Its name.
     pub fn text(self) -> &'static str {
-        ElementType::NAMES.iter().find(|(_, element)| *element == self).map_or("", |(name, _)| name)
+        ElementType::NAMES
+            .iter()
+            .find(|(_, element)| *element == self)
+            .map_or("", |(name, _)| name)
     }
 
     /// Bytes of one element.
@@ -77,7 +83,10 @@ impl ElementType {
 
     /// Whether elements are floating-point numbers.
     pub fn is_float(self) -> bool {
-        matches!(self, ElementType::F16 | ElementType::Bf16 | ElementType::F32 | ElementType::F64)
+        matches!(
+            self,
+            ElementType::F16 | ElementType::Bf16 | ElementType::F32 | ElementType::F64
+        )
     }
 
     fn encode(self, number: Number) -> Vec<u8> {
@@ -102,7 +111,8 @@ impl ElementType {
             ElementType::Bf16 => "cvt.rn.bf16.f32",
             _ => return single.to_le_bytes().to_vec(),
         };
-        let outputs = evaluate(&Mnemonic::parse(text), &[single.into()]).expect("a conversion has a value");
+        let outputs =
+            evaluate(&Mnemonic::parse(text), &[single.into()]).expect("a conversion has a value");
         (outputs.values()[0] as u16).to_le_bytes().to_vec()
     }
 }
@@ -129,7 +139,9 @@ impl Number {
         if let Some(value) = integer {
             return Ok(Number::Integer(if negative { -value } else { value }));
         }
-        text.parse().map(Number::Float).map_err(|_| format!("`{text}` is not a number"))
+        text.parse()
+            .map(Number::Float)
+            .map_err(|_| format!("`{text}` is not a number"))
     }
 
     fn float(self) -> f64 {
@@ -209,28 +221,54 @@ impl Argument {
             Some((head, fill)) => (head, Some(fill)),
             None => (text, None),
         };
-        let (name, shape) = head.split_once(':').ok_or_else(|| format!("`{text}`: expected `name:type`"))?;
+        let (name, shape) = head
+            .split_once(':')
+            .ok_or_else(|| format!("`{text}`: expected `name:type`"))?;
         let bracket = shape.find(['[', '(']);
         let (type_name, kind) = match bracket {
             None => (shape, ArgumentKind::Scalar),
             Some(at) => {
-                let close = if shape.as_bytes()[at] == b'[' { ']' } else { ')' };
+                let close = if shape.as_bytes()[at] == b'[' {
+                    ']'
+                } else {
+                    ')'
+                };
                 let count = shape[at + 1..]
                     .strip_suffix(close)
                     .and_then(|count| count.parse().ok())
-                    .ok_or_else(|| format!("`{text}`: expected a number of elements and `{close}`"))?;
-                (&shape[..at], if close == ']' { ArgumentKind::Buffer(count) } else { ArgumentKind::Aggregate(count) })
+                    .ok_or_else(|| {
+                        format!("`{text}`: expected a number of elements and `{close}`")
+                    })?;
+                (
+                    &shape[..at],
+                    if close == ']' {
+                        ArgumentKind::Buffer(count)
+                    } else {
+                        ArgumentKind::Aggregate(count)
+                    },
+                )
             }
         };
-        let element = ElementType::from_text(type_name).ok_or_else(|| format!("`{text}`: unknown type `{type_name}`"))?;
+        let element = ElementType::from_text(type_name)
+            .ok_or_else(|| format!("`{text}`: unknown type `{type_name}`"))?;
         let data = match kind {
-            ArgumentKind::Scalar => element.encode(Number::parse(fill.unwrap_or("0")).map_err(|error| format!("`{text}`: {error}"))?),
-            ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count) => {
-                elements(element, count, fill.unwrap_or("zero"), (index as u64).wrapping_add(seed))
-                    .map_err(|error| format!("`{text}`: {error}"))?
-            }
+            ArgumentKind::Scalar => element.encode(
+                Number::parse(fill.unwrap_or("0")).map_err(|error| format!("`{text}`: {error}"))?,
+            ),
+            ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count) => elements(
+                element,
+                count,
+                fill.unwrap_or("zero"),
+                (index as u64).wrapping_add(seed),
+            )
+            .map_err(|error| format!("`{text}`: {error}"))?,
         };
-        Ok(Argument { name: name.to_string(), element, kind, data })
+        Ok(Argument {
+            name: name.to_string(),
+            element,
+            kind,
+            data,
+        })
     }
 
     /// Whether the argument is a buffer.
@@ -246,7 +284,10 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
     let mut data = Vec::with_capacity(count * element.bytes());
     if let Some(list) = fill.strip_prefix('[') {
         let list = list.strip_suffix(']').ok_or("expected `]`")?;
-        let cycle = list.split(',').map(Number::parse).collect::<Result<Vec<_>, _>>()?;
+        let cycle = list
+            .split(',')
+            .map(Number::parse)
+            .collect::<Result<Vec<_>, _>>()?;
         for index in 0..count {
             data.extend(element.encode(cycle[index % cycle.len()]));
         }
@@ -256,7 +297,12 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
         None => (fill, Vec::new()),
         Some((name, rest)) => {
             let rest = rest.strip_suffix(')').ok_or("expected `)`")?;
-            (name, rest.split(',').map(Number::parse).collect::<Result<Vec<_>, _>>()?)
+            (
+                name,
+                rest.split(',')
+                    .map(Number::parse)
+                    .collect::<Result<Vec<_>, _>>()?,
+            )
         }
     };
     let pair = || match given[..] {
@@ -268,7 +314,9 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
         if high <= low {
             return Err("the range is empty".to_string());
         }
-        Ok(Number::Integer(low + (i128::from(stream.next_number())).rem_euclid(high - low)))
+        Ok(Number::Integer(
+            low + (i128::from(stream.next_number())).rem_euclid(high - low),
+        ))
     };
     match name {
         "zero" => data.resize(count * element.bytes(), 0),
@@ -277,10 +325,16 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
             data = value.repeat(count);
         }
         "iota" => {
-            let (start, step) = if given.is_empty() { (Number::Integer(0), Number::Integer(1)) } else { pair()? };
+            let (start, step) = if given.is_empty() {
+                (Number::Integer(0), Number::Integer(1))
+            } else {
+                pair()?
+            };
             for index in 0..count {
                 let number = match (start, step) {
-                    (Number::Integer(start), Number::Integer(step)) => Number::Integer(start + step * index as i128),
+                    (Number::Integer(start), Number::Integer(step)) => {
+                        Number::Integer(start + step * index as i128)
+                    }
                     _ => Number::Float(start.float() + step.float() * index as f64),
                 };
                 data.extend(element.encode(number));
@@ -304,7 +358,11 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
             }
         }
         "random" => {
-            let (low, high) = if given.is_empty() { (0.0, 1.0) } else { pair().map(|(low, high)| (low.float(), high.float()))? };
+            let (low, high) = if given.is_empty() {
+                (0.0, 1.0)
+            } else {
+                pair().map(|(low, high)| (low.float(), high.float()))?
+            };
             for _ in 0..count {
                 let unit = (stream.next_number() >> 11) as f64 * 2f64.powi(-53);
                 data.extend(element.encode(Number::Float(low + (high - low) * unit)));
@@ -325,12 +383,16 @@ fn from_file(path: &str, bytes: usize) -> Result<Vec<u8>, String> {
                 (_, [a, b, c, d, ..]) => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 4),
                 _ => return Err(format!("`{path}` is cut short")),
             };
-            rest.get(skip + length..).ok_or_else(|| format!("`{path}` is cut short"))?
+            rest.get(skip + length..)
+                .ok_or_else(|| format!("`{path}` is cut short"))?
         }
         Some(_) => return Err(format!("`{path}` is cut short")),
     };
     if contents.len() != bytes {
-        return Err(format!("`{path}` has {} bytes, the buffer {bytes}", contents.len()));
+        return Err(format!(
+            "`{path}` has {} bytes, the buffer {bytes}",
+            contents.len()
+        ));
     }
     Ok(contents.to_vec())
 }
@@ -353,12 +415,18 @@ mod tests {
         assert_eq!(data("n:u32=1000"), 1000u32.to_le_bytes());
         assert_eq!(data("n:s8=-1"), [255]);
         assert_eq!(data("a:f32=2.5"), 2.5f32.to_le_bytes());
-        assert_eq!(data("v:f32(2)=iota"), [0f32.to_le_bytes(), 1f32.to_le_bytes()].concat());
+        assert_eq!(
+            data("v:f32(2)=iota"),
+            [0f32.to_le_bytes(), 1f32.to_le_bytes()].concat()
+        );
         assert_eq!(data("b:u8[4]"), [0; 4]);
         assert_eq!(data("b:u8[4]=[1,2,3]"), [1, 2, 3, 1]);
         assert_eq!(data("h:f16[2]=fill(1)"), [0, 0x3c, 0, 0x3c]);
         assert_eq!(data("h:bf16[1]=fill(1.5)"), [0xc0, 0x3f]);
-        assert_eq!(data("x:u64[1]=random"), 0xE220_A839_7B1D_CDAFu64.to_le_bytes());
+        assert_eq!(
+            data("x:u64[1]=random"),
+            0xE220_A839_7B1D_CDAFu64.to_le_bytes()
+        );
         let unit = (0xE220_A839_7B1D_CDAFu64 >> 11) as f64 * 2f64.powi(-53);
         assert_eq!(data("x:f64[1]=random"), unit.to_le_bytes());
     }
@@ -366,7 +434,15 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let error = |text: &str| Argument::parse(text, 0, 0).expect_err("wrong");
-        for text in ["n", "n:x32", "n:u32[x]", "n:u32=1z", "b:u32[2]=what", "b:u32[2]=random(3,3)", "b:u32[2]=@/nonexistent"] {
+        for text in [
+            "n",
+            "n:x32",
+            "n:u32[x]",
+            "n:u32=1z",
+            "b:u32[2]=what",
+            "b:u32[2]=random(3,3)",
+            "b:u32[2]=@/nonexistent",
+        ] {
             assert!(!error(text).is_empty());
         }
     }

@@ -36,7 +36,10 @@ impl MemoryBarrier {
     }
 
     fn pack(self) -> u64 {
-        self.pending & 0xf_ffff | (self.expected & 0xf_ffff) << 20 | (self.bytes as u64 & 0x7f_ffff) << 40 | self.phase << 63
+        self.pending & 0xf_ffff
+            | (self.expected & 0xf_ffff) << 20
+            | (self.bytes as u64 & 0x7f_ffff) << 40
+            | self.phase << 63
     }
 
     fn settle(&mut self) {
@@ -66,17 +69,28 @@ impl Executor<'_> {
             CpAsync => self.issue_copy(scene),
             CpAsyncCommitGroup => {
                 let open = std::mem::take(&mut scene.warp.open_copies);
-                let (mine, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|copy| scene.active >> copy.lane & 1 != 0);
+                let (mine, rest): (Vec<_>, Vec<_>) = open
+                    .into_iter()
+                    .partition(|copy| scene.active >> copy.lane & 1 != 0);
                 scene.warp.open_copies = rest;
                 let groups = &mut scene.warp.copy_groups;
                 groups.resize(32, VecDeque::new());
                 for lane in lanes_of(scene.active) {
-                    groups[lane].push_back(mine.iter().filter(|copy| copy.lane as usize == lane).cloned().collect());
+                    groups[lane].push_back(
+                        mine.iter()
+                            .filter(|copy| copy.lane as usize == lane)
+                            .cloned()
+                            .collect(),
+                    );
                 }
                 Ok(())
             }
             CpAsyncWaitGroup | CpAsyncWaitAll => {
-                let keep = if opcode == CpAsyncWaitAll { 0 } else { scene.uniform(0)? as usize };
+                let keep = if opcode == CpAsyncWaitAll {
+                    0
+                } else {
+                    scene.uniform(0)? as usize
+                };
                 self.finish_copies(scene, keep, opcode == CpAsyncWaitAll);
                 Ok(())
             }
@@ -95,7 +109,12 @@ impl Executor<'_> {
             MbarrierInit => {
                 let counts = scene.values(1)?;
                 self.each_barrier(scene, 0, |barrier, lane| {
-                    *barrier = MemoryBarrier { pending: counts[lane], expected: counts[lane], bytes: 0, phase: 0 };
+                    *barrier = MemoryBarrier {
+                        pending: counts[lane],
+                        expected: counts[lane],
+                        bytes: 0,
+                        phase: 0,
+                    };
                     Ok(())
                 })
             }
@@ -109,13 +128,19 @@ impl Executor<'_> {
                     Ok(())
                 })
             }
-            MbarrierArrive | MbarrierArriveDrop => self.arrive_at_barrier(scene, opcode == MbarrierArriveDrop),
+            MbarrierArrive | MbarrierArriveDrop => {
+                self.arrive_at_barrier(scene, opcode == MbarrierArriveDrop)
+            }
             MbarrierTestWait | MbarrierTryWait => {
                 let tokens = scene.values(2)?;
                 let parity = scene.special.mnemonic.has_modifier("parity");
                 let mut truth = 0;
                 self.each_barrier(scene, 1, |barrier, lane| {
-                    let awaited = if parity { tokens[lane] & 1 } else { tokens[lane] >> 63 };
+                    let awaited = if parity {
+                        tokens[lane] & 1
+                    } else {
+                        tokens[lane] >> 63
+                    };
                     truth |= u32::from(barrier.phase != awaited) << lane;
                     Ok(())
                 })?;
@@ -126,7 +151,9 @@ impl Executor<'_> {
                 Ok(())
             }
             MbarrierPendingCount => {
-                let values = scene.values(1)?.map(|word| MemoryBarrier::unpack(word).pending);
+                let values = scene
+                    .values(1)?
+                    .map(|word| MemoryBarrier::unpack(word).pending);
                 scene.set_destination(&values);
                 Ok(())
             }
@@ -134,7 +161,10 @@ impl Executor<'_> {
             CpAsyncBulkTensor => self.tensor_copy(scene),
             TensormapReplace => self.replace_field(scene),
             TensormapCpFenceproxy => {
-                let (to, from) = (self.scene_addresses(scene, 0)?, self.scene_addresses(scene, 1)?);
+                let (to, from) = (
+                    self.scene_addresses(scene, 0)?,
+                    self.scene_addresses(scene, 1)?,
+                );
                 let lane = scene.active.trailing_zeros() as usize;
                 let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
                 let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
@@ -145,50 +175,124 @@ impl Executor<'_> {
             StAsync => {
                 let addresses = self.scene_addresses(scene, 0)?;
                 let sources = scene.vector(1)?;
-                let scalar_type = scene.special.mnemonic.first_type().ok_or_else(|| scene.missing())?;
+                let scalar_type = scene
+                    .special
+                    .mnemonic
+                    .first_type()
+                    .ok_or_else(|| scene.missing())?;
                 let size = scalar_type.bytes();
                 for lane in lanes_of(scene.active) {
-                    let spot = self.spot(scene, Space::SharedCluster, addresses[lane], size * sources.len() as u32, true, lane)?;
+                    let spot = self.spot(
+                        scene,
+                        Space::SharedCluster,
+                        addresses[lane],
+                        size * sources.len() as u32,
+                        true,
+                        lane,
+                    )?;
                     for (element, &slot) in sources.iter().enumerate() {
                         let value = scene.slot(slot)[lane];
-                        self.write(scene.warp, scene.group, lane, spot.plus(element as u64 * u64::from(size)), size, value);
+                        self.write(
+                            scene.warp,
+                            scene.group,
+                            lane,
+                            spot.plus(element as u64 * u64::from(size)),
+                            size,
+                            value,
+                        );
                     }
                 }
-                self.complete_bytes(scene, 2, u64::from(size) * sources.len() as u64, scene.active)
+                self.complete_bytes(
+                    scene,
+                    2,
+                    u64::from(size) * sources.len() as u64,
+                    scene.active,
+                )
             }
             _ => Err(scene.missing()),
         }
     }
 
     fn scene_addresses(&self, scene: &Scene<'_>, operand: usize) -> Outcome<crate::program::Lanes> {
-        Ok(self.addresses(scene.warp, scene.fragment, scene.constants, scene.address(operand)?))
+        Ok(self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(operand)?,
+        ))
     }
 
-    fn spot(&self, scene: &Scene<'_>, space: Space, address: u64, size: u32, write: bool, lane: usize) -> Outcome<Spot> {
+    fn spot(
+        &self,
+        scene: &Scene<'_>,
+        space: Space,
+        address: u64,
+        size: u32,
+        write: bool,
+        lane: usize,
+    ) -> Outcome<Spot> {
         // Larger than a word: aligned to 16 bytes and inside at both ends.
         let unit = size.min(16);
-        let spot = self.locate(scene.warp, scene.group, scene.block, space, address, unit, write, lane)?;
+        let spot = self.locate(
+            scene.warp,
+            scene.group,
+            scene.block,
+            space,
+            address,
+            unit,
+            write,
+            lane,
+        )?;
         if size > unit {
-            self.locate(scene.warp, scene.group, scene.block, space, address + u64::from(size - unit), unit, write, lane)?;
+            self.locate(
+                scene.warp,
+                scene.group,
+                scene.block,
+                space,
+                address + u64::from(size - unit),
+                unit,
+                write,
+                lane,
+            )?;
         }
         Ok(spot)
     }
 
-    pub(crate) fn read_bytes(&self, scene: &Scene<'_>, lane: usize, spot: Spot, size: u64) -> Vec<u8> {
-        (0..size).map(|byte| self.read(scene.warp, scene.group, lane, spot.plus(byte), 1) as u8).collect()
+    pub(crate) fn read_bytes(
+        &self,
+        scene: &Scene<'_>,
+        lane: usize,
+        spot: Spot,
+        size: u64,
+    ) -> Vec<u8> {
+        (0..size)
+            .map(|byte| self.read(scene.warp, scene.group, lane, spot.plus(byte), 1) as u8)
+            .collect()
     }
 
     pub(crate) fn write_bytes(&self, scene: &mut Scene<'_>, lane: usize, spot: Spot, data: &[u8]) {
         for (byte, &value) in data.iter().enumerate() {
-            self.write(scene.warp, scene.group, lane, spot.plus(byte as u64), 1, value.into());
+            self.write(
+                scene.warp,
+                scene.group,
+                lane,
+                spot.plus(byte as u64),
+                1,
+                value.into(),
+            );
         }
         if let Spot::Shared(block, offset) = spot {
-            scene.group.blocks[block].checks.initialize(offset, data.len() as u64);
+            scene.group.blocks[block]
+                .checks
+                .initialize(offset, data.len() as u64);
         }
     }
 
     fn issue_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let (to, from) = (self.scene_addresses(scene, 0)?, self.scene_addresses(scene, 1)?);
+        let (to, from) = (
+            self.scene_addresses(scene, 0)?,
+            self.scene_addresses(scene, 1)?,
+        );
         let size = scene.uniform(2)? as u32;
         let hint = usize::from(scene.special.mnemonic.has(oriole_isa::Flag::CacheHint));
         let fourth = scene.special.operands.len() - hint > 3;
@@ -201,8 +305,22 @@ impl Executor<'_> {
             _ => None,
         };
         if self.launch.options.profile {
-            self.count(scene.fragment, scene.group, Space::Global, &from, scene.active, size);
-            self.count(scene.fragment, scene.group, Space::Shared, &to, scene.active, size);
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Global,
+                &from,
+                scene.active,
+                size,
+            );
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Shared,
+                &to,
+                scene.active,
+                size,
+            );
         }
         for lane in lanes_of(scene.active) {
             let mut given = sizes.map_or(size, |sizes| (sizes[lane] as u32).min(size));
@@ -212,10 +330,23 @@ impl Executor<'_> {
             self.spot(scene, Space::Shared, to[lane], size, true, lane)?;
             let mut data = vec![0; size as usize];
             for byte in 0..u64::from(given) {
-                let spot = self.locate(scene.warp, scene.group, scene.block, Space::Global, from[lane] + byte, 1, false, lane)?;
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    Space::Global,
+                    from[lane] + byte,
+                    1,
+                    false,
+                    lane,
+                )?;
                 data[byte as usize] = self.read(scene.warp, scene.group, lane, spot, 1) as u8;
             }
-            scene.warp.open_copies.push(PendingCopy { lane: lane as u32, destination: to[lane], data });
+            scene.warp.open_copies.push(PendingCopy {
+                lane: lane as u32,
+                destination: to[lane],
+                data,
+            });
         }
         Ok(())
     }
@@ -232,14 +363,21 @@ impl Executor<'_> {
         }
         if open {
             let copies = std::mem::take(&mut scene.warp.open_copies);
-            let (mine, rest): (Vec<_>, Vec<_>) = copies.into_iter().partition(|copy| scene.active >> copy.lane & 1 != 0);
+            let (mine, rest): (Vec<_>, Vec<_>) = copies
+                .into_iter()
+                .partition(|copy| scene.active >> copy.lane & 1 != 0);
             arrived.extend(mine);
             scene.warp.open_copies = rest;
         }
         for copy in arrived {
             let block = scene.block;
             let offset = copy.destination & 0xff_ffff;
-            self.write_bytes(scene, copy.lane as usize, Spot::Shared(block, offset), &copy.data);
+            self.write_bytes(
+                scene,
+                copy.lane as usize,
+                Spot::Shared(block, offset),
+                &copy.data,
+            );
         }
     }
 
@@ -252,7 +390,9 @@ impl Executor<'_> {
     ) -> Outcome<()> {
         let addresses = self.scene_addresses(scene, operand)?;
         for lane in lanes_of(scene.active) {
-            self.with_barrier(scene, addresses[lane], lane, |barrier| change(barrier, lane))?;
+            self.with_barrier(scene, addresses[lane], lane, |barrier| {
+                change(barrier, lane)
+            })?;
         }
         Ok(())
     }
@@ -264,8 +404,21 @@ impl Executor<'_> {
         lane: usize,
         change: impl FnOnce(&mut MemoryBarrier) -> Outcome<()>,
     ) -> Outcome<()> {
-        let space = if address >> 32 == SHARED_WINDOW >> 32 { Space::Generic } else { Space::Shared };
-        let spot = self.locate(scene.warp, scene.group, scene.block, space, address, 8, true, lane)?;
+        let space = if address >> 32 == SHARED_WINDOW >> 32 {
+            Space::Generic
+        } else {
+            Space::Shared
+        };
+        let spot = self.locate(
+            scene.warp,
+            scene.group,
+            scene.block,
+            space,
+            address,
+            8,
+            true,
+            lane,
+        )?;
         let mut barrier = MemoryBarrier::unpack(self.read(scene.warp, scene.group, lane, spot, 8));
         change(&mut barrier)?;
         self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
@@ -273,7 +426,9 @@ impl Executor<'_> {
             scene.group.blocks[block].checks.initialize(offset, 8);
             let warp = scene.warp.index;
             if self.launch.options.check_races {
-                scene.group.blocks[scene.block].checks.synchronize(address & 0xffff_ffff, warp);
+                scene.group.blocks[scene.block]
+                    .checks
+                    .synchronize(address & 0xffff_ffff, warp);
             }
         }
         Ok(())
@@ -296,7 +451,10 @@ impl Executor<'_> {
                 barrier.bytes += values[lane] as i64;
             }
             if barrier.pending < count {
-                return Err(Fault::new(TrapKind::DivergentBarrier, "more threads arrive at an mbarrier than it expects"));
+                return Err(Fault::new(
+                    TrapKind::DivergentBarrier,
+                    "more threads arrive at an mbarrier than it expects",
+                ));
             }
             barrier.pending -= count;
             if drop {
@@ -310,7 +468,13 @@ impl Executor<'_> {
     }
 
     /// Tells the barrier that operand `operand` addresses that bytes have arrived, once for each lane of the mask.
-    fn complete_bytes(&self, scene: &mut Scene<'_>, operand: usize, bytes: u64, lanes: u32) -> Outcome<()> {
+    fn complete_bytes(
+        &self,
+        scene: &mut Scene<'_>,
+        operand: usize,
+        bytes: u64,
+        lanes: u32,
+    ) -> Outcome<()> {
         let addresses = self.scene_addresses(scene, operand)?;
         for lane in lanes_of(lanes) {
             self.with_barrier(scene, addresses[lane], lane, |barrier| {
@@ -333,11 +497,20 @@ impl Executor<'_> {
         let scalar_type = mnemonic.first_type().unwrap_or(ScalarType::B8);
         let operation = mnemonic.modifiers().operation;
         let completes = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
-        let (to, from, sizes) = (self.scene_addresses(scene, 0)?, self.scene_addresses(scene, 1)?, scene.values(2)?);
+        let (to, from, sizes) = (
+            self.scene_addresses(scene, 0)?,
+            self.scene_addresses(scene, 1)?,
+            scene.values(2)?,
+        );
         for lane in lanes_of(scene.active) {
             let size = sizes[lane] as u32;
             if !size.is_multiple_of(16) {
-                return Err(Fault::at(TrapKind::Misaligned, format!("a bulk copy of {size} bytes, no multiple of 16"), lane as u32, to[lane]));
+                return Err(Fault::at(
+                    TrapKind::Misaligned,
+                    format!("a bulk copy of {size} bytes, no multiple of 16"),
+                    lane as u32,
+                    to[lane],
+                ));
             }
             if size > 0 {
                 let source = self.spot(scene, from_space, from[lane], size, false, lane)?;
@@ -347,13 +520,21 @@ impl Executor<'_> {
                     let step = scalar_type.bytes();
                     let operation = operation.ok_or_else(|| scene.missing())?;
                     for at in (0..size).step_by(step as usize) {
-                        let old = self.read(scene.warp, scene.group, lane, target.plus(at.into()), step);
+                        let old =
+                            self.read(scene.warp, scene.group, lane, target.plus(at.into()), step);
                         let range = at as usize..(at + step) as usize;
                         let mut word = [0; 8];
                         word[..step as usize].copy_from_slice(&data[range.clone()]);
-                        let new = crate::access::apply_atomic(operation, scalar_type, None, old, u64::from_le_bytes(word), 0)
-                            .filter(|_| !scalar_type.is_float())
-                            .ok_or_else(|| scene.missing())?;
+                        let new = crate::access::apply_atomic(
+                            operation,
+                            scalar_type,
+                            None,
+                            old,
+                            u64::from_le_bytes(word),
+                            0,
+                        )
+                        .filter(|_| !scalar_type.is_float())
+                        .ok_or_else(|| scene.missing())?;
                         data[range].copy_from_slice(&new.to_le_bytes()[..step as usize]);
                     }
                 }
@@ -371,10 +552,21 @@ impl Executor<'_> {
         let addresses = self.scene_addresses(scene, 0)?;
         let last = scene.special.operands.len() - 1;
         let ordinal = if last == 2 { scene.uniform(1)? } else { 0 };
-        let field = ["global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"]
-            .into_iter()
-            .find(|field| mnemonic.has_modifier(field))
-            .ok_or_else(|| scene.missing())?;
+        let field = [
+            "global_address",
+            "rank",
+            "box_dim",
+            "global_dim",
+            "global_stride",
+            "element_stride",
+            "elemtype",
+            "interleave_layout",
+            "swizzle_mode",
+            "fill_mode",
+        ]
+        .into_iter()
+        .find(|field| mnemonic.has_modifier(field))
+        .ok_or_else(|| scene.missing())?;
         let (offset, size) = match field {
             "global_address" => (0, 8),
             "rank" => (MAP_RANK, 4),
@@ -391,7 +583,14 @@ impl Executor<'_> {
         let values = scene.values(last)?;
         for lane in lanes_of(scene.active) {
             let spot = self.spot(scene, space, addresses[lane], 128, true, lane)?;
-            self.write(scene.warp, scene.group, lane, spot.plus(offset), size, values[lane]);
+            self.write(
+                scene.warp,
+                scene.group,
+                lane,
+                spot.plus(offset),
+                size,
+                values[lane],
+            );
             if let Spot::Shared(block, start) = spot {
                 scene.group.blocks[block].checks.initialize(start, 128);
             }
@@ -401,7 +600,15 @@ impl Executor<'_> {
 
     fn tensor_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         let mnemonic = &scene.special.mnemonic;
-        let unusual = ["multicast::cluster", "im2col", "tile::gather4", "tile::scatter4", "im2col::w", "im2col::w::128", "im2col_no_offs"];
+        let unusual = [
+            "multicast::cluster",
+            "im2col",
+            "tile::gather4",
+            "tile::scatter4",
+            "im2col::w",
+            "im2col::w::128",
+            "im2col_no_offs",
+        ];
         if unusual.iter().any(|word| mnemonic.has_modifier(word)) {
             return Err(scene.missing());
         }
@@ -415,14 +622,19 @@ impl Executor<'_> {
         };
         let loads = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
         let (map_operand, shared_operand) = if loads { (1, 0) } else { (0, 1) };
-        let Some(SpecialOperand::Tensor(_, coordinates)) = scene.special.operands.get(map_operand) else {
+        let Some(SpecialOperand::Tensor(_, coordinates)) = scene.special.operands.get(map_operand)
+        else {
             return Err(scene.missing());
         };
         let coordinates = coordinates.clone();
-        let (maps, shared) = (self.scene_addresses(scene, map_operand)?, self.scene_addresses(scene, shared_operand)?);
+        let (maps, shared) = (
+            self.scene_addresses(scene, map_operand)?,
+            self.scene_addresses(scene, shared_operand)?,
+        );
         for lane in lanes_of(scene.active) {
             let map = self.spot(scene, Space::Generic, maps[lane], 128, false, lane)?;
-            let field = |at: u64, size: u32| self.read(scene.warp, scene.group, lane, map.plus(at), size);
+            let field =
+                |at: u64, size: u32| self.read(scene.warp, scene.group, lane, map.plus(at), size);
             let base = field(0, 8);
             let element: u64 = match field(MAP_TYPE, 4) {
                 0 => 1,
@@ -432,9 +644,22 @@ impl Executor<'_> {
             };
             let swizzle = field(MAP_SWIZZLE, 4);
             let boxes: Vec<u64> = (0..rank).map(|d| field(MAP_BOX + 4 * d, 4)).collect();
-            let dimensions: Vec<u64> = (0..rank).map(|d| field(MAP_DIMENSIONS + 4 * d, 4)).collect();
-            let strides: Vec<u64> = (0..rank).map(|d| if d == 0 { element } else { field(MAP_STRIDES + 8 * (d - 1), 8) }).collect();
-            let starts: Vec<i64> = coordinates.iter().map(|&slot| i64::from(scene.slot(slot)[lane] as i32)).collect();
+            let dimensions: Vec<u64> = (0..rank)
+                .map(|d| field(MAP_DIMENSIONS + 4 * d, 4))
+                .collect();
+            let strides: Vec<u64> = (0..rank)
+                .map(|d| {
+                    if d == 0 {
+                        element
+                    } else {
+                        field(MAP_STRIDES + 8 * (d - 1), 8)
+                    }
+                })
+                .collect();
+            let starts: Vec<i64> = coordinates
+                .iter()
+                .map(|&slot| i64::from(scene.slot(slot)[lane] as i32))
+                .collect();
             let total: u64 = boxes.iter().product();
             for index in 0..total {
                 let mut rest = index;
@@ -453,17 +678,20 @@ impl Executor<'_> {
                     3 => plain ^ (plain >> 7 & 7) << 4,
                     _ => plain,
                 };
-                let here = self.spot(scene, Space::Shared, swizzled, element as u32, loads, lane)?;
+                let here =
+                    self.spot(scene, Space::Shared, swizzled, element as u32, loads, lane)?;
                 if loads {
                     let value = if inside {
-                        let there = self.spot(scene, Space::Generic, address, element as u32, false, lane)?;
+                        let there =
+                            self.spot(scene, Space::Generic, address, element as u32, false, lane)?;
                         self.read(scene.warp, scene.group, lane, there, element as u32)
                     } else {
                         0
                     };
                     self.write_bytes(scene, lane, here, &value.to_le_bytes()[..element as usize]);
                 } else if inside {
-                    let there = self.spot(scene, Space::Generic, address, element as u32, true, lane)?;
+                    let there =
+                        self.spot(scene, Space::Generic, address, element as u32, true, lane)?;
                     let value = self.read(scene.warp, scene.group, lane, here, element as u32);
                     self.write(scene.warp, scene.group, lane, there, element as u32, value);
                 }
@@ -483,10 +711,20 @@ mod tests {
     #[test]
     fn memory_barriers_pack() {
         for bytes in [0, 1, -1, 70_000, -70_000] {
-            let barrier = MemoryBarrier { pending: 3, expected: 0x12345, bytes, phase: 1 };
+            let barrier = MemoryBarrier {
+                pending: 3,
+                expected: 0x12345,
+                bytes,
+                phase: 1,
+            };
             assert_eq!(MemoryBarrier::unpack(barrier.pack()), barrier);
         }
-        let mut barrier = MemoryBarrier { pending: 0, expected: 4, bytes: 16, phase: 0 };
+        let mut barrier = MemoryBarrier {
+            pending: 0,
+            expected: 4,
+            bytes: 16,
+            phase: 0,
+        };
         barrier.settle();
         assert_eq!(barrier.phase, 0);
         barrier.bytes = 0;

@@ -20,13 +20,19 @@ impl Executor<'_> {
         let first = usize::from(reduces);
         let number = scene.uniform(first)? as usize;
         if number >= 16 {
-            return Err(Fault::new(TrapKind::OutOfBounds, format!("barrier {number}: there are 16")));
+            return Err(Fault::new(
+                TrapKind::OutOfBounds,
+                format!("barrier {number}: there are 16"),
+            ));
         }
         if scene.fragment.state == State::Released {
             if reduces {
-                let (and, or, population) = scene.group.blocks[scene.block].barriers[number].results;
+                let (and, or, population) =
+                    scene.group.blocks[scene.block].barriers[number].results;
                 match special.mnemonic.modifiers().operation {
-                    Some(ReductionOperation::And) => scene.set_truth(if and { u32::MAX } else { 0 }),
+                    Some(ReductionOperation::And) => {
+                        scene.set_truth(if and { u32::MAX } else { 0 })
+                    }
                     Some(ReductionOperation::Or) => scene.set_truth(if or { u32::MAX } else { 0 }),
                     _ => scene.set_destination(&[population.into(); 32]),
                 }
@@ -37,7 +43,11 @@ impl Executor<'_> {
             2 => Some(scene.uniform(first + 1)? as u32),
             _ => None,
         };
-        let truth = if reduces { scene.predicate(special.operands.len() - 1)? } else { 0 };
+        let truth = if reduces {
+            scene.predicate(special.operands.len() - 1)?
+        } else {
+            0
+        };
         // Guarded off lanes go on.
         if scene.active != scene.fragment.mask {
             let mut others = scene.fragment.clone();
@@ -71,7 +81,10 @@ impl Executor<'_> {
         } else if barrier.expected != count {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
-                format!("barrier {number} is used with {count:?} and {:?} threads at once", barrier.expected),
+                format!(
+                    "barrier {number} is used with {count:?} and {:?} threads at once",
+                    barrier.expected
+                ),
             ));
         }
         if count.is_some() && barrier.arrived[warp] == 0 {
@@ -85,7 +98,10 @@ impl Executor<'_> {
         let waits = !matches!(opcode, Opcode::BarArrive | Opcode::BarrierArrive);
         let generation = barrier.generation;
         if waits {
-            scene.fragment.state = State::Barrier { number: number as u32, generation };
+            scene.fragment.state = State::Barrier {
+                number: number as u32,
+                generation,
+            };
         }
         complete(block, number, scene.warp);
         Ok(if waits { Next::Wait } else { Next::Advance })
@@ -112,10 +128,14 @@ impl Executor<'_> {
             complete_cluster(scene.group);
             return Ok(Next::Advance);
         }
-        if scene.fragment.state == State::Released || scene.group.cluster_generation > scene.warp.cluster_generation {
+        if scene.fragment.state == State::Released
+            || scene.group.cluster_generation > scene.warp.cluster_generation
+        {
             return Ok(Next::Advance);
         }
-        scene.fragment.state = State::Cluster { generation: scene.warp.cluster_generation };
+        scene.fragment.state = State::Cluster {
+            generation: scene.warp.cluster_generation,
+        };
         Ok(Next::Wait)
     }
 }
@@ -126,7 +146,11 @@ fn complete(block: &mut Block, number: usize, current: &Warp) {
     let barrier = &mut block.barriers[number];
     let all = match barrier.expected {
         Some(count) => barrier.threads >= count,
-        None => barrier.arrived.iter().zip(live).all(|(arrived, live)| live & !arrived == 0),
+        None => barrier
+            .arrived
+            .iter()
+            .zip(live)
+            .all(|(arrived, live)| live & !arrived == 0),
     };
     if !all {
         return;
@@ -139,12 +163,21 @@ fn complete(block: &mut Block, number: usize, current: &Warp) {
 }
 
 fn complete_cluster(group: &mut Group) {
-    let any = group.cluster_arrived.iter().flatten().any(|&arrived| arrived != 0);
+    let any = group
+        .cluster_arrived
+        .iter()
+        .flatten()
+        .any(|&arrived| arrived != 0);
     let all = group
         .cluster_arrived
         .iter()
         .zip(&group.blocks)
-        .all(|(arrived, block)| arrived.iter().zip(&block.live).all(|(arrived, live)| live & !arrived == 0));
+        .all(|(arrived, block)| {
+            arrived
+                .iter()
+                .zip(&block.live)
+                .all(|(arrived, live)| live & !arrived == 0)
+        });
     if any && all {
         group.cluster_generation += 1;
         for arrived in group.cluster_arrived.iter_mut().flatten() {
@@ -167,7 +200,10 @@ pub(crate) fn describe_missing(block: &Block, number: usize) -> String {
         .take(4)
         .collect();
     match barrier.expected {
-        Some(count) => format!("barrier {number} waits for {count} threads and {} have come", barrier.threads),
+        Some(count) => format!(
+            "barrier {number} waits for {count} threads and {} have come",
+            barrier.threads
+        ),
         None => format!("barrier {number} waits for {}", missing.join(", ")),
     }
 }

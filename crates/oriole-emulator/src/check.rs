@@ -18,7 +18,10 @@ use crate::access::Spot;
 use crate::execute::{Executor, lanes_of, source};
 use crate::launch::Group;
 use crate::machine::{Finding, FindingKind};
-use crate::program::{Access, CONSTANT, Destination, FRAME, Function, Kind, Lanes, NONE, Passed, PredicateSource, Source, SpecialOperand};
+use crate::program::{
+    Access, CONSTANT, Destination, FRAME, Function, Kind, Lanes, NONE, Passed, PredicateSource,
+    Source, SpecialOperand,
+};
 use crate::special::Scene;
 use crate::trap::Outcome;
 use crate::warp::{Fragment, Warp};
@@ -46,13 +49,25 @@ struct Shadow {
 
 impl Shadow {
     /// Remembers an access and gives an earlier one that it races with.
-    fn access(&mut self, record: Record, is_write: bool, ordered: impl Fn(&Record) -> bool) -> Option<Record> {
+    fn access(
+        &mut self,
+        record: Record,
+        is_write: bool,
+        ordered: impl Fn(&Record) -> bool,
+    ) -> Option<Record> {
         let conflicts = |earlier: &Record| {
-            earlier.bytes & record.bytes != 0 && !(earlier.atomic && record.atomic) && !ordered(earlier)
+            earlier.bytes & record.bytes != 0
+                && !(earlier.atomic && record.atomic)
+                && !ordered(earlier)
         };
         let mut found = self.write.filter(|earlier| conflicts(earlier));
         if is_write {
-            found = found.or(self.reads.iter().flatten().find(|earlier| conflicts(earlier)).copied());
+            found = found.or(self
+                .reads
+                .iter()
+                .flatten()
+                .find(|earlier| conflicts(earlier))
+                .copied());
             self.write = Some(record);
             self.reads = [None; 2];
         } else {
@@ -83,11 +98,22 @@ pub(crate) struct BlockChecks {
 }
 
 impl BlockChecks {
-    pub(crate) fn new(number: u64, warps: usize, shared_bytes: u64, races: bool, uninitialized: bool) -> BlockChecks {
-        let mut checks = BlockChecks { number, ..BlockChecks::default() };
+    pub(crate) fn new(
+        number: u64,
+        warps: usize,
+        shared_bytes: u64,
+        races: bool,
+        uninitialized: bool,
+    ) -> BlockChecks {
+        let mut checks = BlockChecks {
+            number,
+            ..BlockChecks::default()
+        };
         if races {
             checks.shared = vec![Shadow::default(); shared_bytes.div_ceil(4) as usize];
-            checks.clocks = (0..warps).map(|warp| (0..warps).map(|other| u32::from(other == warp)).collect()).collect();
+            checks.clocks = (0..warps)
+                .map(|warp| (0..warps).map(|other| u32::from(other == warp)).collect())
+                .collect();
         }
         if uninitialized {
             checks.initialized = vec![0; shared_bytes.div_ceil(64) as usize + 1];
@@ -105,7 +131,9 @@ impl BlockChecks {
     }
 
     fn is_initialized(&self, offset: u64, bytes: u64) -> bool {
-        self.initialized.is_empty() || (offset..offset + bytes).all(|byte| self.initialized[(byte / 64) as usize] >> (byte % 64) & 1 != 0)
+        self.initialized.is_empty()
+            || (offset..offset + bytes)
+                .all(|byte| self.initialized[(byte / 64) as usize] >> (byte % 64) & 1 != 0)
     }
 
     /// The warps that arrived at a barrier now know of each other.
@@ -113,7 +141,9 @@ impl BlockChecks {
         if self.clocks.is_empty() {
             return;
         }
-        let members: Vec<usize> = (0..arrived.len()).filter(|&warp| arrived[warp] != 0).collect();
+        let members: Vec<usize> = (0..arrived.len())
+            .filter(|&warp| arrived[warp] != 0)
+            .collect();
         let mut joined = vec![0; self.clocks.len()];
         for &warp in &members {
             for (mine, theirs) in joined.iter_mut().zip(&self.clocks[warp]) {
@@ -142,7 +172,9 @@ impl BlockChecks {
     }
 
     fn ordered(clocks: &[Vec<u32>], number: u64, earlier: &Record, warp: u32) -> bool {
-        earlier.block == number && (earlier.warp == warp || clocks[warp as usize][earlier.warp as usize] >= earlier.clock)
+        earlier.block == number
+            && (earlier.warp == warp
+                || clocks[warp as usize][earlier.warp as usize] >= earlier.clock)
     }
 }
 
@@ -171,34 +203,83 @@ impl Executor<'_> {
     ) -> Outcome<()> {
         let constants = &self.launch.constants[fragment.function as usize];
         for lane in lanes_of(active) {
-            let spot = self.locate(warp, group, block, access.space, addresses[lane], access.width, is_write, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                access.space,
+                addresses[lane],
+                access.width,
+                is_write,
+                lane,
+            )?;
             if let Spot::Shared(owner, offset) = spot {
                 let checks = &mut group.blocks[owner].checks;
                 if is_write {
                     checks.initialize(offset, access.width.into());
                 } else if !checks.is_initialized(offset, access.width.into()) {
-                    let message = format!("shared memory at offset {offset:#x} is read before it is written");
-                    self.report(group, block, warp, lane, fragment, FindingKind::UninitializedRead, message, None);
+                    let message =
+                        format!("shared memory at offset {offset:#x} is read before it is written");
+                    self.report(
+                        group,
+                        block,
+                        warp,
+                        lane,
+                        fragment,
+                        FindingKind::UninitializedRead,
+                        message,
+                        None,
+                    );
                 }
             }
             if !self.launch.options.check_races {
                 continue;
             }
             if access.synchronizing {
-                group.blocks[block].checks.synchronize(addresses[lane], warp.index);
+                group.blocks[block]
+                    .checks
+                    .synchronize(addresses[lane], warp.index);
             }
             if is_write {
                 let value = |lane: usize| {
                     let registers = &warp.registers[fragment.base as usize..];
-                    access.registers.first().map(|&slot| source(registers, constants, slot)[lane])
+                    access
+                        .registers
+                        .first()
+                        .map(|&slot| source(registers, constants, slot)[lane])
                 };
-                let twin = lanes_of(active).take_while(|&other| other < lane).find(|&other| addresses[other] == addresses[lane] && value(other) != value(lane));
+                let twin = lanes_of(active)
+                    .take_while(|&other| other < lane)
+                    .find(|&other| {
+                        addresses[other] == addresses[lane] && value(other) != value(lane)
+                    });
                 if let Some(other) = twin {
-                    let message = format!("lanes {other} and {lane} store different values to one place in one instruction");
-                    self.report(group, block, warp, lane, fragment, FindingKind::Race, message, Some((fragment.function, fragment.pc)));
+                    let message = format!(
+                        "lanes {other} and {lane} store different values to one place in one instruction"
+                    );
+                    self.report(
+                        group,
+                        block,
+                        warp,
+                        lane,
+                        fragment,
+                        FindingKind::Race,
+                        message,
+                        Some((fragment.function, fragment.pc)),
+                    );
                 }
             }
-            self.check_race(warp, fragment, group, block, spot, access.width, lane, is_write, access.synchronizing);
+            self.check_race(
+                warp,
+                fragment,
+                group,
+                block,
+                spot,
+                access.width,
+                lane,
+                is_write,
+                access.synchronizing,
+            );
         }
         Ok(())
     }
@@ -217,9 +298,20 @@ impl Executor<'_> {
         active: u32,
     ) -> Outcome<()> {
         for lane in lanes_of(active) {
-            let spot = self.locate(warp, group, block, space, addresses[lane], width, true, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                space,
+                addresses[lane],
+                width,
+                true,
+                lane,
+            )?;
             self.check_race(warp, fragment, group, block, spot, width, lane, true, true);
-            group.blocks[block].checks.synchronize(addresses[lane], warp.index);
+            group.blocks[block]
+                .checks
+                .synchronize(addresses[lane], warp.index);
         }
         Ok(())
     }
@@ -255,17 +347,28 @@ impl Executor<'_> {
             Spot::Shared(owner, offset) if owner == block => {
                 for (word, bytes) in words(offset, width) {
                     let clocks = &checks.clocks;
-                    let race = checks.shared[word as usize].access(record(bytes), is_write, |earlier| BlockChecks::ordered(clocks, number, earlier, index));
-                    found = found.or(race.map(|race| (race, format!("shared memory at offset {offset:#x}"))));
+                    let race =
+                        checks.shared[word as usize].access(record(bytes), is_write, |earlier| {
+                            BlockChecks::ordered(clocks, number, earlier, index)
+                        });
+                    found =
+                        found.or(
+                            race.map(|race| (race, format!("shared memory at offset {offset:#x}")))
+                        );
                 }
             }
             Spot::Global(region, offset) => {
                 for (word, bytes) in words(offset, width) {
                     let clocks = &checks.clocks;
-                    let shadow = checks.global.get_or_insert_with((region as u64) << 34 | word, Shadow::default);
-                    let race = shadow.access(record(bytes), is_write, |earlier| BlockChecks::ordered(clocks, number, earlier, index));
+                    let shadow = checks
+                        .global
+                        .get_or_insert_with((region as u64) << 34 | word, Shadow::default);
+                    let race = shadow.access(record(bytes), is_write, |earlier| {
+                        BlockChecks::ordered(clocks, number, earlier, index)
+                    });
                     let name = &self.launch.memory.regions[region].name;
-                    found = found.or(race.map(|race| (race, format!("`{name}` at offset {offset}"))));
+                    found =
+                        found.or(race.map(|race| (race, format!("`{name}` at offset {offset}"))));
                 }
             }
             _ => {}
@@ -278,7 +381,16 @@ impl Executor<'_> {
                 earlier.lane,
                 earlier.warp
             );
-            self.report(group, block, warp, lane, fragment, FindingKind::Race, message, Some((earlier.function, earlier.pc)));
+            self.report(
+                group,
+                block,
+                warp,
+                lane,
+                fragment,
+                FindingKind::Race,
+                message,
+                Some((earlier.function, earlier.pc)),
+            );
         }
     }
 
@@ -286,7 +398,15 @@ impl Executor<'_> {
     pub(crate) fn order_lanes(&self, _scene: &mut Scene<'_>) {}
 
     /// Reports reads of registers that were never written.
-    pub(crate) fn check_registers(&self, warp: &mut Warp, fragment: &Fragment, group: &mut Group, block: usize, function: &Function, active: u32) {
+    pub(crate) fn check_registers(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        group: &mut Group,
+        block: usize,
+        function: &Function,
+        active: u32,
+    ) {
         let operation = &function.code[fragment.pc as usize];
         let mut missing: Option<(String, u32)> = None;
         let mut writes: Vec<u32> = Vec::new();
@@ -302,7 +422,9 @@ impl Executor<'_> {
             };
             let mut predicates: Vec<PredicateSource> = vec![operation.guard];
             match &operation.kind {
-                &Kind::Move { d, a } | &Kind::Unary { d, a, .. } | &Kind::AddressShift { d, a, .. } => {
+                &Kind::Move { d, a }
+                | &Kind::Unary { d, a, .. }
+                | &Kind::AddressShift { d, a, .. } => {
                     read(a);
                     writes.push(d);
                 }
@@ -385,7 +507,9 @@ impl Executor<'_> {
                     for result in &call.results {
                         match *result {
                             Passed::Register(slot) => writes.push(slot),
-                            Passed::Predicate(PredicateSource(bits)) => predicate_writes.push(bits >> 1),
+                            Passed::Predicate(PredicateSource(bits)) => {
+                                predicate_writes.push(bits >> 1)
+                            }
                             Passed::Memory { .. } => {}
                         }
                     }
@@ -432,7 +556,11 @@ impl Executor<'_> {
                         }
                     }
                 }
-                Kind::Nothing | Kind::Branch { .. } | Kind::Return | Kind::Exit | Kind::Unsupported(_) => {}
+                Kind::Nothing
+                | Kind::Branch { .. }
+                | Kind::Return
+                | Kind::Exit
+                | Kind::Unsupported(_) => {}
             }
             for (index, source) in predicates.into_iter().enumerate() {
                 if source == PredicateSource::TRUE || source == PredicateSource::FALSE {
@@ -440,24 +568,40 @@ impl Executor<'_> {
                 }
                 let lanes = if index == 0 { fragment.mask } else { active };
                 let slot = source.0 >> 1;
-                let undefined = lanes & !warp.predicates_defined[(fragment.predicate_base + slot) as usize];
+                let undefined =
+                    lanes & !warp.predicates_defined[(fragment.predicate_base + slot) as usize];
                 if undefined != 0 && missing.is_none() {
                     missing = Some((function.predicate_names[slot as usize].clone(), undefined));
                 }
             }
         }
-        for slot in writes.into_iter().filter(|&slot| slot != NONE && slot & CONSTANT == 0) {
+        for slot in writes
+            .into_iter()
+            .filter(|&slot| slot != NONE && slot & CONSTANT == 0)
+        {
             warp.defined[(fragment.base + slot) as usize] |= active;
         }
         for slot in predicate_writes.into_iter().filter(|&slot| slot != NONE) {
-            if let Some(defined) = warp.predicates_defined.get_mut((fragment.predicate_base + slot) as usize) {
+            if let Some(defined) = warp
+                .predicates_defined
+                .get_mut((fragment.predicate_base + slot) as usize)
+            {
                 *defined |= active;
             }
         }
         if let Some((name, lanes)) = missing {
             let lane = lanes.trailing_zeros() as usize;
             let message = format!("register `{name}` is read before it is written");
-            self.report(group, block, warp, lane, fragment, FindingKind::UninitializedRead, message, None);
+            self.report(
+                group,
+                block,
+                warp,
+                lane,
+                fragment,
+                FindingKind::UninitializedRead,
+                message,
+                None,
+            );
         }
     }
 
@@ -475,7 +619,11 @@ impl Executor<'_> {
         other: Option<(u32, u32)>,
     ) {
         let owner = &mut group.blocks[block];
-        let key = (fragment.function, fragment.pc, other.map_or(NONE, |(_, pc)| pc));
+        let key = (
+            fragment.function,
+            fragment.pc,
+            other.map_or(NONE, |(_, pc)| pc),
+        );
         if !owner.checks.reported.insert(key) {
             return;
         }
@@ -483,7 +631,9 @@ impl Executor<'_> {
         let place = |function: u32, pc: u32| {
             let function = &program.functions[function as usize];
             let origin = function.origins[pc as usize];
-            let line = program.line_starts.partition_point(|&start| start <= origin.span.start) as u32;
+            let line = program
+                .line_starts
+                .partition_point(|&start| start <= origin.span.start) as u32;
             (origin, line)
         };
         let (origin, ptx_line) = place(fragment.function, fragment.pc);
@@ -496,7 +646,8 @@ impl Executor<'_> {
             ptx_line,
             source: self.source_line(origin.file, origin.line, origin.column),
             other_ptx_line: other.map(|(_, line)| line),
-            other_source: other.and_then(|(origin, _)| self.source_line(origin.file, origin.line, origin.column)),
+            other_source: other
+                .and_then(|(origin, _)| self.source_line(origin.file, origin.line, origin.column)),
             block: owner.index,
             thread: warp.threads.get(lane).copied().unwrap_or_default(),
         };

@@ -3,7 +3,9 @@
 //! A member mask names the lanes that take part. When some of them are elsewhere, the fragment waits until all that have not
 //! exited stand at the same instruction, and the instruction is then executed once for all of them.
 
-use oriole_isa::{Bits, Flag, Mnemonic, Opcode, ReductionOperation, ScalarType, ShuffleMode, VoteMode, evaluate};
+use oriole_isa::{
+    Bits, Flag, Mnemonic, Opcode, ReductionOperation, ScalarType, ShuffleMode, VoteMode, evaluate,
+};
 
 use crate::execute::{Executor, Next, lanes_of};
 use crate::program::{Lanes, SpecialOperand};
@@ -30,7 +32,11 @@ impl Executor<'_> {
         if scene.active & !members != 0 {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
-                format!("lanes {:#x} execute `{}` but are not in its member mask {members:#x}", scene.active & !members, special.mnemonic.text()),
+                format!(
+                    "lanes {:#x} execute `{}` but are not in its member mask {members:#x}",
+                    scene.active & !members,
+                    special.mnemonic.text()
+                ),
             ));
         }
         if wanted & !scene.active != 0 {
@@ -40,9 +46,15 @@ impl Executor<'_> {
                 scene.fragment.state = State::Parked { wanted };
                 return Ok(Next::Wait);
             }
-            let here = (scene.fragment.function, scene.fragment.pc, scene.fragment.base);
+            let here = (
+                scene.fragment.function,
+                scene.fragment.pc,
+                scene.fragment.base,
+            );
             for other in &mut scene.warp.fragments {
-                if matches!(other.state, State::Parked { .. }) && (other.function, other.pc, other.base) == here {
+                if matches!(other.state, State::Parked { .. })
+                    && (other.function, other.pc, other.base) == here
+                {
                     other.state = State::Running;
                     other.pc += 1;
                 }
@@ -60,8 +72,12 @@ impl Executor<'_> {
                 let (active, all) = (scene.active, scene.active);
                 match special.mnemonic.modifiers().vote {
                     Some(VoteMode::Ballot) => scene.set_destination(&[u64::from(truth & all); 32]),
-                    Some(VoteMode::All) => scene.set_truth(if truth & all == all { active } else { 0 }),
-                    Some(VoteMode::Any) => scene.set_truth(if truth & all != 0 { active } else { 0 }),
+                    Some(VoteMode::All) => {
+                        scene.set_truth(if truth & all == all { active } else { 0 })
+                    }
+                    Some(VoteMode::Any) => {
+                        scene.set_truth(if truth & all != 0 { active } else { 0 })
+                    }
                     Some(VoteMode::Uniform) => {
                         let uniform = truth & all == all || truth & all == 0;
                         scene.set_truth(if uniform { active } else { 0 });
@@ -73,7 +89,9 @@ impl Executor<'_> {
                 let values = scene.values(1)?;
                 let mut result = [0; 32];
                 for lane in lanes_of(scene.active) {
-                    result[lane] = lanes_of(scene.active).filter(|&other| values[other] == values[lane]).fold(0, |mask, other| mask | 1 << other);
+                    result[lane] = lanes_of(scene.active)
+                        .filter(|&other| values[other] == values[lane])
+                        .fold(0, |mask, other| mask | 1 << other);
                 }
                 scene.set_destination(&result);
             }
@@ -87,7 +105,8 @@ impl Executor<'_> {
             }
             Opcode::Redux => {
                 let values = scene.values(1)?;
-                let result = reduce(&special.mnemonic, &values, scene.active).ok_or_else(|| scene.missing())?;
+                let result = reduce(&special.mnemonic, &values, scene.active)
+                    .ok_or_else(|| scene.missing())?;
                 scene.set_destination(&[result; 32]);
             }
             _ => {
@@ -101,7 +120,12 @@ impl Executor<'_> {
     }
 
     fn shuffle(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mode = scene.special.mnemonic.modifiers().shuffle.ok_or_else(|| scene.missing())?;
+        let mode = scene
+            .special
+            .mnemonic
+            .modifiers()
+            .shuffle
+            .ok_or_else(|| scene.missing())?;
         let (values, offsets, controls) = (scene.values(1)?, scene.values(2)?, scene.values(3)?);
         let mut result: Lanes = [0; 32];
         let mut truth = 0;
@@ -145,9 +169,21 @@ fn reduce(mnemonic: &Mnemonic, values: &Lanes, active: u32) -> Option<u64> {
     let mut lanes = lanes_of(active).map(|lane| values[lane] as u32);
     let first = lanes.next()?;
     if scalar_type == ScalarType::F32 {
-        let absolute = if mnemonic.has(Flag::Absolute) { 0x7fff_ffff } else { u32::MAX };
-        let nan = if mnemonic.has(Flag::PropagateNan) { ".NaN" } else { "" };
-        let name = if operation == ReductionOperation::Min { "min" } else { "max" };
+        let absolute = if mnemonic.has(Flag::Absolute) {
+            0x7fff_ffff
+        } else {
+            u32::MAX
+        };
+        let nan = if mnemonic.has(Flag::PropagateNan) {
+            ".NaN"
+        } else {
+            ""
+        };
+        let name = if operation == ReductionOperation::Min {
+            "min"
+        } else {
+            "max"
+        };
         let step = Mnemonic::parse(&format!("{name}{nan}.f32"));
         let mut result = Bits::from(first & absolute);
         for value in lanes {

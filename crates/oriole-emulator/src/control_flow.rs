@@ -42,7 +42,11 @@ pub(crate) fn set_reconvergence(function: &mut Function) {
         debug_assert!(start < end);
         let last = &function.code[end - 1];
         let guarded = last.guard != PredicateSource::TRUE;
-        let next = if end < count { block_of[end] as usize } else { exit };
+        let next = if end < count {
+            block_of[end] as usize
+        } else {
+            exit
+        };
         let out = &mut successors[block];
         match &last.kind {
             Kind::Branch { target } => {
@@ -52,7 +56,11 @@ pub(crate) fn set_reconvergence(function: &mut Function) {
                 }
             }
             Kind::BranchIndexed { table, .. } => {
-                out.extend(function.tables[*table as usize].iter().map(|&target| block_of[target as usize] as usize));
+                out.extend(
+                    function.tables[*table as usize]
+                        .iter()
+                        .map(|&target| block_of[target as usize] as usize),
+                );
                 if guarded {
                     out.push(next);
                 }
@@ -72,7 +80,11 @@ pub(crate) fn set_reconvergence(function: &mut Function) {
         match operation.kind {
             Kind::Branch { .. } | Kind::BranchIndexed { .. } => {
                 let meeting = immediate[block_of[index] as usize];
-                operation.reconverge = if meeting == exit || meeting == usize::MAX { NONE } else { starts[meeting] as u32 };
+                operation.reconverge = if meeting == exit || meeting == usize::MAX {
+                    NONE
+                } else {
+                    starts[meeting] as u32
+                };
             }
             Kind::Call(_) => operation.reconverge = index as u32 + 1,
             _ => {}

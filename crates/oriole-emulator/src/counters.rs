@@ -24,7 +24,14 @@ pub struct InstructionCounters {
 
 impl InstructionCounters {
     pub(crate) fn add(&mut self, other: &InstructionCounters) {
-        let InstructionCounters { executions, lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts } = other;
+        let InstructionCounters {
+            executions,
+            lanes,
+            sectors,
+            ideal_sectors,
+            wavefronts,
+            ideal_wavefronts,
+        } = other;
         self.executions += executions;
         self.lanes += lanes;
         self.sectors += sectors;
@@ -66,7 +73,10 @@ pub(crate) fn sectors(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u
             }
         }
     }
-    (count as u64, (u64::from(active.count_ones()) * u64::from(width)).div_ceil(32))
+    (
+        count as u64,
+        (u64::from(active.count_ones()) * u64::from(width)).div_ceil(32),
+    )
 }
 
 /// Wavefronts of a shared access, and the least possible.
@@ -108,8 +118,21 @@ mod tests {
 
     #[test]
     fn sectors_follow_the_measured_table() {
-        for (stride, expected) in [(0, 1), (4, 4), (8, 8), (12, 12), (16, 16), (28, 28), (32, 32), (128, 32)] {
-            assert_eq!(sectors(&strided(stride, 0), u32::MAX, 4).0, expected, "{stride}");
+        for (stride, expected) in [
+            (0, 1),
+            (4, 4),
+            (8, 8),
+            (12, 12),
+            (16, 16),
+            (28, 28),
+            (32, 32),
+            (128, 32),
+        ] {
+            assert_eq!(
+                sectors(&strided(stride, 0), u32::MAX, 4).0,
+                expected,
+                "{stride}"
+            );
         }
         assert_eq!(sectors(&strided(4, 16), u32::MAX, 4), (5, 4));
         assert_eq!(sectors(&strided(16, 0), u32::MAX, 16), (16, 16));
@@ -120,7 +143,11 @@ mod tests {
     #[test]
     fn wavefronts_follow_the_measured_table() {
         for (stride, expected) in [(4, 1), (8, 2), (16, 4), (128, 32), (132, 1)] {
-            assert_eq!(wavefronts(&strided(stride, 0), u32::MAX, 4).0, expected, "{stride}");
+            assert_eq!(
+                wavefronts(&strided(stride, 0), u32::MAX, 4).0,
+                expected,
+                "{stride}"
+            );
         }
         assert_eq!(wavefronts(&strided(8, 0), u32::MAX, 8), (2, 2));
         assert_eq!(wavefronts(&strided(16, 0), u32::MAX, 8), (4, 2));

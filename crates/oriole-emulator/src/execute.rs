@@ -2,11 +2,16 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use oriole_isa::{Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend};
+use oriole_isa::{
+    Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend,
+};
 
-use crate::launch::{Group, LaunchContext};
 use crate::lanes;
-use crate::program::{CONSTANT, Call, CallTarget, Destination, Function, General, Kind, Lanes, NONE, Passed, PredicateSource, Source};
+use crate::launch::{Group, LaunchContext};
+use crate::program::{
+    CONSTANT, Call, CallTarget, Destination, Function, General, Kind, Lanes, NONE, Passed,
+    PredicateSource, Source,
+};
 use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, Frame, Join, State, Warp};
 
@@ -44,7 +49,11 @@ pub(crate) enum Next {
 /// The lanes of a slot.
 #[inline(always)]
 pub(crate) fn source<'a>(registers: &'a [Lanes], constants: &'a [Lanes], slot: u32) -> &'a Lanes {
-    if slot & CONSTANT != 0 { &constants[(slot & !CONSTANT) as usize] } else { &registers[slot as usize] }
+    if slot & CONSTANT != 0 {
+        &constants[(slot & !CONSTANT) as usize]
+    } else {
+        &registers[slot as usize]
+    }
 }
 
 #[inline(always)]
@@ -73,7 +82,13 @@ pub(crate) fn predicate(warp: &Warp, fragment: &Fragment, source: PredicateSourc
 }
 
 #[inline(always)]
-pub(crate) fn set_predicate(warp: &mut Warp, fragment: &Fragment, slot: u32, value: u32, active: u32) {
+pub(crate) fn set_predicate(
+    warp: &mut Warp,
+    fragment: &Fragment,
+    slot: u32,
+    value: u32,
+    active: u32,
+) {
     if slot != NONE {
         let target = &mut warp.predicates[(fragment.predicate_base + slot) as usize];
         *target = *target & !active | value & active;
@@ -87,11 +102,20 @@ pub(crate) struct Executor<'a> {
 
 impl Executor<'_> {
     /// Runs a warp until it cannot go on.
-    pub(crate) fn run_warp(&self, warp: &mut Warp, group: &mut Group, block: usize) -> Result<Stop, Box<Trap>> {
+    pub(crate) fn run_warp(
+        &self,
+        warp: &mut Warp,
+        group: &mut Group,
+        block: usize,
+    ) -> Result<Stop, Box<Trap>> {
         loop {
             self.wake(warp, group, block);
             let Some(mut fragment) = warp.next_runnable() else {
-                return Ok(if warp.live == 0 { Stop::Done } else { Stop::Blocked });
+                return Ok(if warp.live == 0 {
+                    Stop::Done
+                } else {
+                    Stop::Blocked
+                });
             };
             match self.run_fragment(warp, &mut fragment, group, block) {
                 Ok(FragmentStop::Ended) => {}
@@ -131,11 +155,20 @@ impl Executor<'_> {
     }
 
     /// Gives a fault its place.
-    pub(crate) fn place(&self, fault: Fault, warp: &Warp, fragment: &Fragment, group: &Group, block: usize) -> Box<Trap> {
+    pub(crate) fn place(
+        &self,
+        fault: Fault,
+        warp: &Warp,
+        fragment: &Fragment,
+        group: &Group,
+        block: usize,
+    ) -> Box<Trap> {
         let program = self.launch.program;
         let function = &program.functions[fragment.function as usize];
         let origin = function.origins[(fragment.pc as usize).min(function.origins.len() - 1)];
-        let ptx_line = program.line_starts.partition_point(|&start| start <= origin.span.start) as u32;
+        let ptx_line = program
+            .line_starts
+            .partition_point(|&start| start <= origin.span.start) as u32;
         let lane = fault.lane.unwrap_or(fragment.mask.trailing_zeros().min(31));
         Box::new(Trap {
             kind: fault.kind,
@@ -151,12 +184,28 @@ impl Executor<'_> {
     }
 
     pub(crate) fn source_line(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
-        let name = &self.launch.program.files.iter().find(|(number, _)| *number == file)?.1;
-        (line > 0).then(|| SourceLine { file: name.clone(), line, column })
+        let name = &self
+            .launch
+            .program
+            .files
+            .iter()
+            .find(|(number, _)| *number == file)?
+            .1;
+        (line > 0).then(|| SourceLine {
+            file: name.clone(),
+            line,
+            column,
+        })
     }
 
     /// Runs a fragment until it ends, waits or has had its turn.
-    fn run_fragment(&self, warp: &mut Warp, fragment: &mut Fragment, group: &mut Group, block: usize) -> Outcome<FragmentStop> {
+    fn run_fragment(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+    ) -> Outcome<FragmentStop> {
         let launch = self.launch;
         let profile = launch.options.profile;
         let check_uninitialized = launch.options.check_uninitialized;
@@ -178,7 +227,8 @@ impl Executor<'_> {
                 turn += 1;
                 group.steps += u64::from(active.count_ones());
                 if profile {
-                    let counters = &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
+                    let counters =
+                        &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
                     counters.executions += 1;
                     counters.lanes += u64::from(active.count_ones());
                 }
@@ -202,10 +252,19 @@ impl Executor<'_> {
                         commit(registers, d, values, active);
                     }
                     &Kind::Binary { operation, d, a, b } => {
-                        let values = operation.apply(source(registers, constants, a), source(registers, constants, b));
+                        let values = operation.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
                         commit(registers, d, values, active);
                     }
-                    &Kind::Ternary { operation, d, a, b, c } => {
+                    &Kind::Ternary {
+                        operation,
+                        d,
+                        a,
+                        b,
+                        c,
+                    } => {
                         let values = operation.apply(
                             source(registers, constants, a),
                             source(registers, constants, b),
@@ -213,24 +272,50 @@ impl Executor<'_> {
                         );
                         commit(registers, d, values, active);
                     }
-                    &Kind::Compare { comparator, p, q, a, b } => {
-                        let truth = comparator.apply(source(registers, constants, a), source(registers, constants, b));
+                    &Kind::Compare {
+                        comparator,
+                        p,
+                        q,
+                        a,
+                        b,
+                    } => {
+                        let truth = comparator.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
                         set_predicate(warp, fragment, p, truth, active);
                         set_predicate(warp, fragment, q, !truth, active);
                     }
-                    &Kind::CompareAnd { comparator, p, a, b, with, c } => {
-                        let truth = comparator.apply(source(registers, constants, a), source(registers, constants, b));
+                    &Kind::CompareAnd {
+                        comparator,
+                        p,
+                        a,
+                        b,
+                        with,
+                        c,
+                    } => {
+                        let truth = comparator.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
                         let other = predicate(warp, fragment, c);
                         set_predicate(warp, fragment, p, combine(with, truth, other), active);
                     }
                     &Kind::PredicateLogic { operation, p, a, b } => {
-                        let value = combine(operation, predicate(warp, fragment, a), predicate(warp, fragment, b));
+                        let value = combine(
+                            operation,
+                            predicate(warp, fragment, a),
+                            predicate(warp, fragment, b),
+                        );
                         set_predicate(warp, fragment, p, value, active);
                     }
                     &Kind::Select { d, a, b, p } => {
                         let chosen = predicate(warp, fragment, p);
                         let registers = &mut warp.registers[fragment.base as usize..];
-                        let (a, b) = (source(registers, constants, a), source(registers, constants, b));
+                        let (a, b) = (
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
                         let mut values = *b;
                         for lane in 0..32 {
                             let keep = u64::from(chosen >> lane & 1).wrapping_sub(1);
@@ -248,7 +333,8 @@ impl Executor<'_> {
                         commit(registers, d, values, active);
                     }
                     &Kind::AddressShift { d, a, add } => {
-                        let values = source(registers, constants, a).map(|address| address.wrapping_add(add));
+                        let values = source(registers, constants, a)
+                            .map(|address| address.wrapping_add(add));
                         commit(registers, d, values, active);
                     }
                     &Kind::FrameAddress { d, add } => {
@@ -257,10 +343,21 @@ impl Executor<'_> {
                     }
                     &Kind::SpecialRegister { d, register, bits } => {
                         let values = self.special_register(warp, group, block, register, bits);
-                        commit(&mut warp.registers[fragment.base as usize..], d, values, active);
+                        commit(
+                            &mut warp.registers[fragment.base as usize..],
+                            d,
+                            values,
+                            active,
+                        );
                     }
                     &Kind::General(index) => {
-                        self.general(warp, fragment, constants, &function.generals[index as usize], active)?;
+                        self.general(
+                            warp,
+                            fragment,
+                            constants,
+                            &function.generals[index as usize],
+                            active,
+                        )?;
                     }
                     &Kind::Load(index) => {
                         let access = &function.accesses[index as usize];
@@ -268,10 +365,26 @@ impl Executor<'_> {
                         warp.polls += u32::from(access.synchronizing);
                     }
                     &Kind::Store(index) => {
-                        self.store(warp, fragment, group, block, constants, &function.accesses[index as usize], active)?;
+                        self.store(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.accesses[index as usize],
+                            active,
+                        )?;
                     }
                     &Kind::Atomic(index) => {
-                        self.atomic(warp, fragment, group, block, constants, &function.atomics[index as usize], active)?;
+                        self.atomic(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.atomics[index as usize],
+                            active,
+                        )?;
                         warp.polls += 1;
                     }
                     &Kind::Branch { target } => {
@@ -279,7 +392,12 @@ impl Executor<'_> {
                             fragment.pc = target;
                         } else {
                             let other = fragment.mask & !active;
-                            self.divide(warp, fragment, operation.reconverge, &[(active, target), (other, fragment.pc + 1)]);
+                            self.divide(
+                                warp,
+                                fragment,
+                                operation.reconverge,
+                                &[(active, target), (other, fragment.pc + 1)],
+                            );
                         }
                         if fragment.mask == 0 {
                             return Ok(FragmentStop::Ended);
@@ -297,7 +415,14 @@ impl Executor<'_> {
                         let mut parts: Vec<(u32, u32)> = Vec::new();
                         for lane in lanes_of(active) {
                             let target = *targets.get(values[lane] as usize).ok_or_else(|| {
-                                Fault::new(TrapKind::OutOfBounds, format!("index {} in a list of {} targets", values[lane], targets.len()))
+                                Fault::new(
+                                    TrapKind::OutOfBounds,
+                                    format!(
+                                        "index {} in a list of {} targets",
+                                        values[lane],
+                                        targets.len()
+                                    ),
+                                )
                             })?;
                             match parts.iter_mut().find(|(_, other)| *other == target) {
                                 Some((mask, _)) => *mask |= 1 << lane,
@@ -319,7 +444,9 @@ impl Executor<'_> {
                     }
                     &Kind::Call(index) => {
                         let call = &function.calls[index as usize];
-                        self.call(warp, fragment, group, block, function, constants, index, call, active)?;
+                        self.call(
+                            warp, fragment, group, block, function, constants, index, call, active,
+                        )?;
                         continue 'function;
                     }
                     Kind::Return if !fragment.frames.is_empty() => {
@@ -351,13 +478,24 @@ impl Executor<'_> {
                         }
                     }
                     &Kind::Special(index) => {
-                        match self.special(warp, fragment, group, block, constants, &function.specials[index as usize], active)? {
+                        match self.special(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.specials[index as usize],
+                            active,
+                        )? {
                             Next::Advance => fragment.state = State::Running,
                             Next::Wait => return Ok(FragmentStop::Waiting),
                         }
                     }
                     &Kind::Unsupported(index) => {
-                        return Err(Fault::new(TrapKind::NotEmulated, function.messages[index as usize].clone()));
+                        return Err(Fault::new(
+                            TrapKind::NotEmulated,
+                            function.messages[index as usize].clone(),
+                        ));
                     }
                 }
                 fragment.pc += 1;
@@ -371,12 +509,20 @@ impl Executor<'_> {
 
     /// Ends the launch when it has executed too much, or another block has trapped.
     fn check_steps(&self, group: &mut Group) -> Outcome<()> {
-        let total = self.launch.steps.fetch_add(group.steps - group.flushed_steps, Relaxed) + group.steps - group.flushed_steps;
+        let total = self
+            .launch
+            .steps
+            .fetch_add(group.steps - group.flushed_steps, Relaxed)
+            + group.steps
+            - group.flushed_steps;
         group.flushed_steps = group.steps;
         if total > self.launch.options.step_limit {
             return Err(Fault::new(
                 TrapKind::StepLimit,
-                format!("more than {} thread-instructions were executed", self.launch.options.step_limit),
+                format!(
+                    "more than {} thread-instructions were executed",
+                    self.launch.options.step_limit
+                ),
             ));
         }
         if self.launch.stop.load(Relaxed) {
@@ -388,7 +534,12 @@ impl Executor<'_> {
     /// Divides a fragment. The first part that is not already at the meeting point goes on as `fragment`.
     fn divide(&self, warp: &mut Warp, fragment: &mut Fragment, meeting: u32, parts: &[(u32, u32)]) {
         if meeting != NONE && fragment.join_pc != meeting {
-            fragment.join = warp.add_join(Join { pc: meeting, expected: fragment.mask, waiting: None, parent: fragment.join });
+            fragment.join = warp.add_join(Join {
+                pc: meeting,
+                expected: fragment.mask,
+                waiting: None,
+                parent: fragment.join,
+            });
             fragment.join_pc = meeting;
         }
         let mut rest = parts.iter().filter(|&&(_, pc)| pc != fragment.join_pc);
@@ -412,7 +563,14 @@ impl Executor<'_> {
         (fragment.mask, fragment.pc) = (first_mask, first_pc);
     }
 
-    fn general(&self, warp: &mut Warp, fragment: &Fragment, constants: &[Lanes], general: &General, active: u32) -> Outcome<()> {
+    fn general(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        constants: &[Lanes],
+        general: &General,
+        active: u32,
+    ) -> Outcome<()> {
         let effects = general.mnemonic.effects();
         let mut inputs = [0 as Bits; 16];
         for lane in lanes_of(active) {
@@ -422,9 +580,12 @@ impl Executor<'_> {
                 inputs[count] = match operand {
                     Source::Value(slot) => source(registers, constants, slot)[lane].into(),
                     Source::Wide(slot) => {
-                        Bits::from(registers[slot as usize][lane]) | Bits::from(registers[slot as usize + 1][lane]) << 64
+                        Bits::from(registers[slot as usize][lane])
+                            | Bits::from(registers[slot as usize + 1][lane]) << 64
                     }
-                    Source::Predicate(source) => (predicate(warp, fragment, source) >> lane & 1).into(),
+                    Source::Predicate(source) => {
+                        (predicate(warp, fragment, source) >> lane & 1).into()
+                    }
                 };
                 count += 1;
             }
@@ -450,21 +611,36 @@ impl Executor<'_> {
             let Some(outputs) = outputs else {
                 return Err(Fault::new(
                     TrapKind::NotEmulated,
-                    format!("`{}` of {inputs:x?} is not emulated", general.mnemonic.text()),
+                    format!(
+                        "`{}` of {inputs:x?} is not emulated",
+                        general.mnemonic.text()
+                    ),
                 ));
             };
             for (&destination, &value) in general.destinations.iter().zip(outputs.values()) {
                 match destination {
                     Destination::Sink => {}
-                    Destination::Value { slot, scalar_type, bits } => {
-                        warp.registers[(fragment.base + slot) as usize][lane] = extend(value, scalar_type, bits) as u64;
+                    Destination::Value {
+                        slot,
+                        scalar_type,
+                        bits,
+                    } => {
+                        warp.registers[(fragment.base + slot) as usize][lane] =
+                            extend(value, scalar_type, bits) as u64;
                     }
                     Destination::Wide(slot) => {
                         warp.registers[(fragment.base + slot) as usize][lane] = value as u64;
-                        warp.registers[(fragment.base + slot) as usize + 1][lane] = (value >> 64) as u64;
+                        warp.registers[(fragment.base + slot) as usize + 1][lane] =
+                            (value >> 64) as u64;
                     }
                     Destination::Predicate(slot) => {
-                        set_predicate(warp, fragment, slot, if value & 1 != 0 { u32::MAX } else { 0 }, 1 << lane);
+                        set_predicate(
+                            warp,
+                            fragment,
+                            slot,
+                            if value & 1 != 0 { u32::MAX } else { 0 },
+                            1 << lane,
+                        );
                     }
                 }
             }
@@ -500,12 +676,26 @@ impl Executor<'_> {
                 let mut parts: Vec<(u32, u32)> = Vec::new();
                 for lane in lanes_of(active) {
                     let address = values[lane];
-                    let number = address.wrapping_sub(crate::memory::CODE_WINDOW) / crate::memory::CODE_STRIDE;
-                    let exists = self.launch.program.functions.get(number as usize).is_some_and(|function| function.has_body && !function.is_entry);
+                    let number = address.wrapping_sub(crate::memory::CODE_WINDOW)
+                        / crate::memory::CODE_STRIDE;
+                    let exists = self
+                        .launch
+                        .program
+                        .functions
+                        .get(number as usize)
+                        .is_some_and(|function| function.has_body && !function.is_entry);
                     if !exists {
-                        return Err(Fault::at(TrapKind::BadCall, format!("call of {address:#x}, which is no function"), lane as u32, address));
+                        return Err(Fault::at(
+                            TrapKind::BadCall,
+                            format!("call of {address:#x}, which is no function"),
+                            lane as u32,
+                            address,
+                        ));
                     }
-                    match parts.iter_mut().find(|(_, other)| u64::from(*other) == number) {
+                    match parts
+                        .iter_mut()
+                        .find(|(_, other)| u64::from(*other) == number)
+                    {
                         Some((mask, _)) => *mask |= 1 << lane,
                         None => parts.push((1 << lane, number as u32)),
                     }
@@ -516,7 +706,12 @@ impl Executor<'_> {
         let return_to = fragment.pc + 1;
         // Lanes that do not call, or call something else, wait behind the call.
         if targets.len() > 1 || active != fragment.mask {
-            fragment.join = warp.add_join(Join { pc: return_to, expected: fragment.mask, waiting: None, parent: fragment.join });
+            fragment.join = warp.add_join(Join {
+                pc: return_to,
+                expected: fragment.mask,
+                waiting: None,
+                parent: fragment.join,
+            });
             fragment.join_pc = return_to;
             let idle = fragment.mask & !active;
             if idle != 0 {
@@ -528,10 +723,17 @@ impl Executor<'_> {
         let caller = fragment.clone();
         for (number, &(mask, target)) in targets.iter().enumerate() {
             let callee = &self.launch.program.functions[target as usize];
-            if callee.parameters.len() != call.arguments.len() || callee.returns.len() < call.results.len() {
+            if callee.parameters.len() != call.arguments.len()
+                || callee.returns.len() < call.results.len()
+            {
                 return Err(Fault::new(
                     TrapKind::BadCall,
-                    format!("`{}` takes {} arguments, {} are passed", callee.name, callee.parameters.len(), call.arguments.len()),
+                    format!(
+                        "`{}` takes {} arguments, {} are passed",
+                        callee.name,
+                        callee.parameters.len(),
+                        call.arguments.len()
+                    ),
                 ));
             }
             let mut inner = caller.clone();
@@ -546,7 +748,10 @@ impl Executor<'_> {
                 local_top: caller.local_top,
             });
             if inner.frames.len() > self.launch.options.call_depth as usize {
-                return Err(Fault::new(TrapKind::MemoryLimit, "calls are nested too deeply"));
+                return Err(Fault::new(
+                    TrapKind::MemoryLimit,
+                    "calls are nested too deeply",
+                ));
             }
             inner.function = target;
             inner.pc = 0;
@@ -554,11 +759,22 @@ impl Executor<'_> {
             inner.predicate_base += function.predicates;
             inner.local_base = caller.local_top.next_multiple_of(16);
             inner.local_top = inner.local_base + callee.frame_bytes;
-            inner.join = warp.add_join(Join { pc: NONE, expected: mask, waiting: None, parent: caller.join });
+            inner.join = warp.add_join(Join {
+                pc: NONE,
+                expected: mask,
+                waiting: None,
+                parent: caller.join,
+            });
             inner.join_pc = NONE;
             self.enter(warp, &inner)?;
             for (parameter, &argument) in callee.parameters.iter().zip(&call.arguments) {
-                self.pass(warp, constants, (&caller, argument), (&inner, parameter.place), mask)?;
+                self.pass(
+                    warp,
+                    constants,
+                    (&caller, argument),
+                    (&inner, parameter.place),
+                    mask,
+                )?;
             }
             if number == 0 {
                 *fragment = inner;
@@ -586,26 +802,43 @@ impl Executor<'_> {
             for defined in &mut warp.defined[fragment.base as usize..registers] {
                 *defined &= !fragment.mask;
             }
-            for defined in &mut warp.predicates_defined[fragment.predicate_base as usize..predicates] {
+            for defined in
+                &mut warp.predicates_defined[fragment.predicate_base as usize..predicates]
+            {
                 *defined &= !fragment.mask;
             }
         }
         if u64::from(fragment.local_top) > self.launch.options.local_bytes {
-            return Err(Fault::new(TrapKind::MemoryLimit, "a thread's stack is full"));
+            return Err(Fault::new(
+                TrapKind::MemoryLimit,
+                "a thread's stack is full",
+            ));
         }
         warp.local.grow(fragment.local_top.into());
         Ok(())
     }
 
     /// Copies an argument or a result from one frame to another.
-    fn pass(&self, warp: &mut Warp, constants: &[Lanes], from: (&Fragment, Passed), to: (&Fragment, Passed), lanes: u32) -> Outcome<()> {
+    fn pass(
+        &self,
+        warp: &mut Warp,
+        constants: &[Lanes],
+        from: (&Fragment, Passed),
+        to: (&Fragment, Passed),
+        lanes: u32,
+    ) -> Outcome<()> {
         let (from_frame, from) = from;
         let (to_frame, to) = to;
         match (from, to) {
             (_, Passed::Register(NONE)) => {}
             (Passed::Register(a), Passed::Register(d)) => {
                 let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
-                commit(&mut warp.registers[to_frame.base as usize..], d, values, lanes);
+                commit(
+                    &mut warp.registers[to_frame.base as usize..],
+                    d,
+                    values,
+                    lanes,
+                );
                 if let Some(defined) = warp.defined.get_mut((to_frame.base + d) as usize) {
                     *defined |= lanes;
                 }
@@ -614,12 +847,27 @@ impl Executor<'_> {
                 let value = predicate(warp, from_frame, a);
                 set_predicate(warp, to_frame, d >> 1, value, lanes);
             }
-            (Passed::Memory { offset: a, bytes: from_bytes }, Passed::Memory { offset: d, bytes: to_bytes }) => {
+            (
+                Passed::Memory {
+                    offset: a,
+                    bytes: from_bytes,
+                },
+                Passed::Memory {
+                    offset: d,
+                    bytes: to_bytes,
+                },
+            ) => {
                 if from_bytes != to_bytes {
-                    return Err(Fault::new(TrapKind::BadCall, format!("{from_bytes} bytes are passed where {to_bytes} are expected")));
+                    return Err(Fault::new(
+                        TrapKind::BadCall,
+                        format!("{from_bytes} bytes are passed where {to_bytes} are expected"),
+                    ));
                 }
                 for lane in lanes_of(lanes) {
-                    let (a, d) = (u64::from(from_frame.local_base + a), u64::from(to_frame.local_base + d));
+                    let (a, d) = (
+                        u64::from(from_frame.local_base + a),
+                        u64::from(to_frame.local_base + d),
+                    );
                     for word in (0..u64::from(to_bytes)).step_by(4) {
                         let value = warp.local.load(lane as u32, a + word, 4);
                         warp.local.store(lane as u32, d + word, 4, value);
@@ -629,16 +877,30 @@ impl Executor<'_> {
             (Passed::Register(a), Passed::Memory { offset, bytes }) => {
                 let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
                 for lane in lanes_of(lanes) {
-                    warp.local.store(lane as u32, u64::from(to_frame.local_base + offset), bytes.min(8), values[lane]);
+                    warp.local.store(
+                        lane as u32,
+                        u64::from(to_frame.local_base + offset),
+                        bytes.min(8),
+                        values[lane],
+                    );
                 }
             }
             (Passed::Memory { offset, bytes }, Passed::Register(d)) => {
                 for lane in lanes_of(lanes) {
-                    let value = warp.local.load(lane as u32, u64::from(from_frame.local_base + offset), bytes.min(8));
+                    let value = warp.local.load(
+                        lane as u32,
+                        u64::from(from_frame.local_base + offset),
+                        bytes.min(8),
+                    );
                     warp.registers[(to_frame.base + d) as usize][lane] = value;
                 }
             }
-            _ => return Err(Fault::new(TrapKind::BadCall, "a predicate is passed where a value is expected")),
+            _ => {
+                return Err(Fault::new(
+                    TrapKind::BadCall,
+                    "a predicate is passed where a value is expected",
+                ));
+            }
         }
         Ok(())
     }
@@ -665,7 +927,13 @@ impl Executor<'_> {
         returning.local_top = frame.local_top;
         for (parameter, &result) in callee.returns.iter().zip(&call.results) {
             // Sizes were compared when the call was made.
-            let _ = self.pass(warp, &[], (&inner, parameter.place), (&returning, result), inner.mask);
+            let _ = self.pass(
+                warp,
+                &[],
+                (&inner, parameter.place),
+                (&returning, result),
+                inner.mask,
+            );
         }
         // Joins inside the callee that these lanes will not reach, up to that of the call.
         let mut join = returning.join;

@@ -29,10 +29,14 @@ impl Executor<'_> {
     ) -> Outcome<()> {
         let argument = |warp: &Warp, index: usize, lane: usize| -> u64 {
             match call.arguments.get(index) {
-                Some(&Passed::Memory { offset, bytes }) => {
-                    warp.local.load(lane as u32, u64::from(fragment.local_base + offset), bytes.min(8))
+                Some(&Passed::Memory { offset, bytes }) => warp.local.load(
+                    lane as u32,
+                    u64::from(fragment.local_base + offset),
+                    bytes.min(8),
+                ),
+                Some(&Passed::Register(slot)) => {
+                    source(&warp.registers[fragment.base as usize..], constants, slot)[lane]
                 }
-                Some(&Passed::Register(slot)) => source(&warp.registers[fragment.base as usize..], constants, slot)[lane],
                 _ => 0,
             }
         };
@@ -49,7 +53,11 @@ impl Executor<'_> {
                     let bytes = argument(warp, 0, lane).next_multiple_of(16);
                     let start = self.launch.heap.fetch_add(bytes, Relaxed);
                     match self.launch.heap_region {
-                        Some(region) if start + bytes <= self.launch.memory.regions[region].bytes => GlobalMemory::base(region) + start,
+                        Some(region)
+                            if start + bytes <= self.launch.memory.regions[region].bytes =>
+                        {
+                            GlobalMemory::base(region) + start
+                        }
                         // Out of memory is a null pointer.
                         _ => 0,
                     }
@@ -65,23 +73,51 @@ impl Executor<'_> {
                         address: None,
                     }));
                 }
-                _ => return Err(Fault::new(TrapKind::BadCall, format!("`{name}` has no body"))),
+                _ => {
+                    return Err(Fault::new(
+                        TrapKind::BadCall,
+                        format!("`{name}` has no body"),
+                    ));
+                }
             };
             match call.results.first() {
                 Some(&Passed::Memory { offset, bytes }) => {
-                    warp.local.store(lane as u32, u64::from(fragment.local_base + offset), bytes.min(8), result);
+                    warp.local.store(
+                        lane as u32,
+                        u64::from(fragment.local_base + offset),
+                        bytes.min(8),
+                        result,
+                    );
                 }
-                Some(&Passed::Register(slot)) => warp.registers[(fragment.base + slot) as usize][lane] = result,
+                Some(&Passed::Register(slot)) => {
+                    warp.registers[(fragment.base + slot) as usize][lane] = result
+                }
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn string(&self, warp: &Warp, group: &Group, block: usize, address: u64, lane: usize) -> Outcome<Vec<u8>> {
+    fn string(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        address: u64,
+        lane: usize,
+    ) -> Outcome<Vec<u8>> {
         let mut text = Vec::new();
         for offset in 0..MAXIMUM_STRING {
-            let spot = self.locate(warp, group, block, Space::Generic, address + offset, 1, false, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                Space::Generic,
+                address + offset,
+                1,
+                false,
+                lane,
+            )?;
             match self.read(warp, group, lane, spot, 1) as u8 {
                 0 => break,
                 byte => text.push(byte),
@@ -91,7 +127,15 @@ impl Executor<'_> {
     }
 
     /// Formats as C's `printf` does, flags and widths aside.
-    fn print(&self, warp: &Warp, group: &Group, block: usize, format: &[u8], arguments: u64, lane: usize) -> Outcome<Vec<u8>> {
+    fn print(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        format: &[u8],
+        arguments: u64,
+        lane: usize,
+    ) -> Outcome<Vec<u8>> {
         let mut text = Vec::new();
         let mut at = arguments;
         let mut index = 0;
@@ -103,7 +147,9 @@ impl Executor<'_> {
             }
             let mut end = index + 1;
             let mut long = 0;
-            while end < format.len() && !format[end].is_ascii_alphabetic() && format[end] != b'%' || end < format.len() && matches!(format[end], b'l' | b'h' | b'z') {
+            while end < format.len() && !format[end].is_ascii_alphabetic() && format[end] != b'%'
+                || end < format.len() && matches!(format[end], b'l' | b'h' | b'z')
+            {
                 long += usize::from(matches!(format[end], b'l' | b'z'));
                 end += 1;
             }
@@ -118,7 +164,16 @@ impl Executor<'_> {
             let wide = long > 0 || matches!(conversion, b'f' | b'e' | b'g' | b's' | b'p');
             let size = if wide { 8 } else { 4 };
             at = at.next_multiple_of(size);
-            let spot = self.locate(warp, group, block, Space::Generic, at, size as u32, false, lane)?;
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                Space::Generic,
+                at,
+                size as u32,
+                false,
+                lane,
+            )?;
             let value = self.read(warp, group, lane, spot, size as u32);
             at += size;
             let formatted = match conversion {
@@ -131,7 +186,8 @@ impl Executor<'_> {
                 b'c' => char::from(value as u8).to_string(),
                 b'f' => format!("{:.6}", f64::from_bits(value)),
                 b'e' | b'g' => format!("{}", f64::from_bits(value)),
-                b's' => String::from_utf8_lossy(&self.string(warp, group, block, value, lane)?).into_owned(),
+                b's' => String::from_utf8_lossy(&self.string(warp, group, block, value, lane)?)
+                    .into_owned(),
                 _ => String::new(),
             };
             text.extend(formatted.bytes());

@@ -5,7 +5,9 @@
 //! each with `evaluate` on edges and random inputs. Slots hold values truncated to their type, which every function here
 //! may rely on and must keep.
 
-use oriole_isa::{Comparison, Flag, Mnemonic, MulMode, Opcode, Rounding, ScalarType, ShiftMode, Direction};
+use oriole_isa::{
+    Comparison, Direction, Flag, Mnemonic, MulMode, Opcode, Rounding, ScalarType, ShiftMode,
+};
 
 use crate::program::Lanes;
 
@@ -15,25 +17,46 @@ pub(crate) enum Unary {
     Not(u32),
     Negate(u32),
     Absolute(u32),
-    Convert { from: u32, from_signed: bool, to: u32, to_signed: bool, register: u32 },
+    Convert {
+        from: u32,
+        from_signed: bool,
+        to: u32,
+        to_signed: bool,
+        register: u32,
+    },
     PopulationCount,
     LeadingZeros(u32),
     Reverse32,
-    NegateF32 { flush: bool },
-    AbsoluteF32 { flush: bool },
+    NegateF32 {
+        flush: bool,
+    },
+    AbsoluteF32 {
+        flush: bool,
+    },
     NegateF64,
     AbsoluteF64,
-    SquareRootF32 { flush: bool },
-    ReciprocalF32 { flush: bool },
-    Function { opcode: Function, flush: bool },
+    SquareRootF32 {
+        flush: bool,
+    },
+    ReciprocalF32 {
+        flush: bool,
+    },
+    Function {
+        opcode: Function,
+        flush: bool,
+    },
     F32FromS32,
     F32FromU32,
     F64FromS32,
     F64FromU32,
     F64FromF32,
     F32FromF64,
-    S32FromF32 { flush: bool },
-    U32FromF32 { flush: bool },
+    S32FromF32 {
+        flush: bool,
+    },
+    U32FromF32 {
+        flush: bool,
+    },
     F32FromF16,
     F16FromF32,
     F32FromBf16,
@@ -153,9 +176,17 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
     let bits = first.bits();
     let modifiers = mnemonic.modifiers();
     let plain = |flags: &[Flag]| {
-        [Flag::Saturate, Flag::Relu, Flag::PropagateNan, Flag::XorSign, Flag::Absolute, Flag::CarryOut, Flag::OutOfBounds]
-            .iter()
-            .all(|flag| flags.contains(flag) || !mnemonic.has(*flag))
+        [
+            Flag::Saturate,
+            Flag::Relu,
+            Flag::PropagateNan,
+            Flag::XorSign,
+            Flag::Absolute,
+            Flag::CarryOut,
+            Flag::OutOfBounds,
+        ]
+        .iter()
+        .all(|flag| flags.contains(flag) || !mnemonic.has(*flag))
             && !mnemonic.effects().reads_carry
     };
     if !plain(&[]) || first.lanes() > 1 {
@@ -178,9 +209,15 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
         let comparison = modifiers.comparison?;
         let (kind, comparison) = match (kind, comparison) {
             (ComparedAs::Signed(_), Comparison::Lower) => (ComparedAs::Unsigned, Comparison::Less),
-            (ComparedAs::Signed(_), Comparison::LowerSame) => (ComparedAs::Unsigned, Comparison::LessEqual),
-            (ComparedAs::Signed(_), Comparison::Higher) => (ComparedAs::Unsigned, Comparison::Greater),
-            (ComparedAs::Signed(_), Comparison::HigherSame) => (ComparedAs::Unsigned, Comparison::GreaterEqual),
+            (ComparedAs::Signed(_), Comparison::LowerSame) => {
+                (ComparedAs::Unsigned, Comparison::LessEqual)
+            }
+            (ComparedAs::Signed(_), Comparison::Higher) => {
+                (ComparedAs::Unsigned, Comparison::Greater)
+            }
+            (ComparedAs::Signed(_), Comparison::HigherSame) => {
+                (ComparedAs::Unsigned, Comparison::GreaterEqual)
+            }
             other => other,
         };
         return Some(Direct::Compare(Comparator { kind, comparison }));
@@ -213,7 +250,9 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
         (Opcode::Add, ScalarType::F32) if nearest => D::Binary(Binary::AddF32 { flush }),
         (Opcode::Sub, ScalarType::F32) if nearest => D::Binary(Binary::SubtractF32 { flush }),
         (Opcode::Mul, ScalarType::F32) if nearest => D::Binary(Binary::MultiplyF32 { flush }),
-        (Opcode::Div, ScalarType::F32) if approximate => D::Binary(Binary::DivideApproximateF32 { flush }),
+        (Opcode::Div, ScalarType::F32) if approximate => {
+            D::Binary(Binary::DivideApproximateF32 { flush })
+        }
         (Opcode::Div, ScalarType::F32) if nearest => D::Binary(Binary::DivideF32 { flush }),
         (Opcode::Min, ScalarType::F32) => D::Binary(Binary::MinimumF32 { flush }),
         (Opcode::Max, ScalarType::F32) => D::Binary(Binary::MaximumF32 { flush }),
@@ -231,8 +270,12 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
         (Opcode::Abs, ScalarType::F32) => D::Unary(Unary::AbsoluteF32 { flush }),
         (Opcode::Neg, ScalarType::F64) => D::Unary(Unary::NegateF64),
         (Opcode::Abs, ScalarType::F64) => D::Unary(Unary::AbsoluteF64),
-        (Opcode::Sqrt, ScalarType::F32) if !approximate && nearest => D::Unary(Unary::SquareRootF32 { flush }),
-        (Opcode::Rcp, ScalarType::F32) if !approximate && nearest => D::Unary(Unary::ReciprocalF32 { flush }),
+        (Opcode::Sqrt, ScalarType::F32) if !approximate && nearest => {
+            D::Unary(Unary::SquareRootF32 { flush })
+        }
+        (Opcode::Rcp, ScalarType::F32) if !approximate && nearest => {
+            D::Unary(Unary::ReciprocalF32 { flush })
+        }
         (opcode, ScalarType::F32) if approximate => {
             let opcode = match opcode {
                 Opcode::Rcp => Function::Reciprocal,
@@ -245,7 +288,10 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
                 Opcode::Tanh => Function::HyperbolicTangent,
                 _ => return None,
             };
-            D::Unary(Unary::Function { opcode, flush: flush || opcode == Function::HyperbolicTangent })
+            D::Unary(Unary::Function {
+                opcode,
+                flush: flush || opcode == Function::HyperbolicTangent,
+            })
         }
         (_, t) if t.is_float() => return None,
         (Opcode::And, _) => D::Binary(Binary::And),
@@ -297,10 +343,26 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
             (MulMode::Low, 64) => Ternary::MultiplyAddLow64,
             _ => return None,
         }),
-        (Opcode::Min, t) => D::Binary(if t.is_signed() { Binary::MinimumS(bits) } else { Binary::MinimumU }),
-        (Opcode::Max, t) => D::Binary(if t.is_signed() { Binary::MaximumS(bits) } else { Binary::MaximumU }),
-        (Opcode::Div, t) => D::Binary(if t.is_signed() { Binary::DivideS(bits) } else { Binary::DivideU(bits) }),
-        (Opcode::Rem, t) => D::Binary(if t.is_signed() { Binary::RemainderS(bits) } else { Binary::RemainderU(bits) }),
+        (Opcode::Min, t) => D::Binary(if t.is_signed() {
+            Binary::MinimumS(bits)
+        } else {
+            Binary::MinimumU
+        }),
+        (Opcode::Max, t) => D::Binary(if t.is_signed() {
+            Binary::MaximumS(bits)
+        } else {
+            Binary::MaximumU
+        }),
+        (Opcode::Div, t) => D::Binary(if t.is_signed() {
+            Binary::DivideS(bits)
+        } else {
+            Binary::DivideU(bits)
+        }),
+        (Opcode::Rem, t) => D::Binary(if t.is_signed() {
+            Binary::RemainderS(bits)
+        } else {
+            Binary::RemainderU(bits)
+        }),
         _ => return None,
     })
 }
@@ -314,7 +376,13 @@ fn conversion(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Unary> {
     if mnemonic.has(Flag::SaturateFinite) {
         return None;
     }
-    if to.is_integer() && from.is_integer() && to.bits() <= 64 && from.bits() <= 64 && to.lanes() == 1 && from.lanes() == 1 {
+    if to.is_integer()
+        && from.is_integer()
+        && to.bits() <= 64
+        && from.bits() <= 64
+        && to.lanes() == 1
+        && from.lanes() == 1
+    {
         return Some(Unary::Convert {
             from: from.bits(),
             from_signed: from.is_signed(),
@@ -350,7 +418,11 @@ const QUIET64: u64 = 0x0008_0000_0000_0000;
 
 #[inline(always)]
 fn flush32(bits: u32, flush: bool) -> u32 {
-    if flush && bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+    if flush && bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
 }
 
 #[inline(always)]
@@ -360,7 +432,11 @@ fn float(value: u64, flush: bool) -> f32 {
 
 #[inline(always)]
 fn result32(value: f32, flush: bool) -> u64 {
-    let bits = if value.is_nan() { NAN32 } else { value.to_bits() };
+    let bits = if value.is_nan() {
+        NAN32
+    } else {
+        value.to_bits()
+    };
     flush32(bits, flush).into()
 }
 
@@ -384,7 +460,11 @@ fn result64(a: u64, b: u64, value: f64) -> u64 {
 
 #[inline(always)]
 const fn mask(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    }
 }
 
 #[inline(always)]
@@ -404,14 +484,24 @@ fn fused32(a: f32, b: f32, c: f32) -> f32 {
     let bits = sum.to_bits();
     let inexact = error != 0.0 && sum.is_finite() && bits & 1 == 0;
     let up = (error > 0.0) == (sum > 0.0);
-    let odd = if up { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let odd = if up {
+        bits.wrapping_add(1)
+    } else {
+        bits.wrapping_sub(1)
+    };
     f64::from_bits(if inexact { odd } else { bits }) as f32
 }
 
 #[inline(always)]
 fn extremum32(a: u64, b: u64, flush: bool, maximum: bool) -> u64 {
     let (a, b) = (flush32(a as u32, flush), flush32(b as u32, flush));
-    let key = |bits: u32| if bits >> 31 != 0 { !(bits as i32) ^ i32::MIN } else { bits as i32 };
+    let key = |bits: u32| {
+        if bits >> 31 != 0 {
+            !(bits as i32) ^ i32::MIN
+        } else {
+            bits as i32
+        }
+    };
     let nan = |bits: u32| bits & 0x7fff_ffff > 0x7f80_0000;
     let chosen = if nan(a) && nan(b) {
         NAN32
@@ -503,10 +593,26 @@ impl Unary {
         match self {
             Unary::Not(bits) => map1(a, |a| !a & mask(bits)),
             Unary::Negate(bits) => map1(a, |a| a.wrapping_neg() & mask(bits)),
-            Unary::Absolute(bits) => map1(a, |a| signed(a, bits).wrapping_abs() as u64 & mask(bits)),
-            Unary::Convert { from, from_signed, to, to_signed, register } => map1(a, |a| {
-                let value = if from_signed { signed(a, from) as u64 } else { a & mask(from) };
-                let value = if to_signed { signed(value & mask(to), to) as u64 } else { value & mask(to) };
+            Unary::Absolute(bits) => {
+                map1(a, |a| signed(a, bits).wrapping_abs() as u64 & mask(bits))
+            }
+            Unary::Convert {
+                from,
+                from_signed,
+                to,
+                to_signed,
+                register,
+            } => map1(a, |a| {
+                let value = if from_signed {
+                    signed(a, from) as u64
+                } else {
+                    a & mask(from)
+                };
+                let value = if to_signed {
+                    signed(value & mask(to), to) as u64
+                } else {
+                    value & mask(to)
+                };
                 value & mask(register)
             }),
             Unary::PopulationCount => map1(a, |a| a.count_ones().into()),
@@ -514,13 +620,25 @@ impl Unary {
             Unary::Reverse32 => map1(a, |a| (a as u32).reverse_bits().into()),
             Unary::NegateF32 { flush } => map1(a, |a| result32(-float(a, flush), flush)),
             Unary::AbsoluteF32 { flush } => map1(a, |a| result32(float(a, flush).abs(), flush)),
-            Unary::NegateF64 => map1(a, |a| if double(a).is_nan() { a | QUIET64 } else { a ^ 1 << 63 }),
-            Unary::AbsoluteF64 => map1(a, |a| if double(a).is_nan() { a | QUIET64 } else { a & !(1 << 63) }),
+            Unary::NegateF64 => map1(a, |a| {
+                if double(a).is_nan() {
+                    a | QUIET64
+                } else {
+                    a ^ 1 << 63
+                }
+            }),
+            Unary::AbsoluteF64 => map1(a, |a| {
+                if double(a).is_nan() {
+                    a | QUIET64
+                } else {
+                    a & !(1 << 63)
+                }
+            }),
             Unary::SquareRootF32 { flush } => map1(a, |a| result32(float(a, flush).sqrt(), flush)),
             Unary::ReciprocalF32 { flush } => map1(a, |a| result32(1.0 / float(a, flush), flush)),
-            Unary::Function { opcode, flush } => {
-                map1(a, |a| result32(function(opcode, float(a, flush).into()) as f32, flush))
-            }
+            Unary::Function { opcode, flush } => map1(a, |a| {
+                result32(function(opcode, float(a, flush).into()) as f32, flush)
+            }),
             Unary::F32FromS32 => map1(a, |a| (a as i32 as f32).to_bits().into()),
             Unary::F32FromU32 => map1(a, |a| (a as u32 as f32).to_bits().into()),
             Unary::F64FromS32 => map1(a, |a| f64::from(a as i32).to_bits()),
@@ -572,19 +690,31 @@ impl Binary {
             MultiplyLow32 => map2(a, b, |a, b| (a as u32).wrapping_mul(b as u32).into()),
             MultiplyLow64 => map2(a, b, u64::wrapping_mul),
             MultiplyHighU32 => map2(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff) >> 32),
-            MultiplyHighS32 => map2(a, b, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32 as u64),
+            MultiplyHighS32 => map2(a, b, |a, b| {
+                ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32 as u64
+            }),
             MultiplyHighU64 => map2(a, b, |a, b| (u128::from(a) * u128::from(b) >> 64) as u64),
-            MultiplyHighS64 => map2(a, b, |a, b| ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64),
+            MultiplyHighS64 => map2(a, b, |a, b| {
+                ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
+            }),
             MultiplyWideU16 => map2(a, b, |a, b| u64::from(a as u16) * u64::from(b as u16)),
-            MultiplyWideS16 => map2(a, b, |a, b| (i32::from(a as i16) * i32::from(b as i16)) as u32 as u64),
+            MultiplyWideS16 => map2(a, b, |a, b| {
+                (i32::from(a as i16) * i32::from(b as i16)) as u32 as u64
+            }),
             MultiplyWideU32 => map2(a, b, |a, b| u64::from(a as u32) * u64::from(b as u32)),
-            MultiplyWideS32 => map2(a, b, |a, b| (i64::from(a as i32) * i64::from(b as i32)) as u64),
+            MultiplyWideS32 => map2(a, b, |a, b| {
+                (i64::from(a as i32) * i64::from(b as i32)) as u64
+            }),
             And => map2(a, b, |a, b| a & b),
             Or => map2(a, b, |a, b| a | b),
             Xor => map2(a, b, |a, b| a ^ b),
             ShiftLeft(bits) => map2(a, b, |a, b| {
                 let count = b as u32;
-                if count < bits { a << (count & 63) & mask(bits) } else { 0 }
+                if count < bits {
+                    a << (count & 63) & mask(bits)
+                } else {
+                    0
+                }
             }),
             ShiftRightU(bits) => map2(a, b, |a, b| {
                 let count = b as u32;
@@ -596,25 +726,62 @@ impl Binary {
             }),
             MinimumU => map2(a, b, u64::min),
             MaximumU => map2(a, b, u64::max),
-            MinimumS(bits) => map2(a, b, |a, b| if signed(b, bits) < signed(a, bits) { b } else { a }),
-            MaximumS(bits) => map2(a, b, |a, b| if signed(b, bits) > signed(a, bits) { b } else { a }),
+            MinimumS(bits) => map2(a, b, |a, b| {
+                if signed(b, bits) < signed(a, bits) {
+                    b
+                } else {
+                    a
+                }
+            }),
+            MaximumS(bits) => map2(a, b, |a, b| {
+                if signed(b, bits) > signed(a, bits) {
+                    b
+                } else {
+                    a
+                }
+            }),
             DivideU(bits) => map2(a, b, |a, b| a.checked_div(b).unwrap_or(mask(bits))),
             RemainderU(bits) => map2(a, b, |a, b| a.checked_rem(b).unwrap_or(mask(bits))),
             DivideS(bits) => map2(a, b, |a, b| {
-                if b == 0 { mask(bits) } else { signed(a, bits).wrapping_div(signed(b, bits)) as u64 & mask(bits) }
+                if b == 0 {
+                    mask(bits)
+                } else {
+                    signed(a, bits).wrapping_div(signed(b, bits)) as u64 & mask(bits)
+                }
             }),
             RemainderS(bits) => map2(a, b, |a, b| {
-                if b == 0 { mask(bits) } else { signed(a, bits).wrapping_rem(signed(b, bits)) as u64 & mask(bits) }
+                if b == 0 {
+                    mask(bits)
+                } else {
+                    signed(a, bits).wrapping_rem(signed(b, bits)) as u64 & mask(bits)
+                }
             }),
-            AddF32 { flush: false } => map2(a, b, |a, b| result32(float(a, false) + float(b, false), false)),
-            AddF32 { flush: true } => map2(a, b, |a, b| result32(float(a, true) + float(b, true), true)),
-            SubtractF32 { flush: false } => map2(a, b, |a, b| result32(float(a, false) - float(b, false), false)),
-            SubtractF32 { flush: true } => map2(a, b, |a, b| result32(float(a, true) - float(b, true), true)),
-            MultiplyF32 { flush: false } => map2(a, b, |a, b| result32(float(a, false) * float(b, false), false)),
-            MultiplyF32 { flush: true } => map2(a, b, |a, b| result32(float(a, true) * float(b, true), true)),
-            DivideF32 { flush } => map2(a, b, |a, b| result32(float(a, flush) / float(b, flush), flush)),
+            AddF32 { flush: false } => map2(a, b, |a, b| {
+                result32(float(a, false) + float(b, false), false)
+            }),
+            AddF32 { flush: true } => {
+                map2(a, b, |a, b| result32(float(a, true) + float(b, true), true))
+            }
+            SubtractF32 { flush: false } => map2(a, b, |a, b| {
+                result32(float(a, false) - float(b, false), false)
+            }),
+            SubtractF32 { flush: true } => {
+                map2(a, b, |a, b| result32(float(a, true) - float(b, true), true))
+            }
+            MultiplyF32 { flush: false } => map2(a, b, |a, b| {
+                result32(float(a, false) * float(b, false), false)
+            }),
+            MultiplyF32 { flush: true } => {
+                map2(a, b, |a, b| result32(float(a, true) * float(b, true), true))
+            }
+            DivideF32 { flush } => map2(a, b, |a, b| {
+                result32(float(a, flush) / float(b, flush), flush)
+            }),
             DivideApproximateF32 { flush } => map2(a, b, |a, b| {
-                result32((f64::from(float(a, flush)) / f64::from(float(b, flush))) as f32, flush)
+                result32(
+                    (f64::from(float(a, flush)) / f64::from(float(b, flush))) as f32,
+                    flush,
+                )
             }),
             MinimumF32 { flush } => map2(a, b, |a, b| extremum32(a, b, flush, false)),
             MaximumF32 { flush } => map2(a, b, |a, b| extremum32(a, b, flush, true)),
@@ -631,26 +798,43 @@ impl Ternary {
     pub(crate) fn apply(self, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
         use Ternary::*;
         match self {
-            MultiplyAddLow16 => map3(a, b, c, |a, b, c| a.wrapping_mul(b).wrapping_add(c) & 0xffff),
-            MultiplyAddLow32 => map3(a, b, c, |a, b, c| (a as u32).wrapping_mul(b as u32).wrapping_add(c as u32).into()),
+            MultiplyAddLow16 => map3(a, b, c, |a, b, c| {
+                a.wrapping_mul(b).wrapping_add(c) & 0xffff
+            }),
+            MultiplyAddLow32 => map3(a, b, c, |a, b, c| {
+                (a as u32)
+                    .wrapping_mul(b as u32)
+                    .wrapping_add(c as u32)
+                    .into()
+            }),
             MultiplyAddLow64 => map3(a, b, c, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-            MultiplyAddWideU32 => {
-                map3(a, b, c, |a, b, c| (u64::from(a as u32) * u64::from(b as u32)).wrapping_add(c))
-            }
-            MultiplyAddWideS32 => {
-                map3(a, b, c, |a, b, c| ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c))
-            }
+            MultiplyAddWideU32 => map3(a, b, c, |a, b, c| {
+                (u64::from(a as u32) * u64::from(b as u32)).wrapping_add(c)
+            }),
+            MultiplyAddWideS32 => map3(a, b, c, |a, b, c| {
+                ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c)
+            }),
             MultiplyAddWideU16 => map3(a, b, c, |a, b, c| {
-                (u32::from(a as u16) * u32::from(b as u16)).wrapping_add(c as u32).into()
+                (u32::from(a as u16) * u32::from(b as u16))
+                    .wrapping_add(c as u32)
+                    .into()
             }),
             MultiplyAddWideS16 => map3(a, b, c, |a, b, c| {
-                ((i32::from(a as i16) * i32::from(b as i16)) as u32).wrapping_add(c as u32).into()
+                ((i32::from(a as i16) * i32::from(b as i16)) as u32)
+                    .wrapping_add(c as u32)
+                    .into()
             }),
             FusedF32 { flush: false } => map3(a, b, c, |a, b, c| {
-                result32(fused32(float(a, false), float(b, false), float(c, false)), false)
+                result32(
+                    fused32(float(a, false), float(b, false), float(c, false)),
+                    false,
+                )
             }),
             FusedF32 { flush: true } => map3(a, b, c, |a, b, c| {
-                result32(fused32(float(a, true), float(b, true), float(c, true)), true)
+                result32(
+                    fused32(float(a, true), float(b, true), float(c, true)),
+                    true,
+                )
             }),
             FusedF64 => map3(a, b, c, |a, b, c| {
                 let value = double(a).mul_add(double(b), double(c));
@@ -687,7 +871,11 @@ impl Ternary {
             }),
             ExtractU32 => map3(a, b, c, |a, b, c| {
                 let (position, length) = (b & 0xff, c & 0xff);
-                if position >= 32 { 0 } else { (a >> position) & mask((length as u32).min(32)) }
+                if position >= 32 {
+                    0
+                } else {
+                    (a >> position) & mask((length as u32).min(32))
+                }
             }),
             ExtractS32 => map3(a, b, c, |a, b, c| {
                 let (position, length) = ((b & 0xff) as u32, (c & 0xff) as u32);

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use crate::check::BlockChecks;
 use crate::counters::Counters;
 use crate::decode::Program;
 use crate::machine::Options;
 use crate::memory::{GlobalMemory, Words};
 use crate::program::Lanes;
 use crate::warp::Warp;
-use crate::check::BlockChecks;
 
 /// Read by every block of a launch.
 pub(crate) struct LaunchContext<'a> {

@@ -182,12 +182,20 @@ impl Machine {
     pub fn new(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
         let mut program = decode_module(module)?;
         let memory = std::mem::take(&mut program.memory);
-        Ok(Machine { program, memory, heap: None })
+        Ok(Machine {
+            program,
+            memory,
+            heap: None,
+        })
     }
 
     /// The kernels of the module.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.program.functions.iter().filter(|function| function.is_entry && function.has_body).map(|function| &function.name[..])
+        self.program
+            .functions
+            .iter()
+            .filter(|function| function.is_entry && function.has_body)
+            .map(|function| &function.name[..])
     }
 
     /// The name under which the module was parsed.
@@ -210,7 +218,11 @@ impl Machine {
 
     /// The contents of a variable of the module.
     pub fn read_variable(&self, name: &str) -> Option<Vec<u8>> {
-        self.memory.regions.iter().find(|region| region.name == name).map(Region::read_bytes)
+        self.memory
+            .regions
+            .iter()
+            .find(|region| region.name == name)
+            .map(Region::read_bytes)
     }
 
     /// Replaces the contents of a variable of the module.
@@ -218,9 +230,18 @@ impl Machine {
     /// # Errors
     /// A sentence, when there is no such variable or it has another size.
     pub fn write_variable(&mut self, name: &str, contents: &[u8]) -> Result<(), String> {
-        let region = self.memory.regions.iter().find(|region| region.name == name).ok_or_else(|| format!("no variable `{name}`"))?;
+        let region = self
+            .memory
+            .regions
+            .iter()
+            .find(|region| region.name == name)
+            .ok_or_else(|| format!("no variable `{name}`"))?;
         if region.bytes != contents.len() as u64 {
-            return Err(format!("`{name}` has {} bytes, not {}", region.bytes, contents.len()));
+            return Err(format!(
+                "`{name}` has {} bytes, not {}",
+                region.bytes,
+                contents.len()
+            ));
         }
         region.write_bytes(0, contents);
         Ok(())
@@ -247,13 +268,18 @@ impl Machine {
     pub fn launch(&mut self, launch: &Launch<'_>, options: &Options) -> Result<Report, Box<Trap>> {
         let kernel = self.find_kernel(launch.kernel)?;
         if self.heap.is_none() && self.mentions_malloc() {
-            self.memory.add(Region::new("(heap)", options.heap_bytes, true));
+            self.memory
+                .add(Region::new("(heap)", options.heap_bytes, true));
             self.heap = Some(self.memory.regions.len() - 1);
         }
         let context = self.context(kernel, launch, options)?;
         let groups = context.groups();
-        let parallel = options.parallel && !options.check_races && groups > 1 && self.blocks_commute(kernel);
-        let mut report = Report { parallel, ..Report::default() };
+        let parallel =
+            options.parallel && !options.check_races && groups > 1 && self.blocks_commute(kernel);
+        let mut report = Report {
+            parallel,
+            ..Report::default()
+        };
         let mut counters = Counters::default();
         if parallel {
             let results: Vec<_> = (0..groups)
@@ -279,7 +305,10 @@ impl Machine {
                 }
             }
             if !traps.is_empty() {
-                let at = traps.iter().position(|trap| trap.message != "another block has trapped").unwrap_or(0);
+                let at = traps
+                    .iter()
+                    .position(|trap| trap.message != "another block has trapped")
+                    .unwrap_or(0);
                 return Err(traps.swap_remove(at));
             }
         } else {
@@ -287,13 +316,18 @@ impl Machine {
         }
         report.profile = context.profile(&counters);
         if context.cluster != [1; 3] {
-            report.notes.push("the blocks of a cluster ran together; clusters ran on one machine in turn".to_string());
+            report.notes.push(
+                "the blocks of a cluster ran together; clusters ran on one machine in turn"
+                    .to_string(),
+            );
         }
         Ok(report)
     }
 
     fn find_kernel(&self, name: &str) -> Result<u32, Box<Trap>> {
-        let is_kernel = |index: &usize| self.program.functions[*index].is_entry && self.program.functions[*index].has_body;
+        let is_kernel = |index: &usize| {
+            self.program.functions[*index].is_entry && self.program.functions[*index].has_body
+        };
         let mut found = (0..self.program.functions.len())
             .filter(is_kernel)
             .filter(|&index| name == "*" || self.program.functions[index].name == name);
@@ -301,13 +335,19 @@ impl Machine {
             Some(index) => Ok(index as u32),
             None => {
                 let names: Vec<&str> = self.kernels().collect();
-                Err(Box::new(Trap::launch(format!("no kernel `{name}`; the module has {}", names.join(", ")))))
+                Err(Box::new(Trap::launch(format!(
+                    "no kernel `{name}`; the module has {}",
+                    names.join(", ")
+                ))))
             }
         }
     }
 
     fn mentions_malloc(&self) -> bool {
-        self.program.functions.iter().any(|function| !function.has_body && function.name == "malloc")
+        self.program
+            .functions
+            .iter()
+            .any(|function| !function.has_body && function.name == "malloc")
     }
 
     /// Functions that a kernel can reach.
@@ -329,7 +369,11 @@ impl Machine {
             function.mentions.iter().copied().for_each(&mut visit);
             if function.calls_indirectly {
                 // The address may come from anywhere.
-                (0..functions.len() as u32).filter(|&target| functions[target as usize].has_body && !functions[target as usize].is_entry).for_each(visit);
+                (0..functions.len() as u32)
+                    .filter(|&target| {
+                        functions[target as usize].has_body && !functions[target as usize].is_entry
+                    })
+                    .for_each(visit);
             }
         }
         order.sort_unstable();
@@ -341,23 +385,38 @@ impl Machine {
     fn blocks_commute(&self, kernel: u32) -> bool {
         self.reachable(kernel).into_iter().all(|index| {
             let function = &self.program.functions[index as usize];
-            let accesses = function.accesses.iter().all(|access| !access.synchronizing || access.space == Space::Shared);
+            let accesses = function
+                .accesses
+                .iter()
+                .all(|access| !access.synchronizing || access.space == Space::Shared);
             let atomics = function.atomics.iter().all(|atomic| {
                 use ReductionOperation::*;
-                let commutes = matches!(atomic.operation, Add | Min | Max | And | Or | Xor) && !atomic.scalar_type.is_float();
+                let commutes = matches!(atomic.operation, Add | Min | Max | And | Or | Xor)
+                    && !atomic.scalar_type.is_float();
                 let private = matches!(atomic.space, Space::Shared | Space::SharedCluster);
                 let unread = atomic.destinations.iter().all(|&slot| slot == NONE);
                 private || (commutes && unread && atomic.scalar_type.bytes() == 4)
             });
-            let calls = function.calls.iter().all(|call| !matches!(call.target, crate::program::CallTarget::External(_)));
+            let calls = function
+                .calls
+                .iter()
+                .all(|call| !matches!(call.target, crate::program::CallTarget::External(_)));
             let specials = function.specials.iter().all(|Special { mnemonic, .. }| {
-                !matches!(mnemonic.opcode(), oriole_isa::Opcode::CpReduceAsyncBulk | oriole_isa::Opcode::RedAsync)
+                !matches!(
+                    mnemonic.opcode(),
+                    oriole_isa::Opcode::CpReduceAsyncBulk | oriole_isa::Opcode::RedAsync
+                )
             });
             accesses && atomics && calls && specials
         })
     }
 
-    fn context<'a>(&'a self, kernel: u32, launch: &Launch<'_>, options: &'a Options) -> Result<LaunchContext<'a>, Box<Trap>> {
+    fn context<'a>(
+        &'a self,
+        kernel: u32,
+        launch: &Launch<'_>,
+        options: &'a Options,
+    ) -> Result<LaunchContext<'a>, Box<Trap>> {
         let function = &self.program.functions[kernel as usize];
         let wrong = |message: String| Err(Box::new(Trap::launch(message)));
         let threads: u64 = launch.block.iter().map(|&size| u64::from(size)).product();
@@ -365,15 +424,26 @@ impl Machine {
             return wrong("a launch needs at least one thread".to_string());
         }
         if threads > 1024 {
-            return wrong(format!("a block of {threads} threads; at most 1024 are possible"));
+            return wrong(format!(
+                "a block of {threads} threads; at most 1024 are possible"
+            ));
         }
-        if let Some(required) = function.required_block.filter(|required| *required != launch.block) {
-            return wrong(format!("`{}` requires blocks of {required:?} threads", function.name));
+        if let Some(required) = function
+            .required_block
+            .filter(|required| *required != launch.block)
+        {
+            return wrong(format!(
+                "`{}` requires blocks of {required:?} threads",
+                function.name
+            ));
         }
         if let Some(maximum) = function.maximum_block {
             let most: u64 = maximum.iter().map(|&size| u64::from(size)).product();
             if threads > most {
-                return wrong(format!("`{}` allows blocks of {most} threads, {threads} were asked for", function.name));
+                return wrong(format!(
+                    "`{}` allows blocks of {most} threads, {threads} were asked for",
+                    function.name
+                ));
             }
         }
         if launch.arguments.len() != function.parameters.len() {
@@ -391,7 +461,13 @@ impl Machine {
                 Value::Buffer(buffer) => GlobalMemory::base(buffer.0).to_le_bytes().to_vec(),
             };
             if bytes.len() != parameter.bytes as usize {
-                return wrong(format!("parameter `{}` of `{}` has {} bytes, the argument {}", parameter.name, function.name, parameter.bytes, bytes.len()));
+                return wrong(format!(
+                    "parameter `{}` of `{}` has {} bytes, the argument {}",
+                    parameter.name,
+                    function.name,
+                    parameter.bytes,
+                    bytes.len()
+                ));
             }
             for (index, byte) in bytes.into_iter().enumerate() {
                 parameters.store(u64::from(parameter.offset) + index as u64, 1, byte.into());
@@ -399,7 +475,9 @@ impl Machine {
         }
         let cluster = function.cluster.unwrap_or([1; 3]);
         if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(cluster[axis].max(1))) {
-            return wrong(format!("the grid is no multiple of the cluster {cluster:?}"));
+            return wrong(format!(
+                "the grid is no multiple of the cluster {cluster:?}"
+            ));
         }
         let (constants, shared) = self.place_shared(kernel);
         let shared_bytes = shared + launch.dynamic_shared;
@@ -453,7 +531,8 @@ impl Machine {
                 let mut constants = function.constants.clone();
                 for reference in &function.shared_references {
                     let offset = offsets[reference.variable as usize].unwrap_or(end);
-                    constants[reference.constant as usize] = [offset.wrapping_add(reference.addend); 32];
+                    constants[reference.constant as usize] =
+                        [offset.wrapping_add(reference.addend); 32];
                 }
                 constants
             })
@@ -473,25 +552,47 @@ fn collect(group: Group, report: &mut Report, counters: &mut Counters) {
 
 impl LaunchContext<'_> {
     fn groups(&self) -> u64 {
-        (0..3).map(|axis| u64::from(self.grid[axis] / self.cluster[axis])).product()
+        (0..3)
+            .map(|axis| u64::from(self.grid[axis] / self.cluster[axis]))
+            .product()
     }
 
     /// The blocks of a cluster, before their first instruction.
     fn group(&self, number: u64) -> Result<Group, Box<Trap>> {
-        let clusters: [u64; 3] = std::array::from_fn(|axis| u64::from(self.grid[axis] / self.cluster[axis]));
-        let cluster = [number % clusters[0], number / clusters[0] % clusters[1], number / (clusters[0] * clusters[1])];
+        let clusters: [u64; 3] =
+            std::array::from_fn(|axis| u64::from(self.grid[axis] / self.cluster[axis]));
+        let cluster = [
+            number % clusters[0],
+            number / clusters[0] % clusters[1],
+            number / (clusters[0] * clusters[1]),
+        ];
         let size: u32 = self.cluster.iter().product();
         let threads: u32 = self.block.iter().product();
         let warps = threads.div_ceil(32);
-        let mut group = Group { number, ..Group::default() };
+        let mut group = Group {
+            number,
+            ..Group::default()
+        };
         if self.options.profile {
-            group.counters = Counters(self.program.functions.iter().map(|function| vec![InstructionCounters::default(); function.code.len()]).collect());
+            group.counters = Counters(
+                self.program
+                    .functions
+                    .iter()
+                    .map(|function| vec![InstructionCounters::default(); function.code.len()])
+                    .collect(),
+            );
         }
         let kernel = &self.program.functions[self.kernel as usize];
         for rank in 0..size {
-            let inner = [rank % self.cluster[0], rank / self.cluster[0] % self.cluster[1], rank / (self.cluster[0] * self.cluster[1])];
+            let inner = [
+                rank % self.cluster[0],
+                rank / self.cluster[0] % self.cluster[1],
+                rank / (self.cluster[0] * self.cluster[1]),
+            ];
             let mut block = Block {
-                index: std::array::from_fn(|axis| cluster[axis] as u32 * self.cluster[axis] + inner[axis]),
+                index: std::array::from_fn(|axis| {
+                    cluster[axis] as u32 * self.cluster[axis] + inner[axis]
+                }),
                 shared: Words::new(self.shared_bytes),
                 shared_bytes: self.shared_bytes,
                 barriers: vec![Barrier::default(); 16],
@@ -506,14 +607,27 @@ impl LaunchContext<'_> {
             };
             for index in 0..warps {
                 let count = (threads - index * 32).min(32);
-                let live = if count == 32 { u32::MAX } else { (1 << count) - 1 };
+                let live = if count == 32 {
+                    u32::MAX
+                } else {
+                    (1 << count) - 1
+                };
                 let threads = (0..count)
                     .map(|lane| {
                         let thread = index * 32 + lane;
-                        [thread % self.block[0], thread / self.block[0] % self.block[1], thread / (self.block[0] * self.block[1])]
+                        [
+                            thread % self.block[0],
+                            thread / self.block[0] % self.block[1],
+                            thread / (self.block[0] * self.block[1]),
+                        ]
                     })
                     .collect();
-                let mut warp = Warp { index, live, threads, ..Warp::default() };
+                let mut warp = Warp {
+                    index,
+                    live,
+                    threads,
+                    ..Warp::default()
+                };
                 let fragment = Fragment {
                     function: self.kernel,
                     pc: 0,
@@ -547,12 +661,18 @@ impl LaunchContext<'_> {
         while !self.run_some(&mut group)? {
             // Nothing outside the cluster can change what it waits for, but another launch of the loop costs only steps.
         }
-        self.steps.fetch_add(group.steps - group.flushed_steps, Relaxed);
+        self.steps
+            .fetch_add(group.steps - group.flushed_steps, Relaxed);
         Ok(group)
     }
 
     /// Runs clusters one after the other. One that only looks at synchronisation variables gives way to the next.
-    fn run_in_order(&self, groups: u64, report: &mut Report, counters: &mut Counters) -> Result<(), Box<Trap>> {
+    fn run_in_order(
+        &self,
+        groups: u64,
+        report: &mut Report,
+        counters: &mut Counters,
+    ) -> Result<(), Box<Trap>> {
         let mut waiting: VecDeque<Group> = VecDeque::new();
         let mut finished: Vec<Group> = Vec::new();
         let mut next = 0;
@@ -567,7 +687,8 @@ impl LaunchContext<'_> {
                 }
             };
             if self.run_some(&mut group)? {
-                self.steps.fetch_add(group.steps - group.flushed_steps, Relaxed);
+                self.steps
+                    .fetch_add(group.steps - group.flushed_steps, Relaxed);
                 // Registers and shared memory are not needed any more.
                 for block in &mut group.blocks {
                     block.warps = Vec::new();
@@ -655,12 +776,16 @@ impl LaunchContext<'_> {
             for warp in &group.blocks[block].warps {
                 if let Some(fragment) = warp.fragments.front() {
                     let message = match fragment.state {
-                        State::Barrier { number, .. } => describe_missing(&group.blocks[block], number as usize),
+                        State::Barrier { number, .. } => {
+                            describe_missing(&group.blocks[block], number as usize)
+                        }
                         State::Parked { wanted } => format!(
                             "lanes {:#x} of the member mask never reach the instruction",
                             wanted & !warp.parked_with(fragment)
                         ),
-                        State::Cluster { .. } => "the cluster barrier waits for threads that never arrive".to_string(),
+                        State::Cluster { .. } => {
+                            "the cluster barrier waits for threads that never arrive".to_string()
+                        }
                         State::Running | State::Released => continue,
                     };
                     let fault = Fault::new(TrapKind::DivergentBarrier, message);
@@ -676,7 +801,9 @@ impl LaunchContext<'_> {
         let executor = Executor { launch: self };
         let mut profile = Vec::new();
         for (function, counts) in self.program.functions.iter().zip(&counters.0) {
-            for ((origin, operation), &counters) in function.origins.iter().zip(&function.code).zip(counts) {
+            for ((origin, operation), &counters) in
+                function.origins.iter().zip(&function.code).zip(counts)
+            {
                 // Operations that only materialise an address or a special register belong to the next instruction.
                 let is_helper = matches!(operation.kind, Kind::FrameAddress { .. });
                 if counters.executions == 0 || is_helper {
@@ -685,7 +812,11 @@ impl LaunchContext<'_> {
                 profile.push(InstructionProfile {
                     function: function.name.clone(),
                     span: origin.span,
-                    ptx_line: self.program.line_starts.partition_point(|&start| start <= origin.span.start) as u32,
+                    ptx_line: self
+                        .program
+                        .line_starts
+                        .partition_point(|&start| start <= origin.span.start)
+                        as u32,
                     source: executor.source_line(origin.file, origin.line, origin.column),
                     counters,
                 });

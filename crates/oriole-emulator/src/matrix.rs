@@ -27,7 +27,10 @@ struct Matrix {
 
 impl Matrix {
     fn new(rows: usize, columns: usize) -> Matrix {
-        Matrix { columns, values: vec![0.0; rows * columns] }
+        Matrix {
+            columns,
+            values: vec![0.0; rows * columns],
+        }
     }
 
     fn at(&mut self, row: usize, column: usize) -> &mut f64 {
@@ -56,7 +59,11 @@ fn decode(scalar_type: ScalarType, bits: u64) -> f64 {
                 0 => mantissa * 2f64.powi(-9),
                 _ => (8.0 + mantissa) * 2f64.powi(exponent - 10),
             };
-            if bits & 0x80 != 0 { -magnitude } else { magnitude }
+            if bits & 0x80 != 0 {
+                -magnitude
+            } else {
+                magnitude
+            }
         }
         ScalarType::S8 => signed(8),
         ScalarType::S4 => signed(4),
@@ -72,14 +79,23 @@ fn encode(scalar_type: ScalarType, value: f64, saturate: bool) -> u64 {
     match scalar_type {
         ScalarType::F64 => value.to_bits(),
         ScalarType::F32 => {
-            if value.is_nan() { 0x7fff_ffff } else { (value as f32).to_bits().into() }
+            if value.is_nan() {
+                0x7fff_ffff
+            } else {
+                (value as f32).to_bits().into()
+            }
         }
         ScalarType::F16 | ScalarType::Bf16 => {
-            let text = if scalar_type == ScalarType::F16 { "cvt.rn.f16.f64" } else { "cvt.rn.bf16.f64" };
+            let text = if scalar_type == ScalarType::F16 {
+                "cvt.rn.f16.f64"
+            } else {
+                "cvt.rn.bf16.f64"
+            };
             if value.is_nan() {
                 return 0x7fff;
             }
-            evaluate(&Mnemonic::parse(text), &[value.to_bits().into()]).map_or(0, |outputs| outputs.values()[0] as u64)
+            evaluate(&Mnemonic::parse(text), &[value.to_bits().into()])
+                .map_or(0, |outputs| outputs.values()[0] as u64)
         }
         _ if saturate => value.clamp(f64::from(i32::MIN), f64::from(i32::MAX)) as i32 as u32 as u64,
         _ => value as i64 as u32 as u64,
@@ -120,7 +136,11 @@ fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
     if scene.active != u32::MAX {
         return Err(Fault::new(
             TrapKind::DivergentBarrier,
-            format!("`{}` needs all lanes of the warp, {:#x} are here", scene.special.mnemonic.text(), scene.active),
+            format!(
+                "`{}` needs all lanes of the warp, {:#x} are here",
+                scene.special.mnemonic.text(),
+                scene.active
+            ),
         ));
     }
     Ok(())
@@ -140,7 +160,9 @@ impl Executor<'_> {
                 let mut result = [0; 32];
                 for (lane, slot) in result.iter_mut().enumerate() {
                     let (row, column) = (lane / 4, lane % 4 * 2);
-                    let half = |row: usize, column: usize| values[row * 4 + column / 2] >> (16 * (column & 1)) & 0xffff;
+                    let half = |row: usize, column: usize| {
+                        values[row * 4 + column / 2] >> (16 * (column & 1)) & 0xffff
+                    };
                     *slot = half(column, row) | half(column + 1, row) << 16;
                 }
                 scene.set_destination(&result);
@@ -161,7 +183,11 @@ impl Executor<'_> {
         if scaled || (shape.m == 8 && shape.k == 4 && a_type == ScalarType::F16) {
             return Err(scene.missing());
         }
-        let (m, n, k) = (usize::from(shape.m), usize::from(shape.n), usize::from(shape.k));
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
         let saturate = mnemonic.has(Flag::SaturateFinite);
         let one_bit = (a_type == ScalarType::B1).then(|| mnemonic.has_modifier("xor"));
         let stored = if sparse { k / 2 } else { k };
@@ -175,7 +201,14 @@ impl Executor<'_> {
         self.scatter_accumulator(scene, 0, d_type, m, n, &d, saturate)
     }
 
-    fn gather_a(&self, scene: &Scene<'_>, operand: usize, scalar_type: ScalarType, m: usize, k: usize) -> Outcome<Matrix> {
+    fn gather_a(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        k: usize,
+    ) -> Outcome<Matrix> {
         let slots = scene.vector(operand)?;
         let bits = width(scalar_type);
         let each = if bits == 64 { 1 } else { (32 / bits) as usize };
@@ -183,7 +216,11 @@ impl Executor<'_> {
         for lane in 0..32 {
             let (g, t) = (lane / 4, lane % 4);
             for (index, &slot) in slots.iter().enumerate() {
-                let (row, block) = if m == 8 { (g, index) } else { (g + 8 * (index & 1), index >> 1) };
+                let (row, block) = if m == 8 {
+                    (g, index)
+                } else {
+                    (g + 8 * (index & 1), index >> 1)
+                };
                 let value = scene.slot(slot)[lane];
                 for element in 0..each {
                     let column = t * each + 4 * each * block + element;
@@ -197,7 +234,14 @@ impl Executor<'_> {
         Ok(matrix)
     }
 
-    fn gather_b(&self, scene: &Scene<'_>, operand: usize, scalar_type: ScalarType, k: usize, n: usize) -> Outcome<Matrix> {
+    fn gather_b(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        k: usize,
+        n: usize,
+    ) -> Outcome<Matrix> {
         let slots = scene.vector(operand)?;
         let bits = width(scalar_type);
         let each = if bits == 64 { 1 } else { (32 / bits) as usize };
@@ -220,10 +264,20 @@ impl Executor<'_> {
 
     /// Row and column of element `element` of register `index` of an accumulator.
     fn accumulator_place(lane: usize, element: usize) -> (usize, usize) {
-        (lane / 4 + 8 * (element / 2 % 2), lane % 4 * 2 + element % 2 + 8 * (element / 4))
+        (
+            lane / 4 + 8 * (element / 2 % 2),
+            lane % 4 * 2 + element % 2 + 8 * (element / 4),
+        )
     }
 
-    fn gather_accumulator(&self, scene: &Scene<'_>, operand: usize, scalar_type: ScalarType, m: usize, n: usize) -> Outcome<Matrix> {
+    fn gather_accumulator(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        n: usize,
+    ) -> Outcome<Matrix> {
         let slots = scene.vector(operand)?;
         let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
         let mut matrix = Matrix::new(m, n);
@@ -275,7 +329,11 @@ impl Executor<'_> {
     fn wmma_memory(&self, scene: &mut Scene<'_>, loads: bool) -> Outcome<()> {
         let mnemonic = scene.special.mnemonic.clone();
         let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
-        let (m, n, k) = (usize::from(shape.m), usize::from(shape.n), usize::from(shape.k));
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
         let scalar_type = mnemonic.first_type().ok_or_else(|| scene.missing())?;
         let (rows, columns) = if mnemonic.has_modifier("a") {
             (m, k)
@@ -287,9 +345,18 @@ impl Executor<'_> {
         let row_major = mnemonic.has_modifier("row");
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
         let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(scene.warp, scene.fragment, scene.constants, scene.address(memory)?);
+        let addresses = self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(memory)?,
+        );
         let default = if row_major { columns } else { rows };
-        let stride = if scene.special.operands.len() > 2 { scene.uniform(2)? as usize } else { default };
+        let stride = if scene.special.operands.len() > 2 {
+            scene.uniform(2)? as usize
+        } else {
+            default
+        };
         let bits = width(scalar_type);
         let space = mnemonic.space().unwrap_or(Space::Generic);
         if bits < 8 {
@@ -305,17 +372,40 @@ impl Executor<'_> {
         }
         for row in 0..rows {
             for column in 0..columns {
-                let (lane, register, shift) = wmma_place(row * columns + column, slots.len(), each, bits);
-                let element = if row_major { row * stride + column } else { column * stride + row };
+                let (lane, register, shift) =
+                    wmma_place(row * columns + column, slots.len(), each, bits);
+                let element = if row_major {
+                    row * stride + column
+                } else {
+                    column * stride + row
+                };
                 let address = addresses[lane].wrapping_add(element as u64 * u64::from(size));
-                let spot = self.locate(scene.warp, scene.group, scene.block, space, address, size, !loads, lane)?;
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    space,
+                    address,
+                    size,
+                    !loads,
+                    lane,
+                )?;
                 if loads {
                     let value = self.read(scene.warp, scene.group, lane, spot, size);
                     registers[register][lane] |= value << shift;
                 } else {
-                    self.write(scene.warp, scene.group, lane, spot, size, registers[register][lane] >> shift);
+                    self.write(
+                        scene.warp,
+                        scene.group,
+                        lane,
+                        spot,
+                        size,
+                        registers[register][lane] >> shift,
+                    );
                     if let crate::access::Spot::Shared(block, offset) = spot {
-                        scene.group.blocks[block].checks.initialize(offset, size.into());
+                        scene.group.blocks[block]
+                            .checks
+                            .initialize(offset, size.into());
                     }
                 }
             }
@@ -333,7 +423,11 @@ impl Executor<'_> {
     fn wmma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         let mnemonic = &scene.special.mnemonic;
         let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
-        let (m, n, k) = (usize::from(shape.m), usize::from(shape.n), usize::from(shape.k));
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
         let [d_type, a_type, b_type, c_type] = match *mnemonic.types() {
             [d, c] => [d, ScalarType::F16, ScalarType::F16, c],
             [d, a, b, c] => [d, a, b, c],
@@ -343,18 +437,27 @@ impl Executor<'_> {
         if width(a_type) < 8 {
             return Err(scene.missing());
         }
-        let gather = |scene: &Scene<'_>, operand: usize, scalar_type: ScalarType, rows: usize, columns: usize| -> Outcome<Matrix> {
+        let gather = |scene: &Scene<'_>,
+                      operand: usize,
+                      scalar_type: ScalarType,
+                      rows: usize,
+                      columns: usize|
+         -> Outcome<Matrix> {
             let slots = scene.vector(operand)?;
             let bits = width(scalar_type);
             let each = if bits == 64 { 1 } else { (32 / bits) as usize };
             let mut matrix = Matrix::new(rows, columns);
             for index in 0..rows * columns {
                 let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
-                matrix.values[index] = decode(scalar_type, scene.slot(slots[register])[lane] >> shift);
+                matrix.values[index] =
+                    decode(scalar_type, scene.slot(slots[register])[lane] >> shift);
             }
             Ok(matrix)
         };
-        let (a, b) = (gather(scene, 1, a_type, m, k)?, gather(scene, 2, b_type, k, n)?);
+        let (a, b) = (
+            gather(scene, 1, a_type, m, k)?,
+            gather(scene, 2, b_type, k, n)?,
+        );
         let c = gather(scene, 3, c_type, m, n)?;
         let d = multiply(&a, &b, &c, None);
         let slots = scene.vector(0)?;
@@ -384,18 +487,43 @@ impl Executor<'_> {
         let count = usize::from(mnemonic.modifiers().repeat.unwrap_or(1));
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
         let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(scene.warp, scene.fragment, scene.constants, scene.address(memory)?);
+        let addresses = self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(memory)?,
+        );
         let space = mnemonic.space().unwrap_or(Space::Generic);
         if self.launch.options.profile {
             // Each matrix is a phase of eight rows of 16 bytes.
-            let lanes = if count == 4 { u32::MAX } else { (1 << (8 * count)) - 1 };
-            self.count(scene.fragment, scene.group, Space::Shared, &addresses, lanes, 16);
+            let lanes = if count == 4 {
+                u32::MAX
+            } else {
+                (1 << (8 * count)) - 1
+            };
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Shared,
+                &addresses,
+                lanes,
+                16,
+            );
         }
         for (index, &slot) in slots.iter().enumerate().take(count) {
             let mut rows = [None; 8];
             for (row, spot) in rows.iter_mut().enumerate() {
                 let lane = 8 * index + row;
-                *spot = Some(self.locate(scene.warp, scene.group, scene.block, space, addresses[lane], 16, !loads, lane)?);
+                *spot = Some(self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    space,
+                    addresses[lane],
+                    16,
+                    !loads,
+                    lane,
+                )?);
             }
             for lane in 0..32 {
                 let mut value = if loads { 0 } else { scene.slot(slot)[lane] };
@@ -404,7 +532,9 @@ impl Executor<'_> {
                     if transposed {
                         (row, column) = (column, row);
                     }
-                    let spot = rows[row].ok_or_else(|| scene.missing())?.plus(2 * column as u64);
+                    let spot = rows[row]
+                        .ok_or_else(|| scene.missing())?
+                        .plus(2 * column as u64);
                     if loads {
                         value |= self.read(scene.warp, scene.group, lane, spot, 2) << (16 * part);
                     } else {
@@ -467,9 +597,21 @@ impl Executor<'_> {
         for value in &mut a.values {
             *value *= scale_a as f64;
         }
-        let c = if accumulate { self.gather_accumulator(scene, 0, d_type, 16, n)? } else { Matrix::new(16, n) };
+        let c = if accumulate {
+            self.gather_accumulator(scene, 0, d_type, 16, n)?
+        } else {
+            Matrix::new(16, n)
+        };
         let d = multiply(&a, &b, &c, (a_type == ScalarType::B1).then_some(false));
-        self.scatter_accumulator(scene, 0, d_type, 16, n, &d, mnemonic.has(Flag::SaturateFinite))
+        self.scatter_accumulator(
+            scene,
+            0,
+            d_type,
+            16,
+            n,
+            &d,
+            mnemonic.has(Flag::SaturateFinite),
+        )
     }
 
     /// Rows of a matrix in shared memory, `columns` along the inner dimension, through a descriptor.
@@ -504,7 +646,11 @@ impl Executor<'_> {
                 let plain = if transposed {
                     // Rows run along the span; the inner dimension steps from line to line.
                     let per_span = span / size;
-                    start + r / per_span * leading + c / 8 * stride + c % 8 * span + r % per_span * size
+                    start
+                        + r / per_span * leading
+                        + c / 8 * stride
+                        + c % 8 * span
+                        + r % per_span * size
                 } else {
                     let bytes = c * size;
                     start + r / 8 * stride + bytes / span * leading + r % 8 * span + bytes % span
@@ -515,7 +661,16 @@ impl Executor<'_> {
                     32 => plain ^ (plain >> 7 & 1) << 4,
                     _ => plain,
                 };
-                let spot = self.locate(scene.warp, scene.group, scene.block, Space::Shared, address, size as u32, false, 0)?;
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    Space::Shared,
+                    address,
+                    size as u32,
+                    false,
+                    0,
+                )?;
                 let bits = self.read(scene.warp, scene.group, 0, spot, size as u32);
                 *matrix.at(row, column) = decode(scalar_type, bits);
             }
@@ -533,13 +688,27 @@ fn wmma_place(index: usize, registers: usize, each: usize, bits: u32) -> (usize,
 
 /// Spreads a 2:4 sparse matrix by its metadata. How metadata is spread over lanes differs by shape; only metadata that is
 /// the same in all of them is emulated.
-fn expand(scene: &Scene<'_>, stored: &Matrix, m: usize, k: usize, scalar_type: ScalarType) -> Outcome<Matrix> {
+fn expand(
+    scene: &Scene<'_>,
+    stored: &Matrix,
+    m: usize,
+    k: usize,
+    scalar_type: ScalarType,
+) -> Outcome<Matrix> {
     let metadata = scene.values(4)?;
     let pattern = metadata[0] as u32;
     let nibble = pattern & 15;
-    let uniform = lanes_of(scene.active).all(|lane| metadata[lane] as u32 == pattern) && pattern == nibble * 0x1111_1111;
-    if !uniform || width(scalar_type) > 16 || width(scalar_type) < 8 || scene.special.operands.len() > 6 {
-        return Err(Fault::new(TrapKind::NotEmulated, "sparse products with varying metadata are not emulated"));
+    let uniform = lanes_of(scene.active).all(|lane| metadata[lane] as u32 == pattern)
+        && pattern == nibble * 0x1111_1111;
+    if !uniform
+        || width(scalar_type) > 16
+        || width(scalar_type) < 8
+        || scene.special.operands.len() > 6
+    {
+        return Err(Fault::new(
+            TrapKind::NotEmulated,
+            "sparse products with varying metadata are not emulated",
+        ));
     }
     let places = [nibble as usize & 3, nibble as usize >> 2];
     let mut matrix = Matrix::new(m, k);

@@ -90,7 +90,12 @@ impl Region {
         while index < data.len() {
             let offset = start + index as u64;
             if offset & 3 == 0 && data.len() - index >= 4 {
-                let word = u32::from_le_bytes([data[index], data[index + 1], data[index + 2], data[index + 3]]);
+                let word = u32::from_le_bytes([
+                    data[index],
+                    data[index + 1],
+                    data[index + 2],
+                    data[index + 3],
+                ]);
                 self.words[(offset >> 2) as usize].store(word, Relaxed);
                 index += 4;
             } else {
@@ -101,7 +106,11 @@ impl Region {
     }
 
     pub(crate) fn read_bytes(&self) -> Vec<u8> {
-        let mut data: Vec<u8> = self.words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        let mut data: Vec<u8> = self
+            .words
+            .iter()
+            .flat_map(|word| word.load(Relaxed).to_le_bytes())
+            .collect();
         data.truncate(self.bytes as usize);
         data
     }
@@ -125,11 +134,20 @@ impl GlobalMemory {
 
     /// The region of an access of `size` bytes, and the offset in it.
     #[inline]
-    pub(crate) fn locate(&self, address: u64, size: u32, write: bool, lane: u32) -> Outcome<(&Region, u64)> {
+    pub(crate) fn locate(
+        &self,
+        address: u64,
+        size: u32,
+        write: bool,
+        lane: u32,
+    ) -> Outcome<(&Region, u64)> {
         let index = (address >> REGION_SHIFT).wrapping_sub(1) as usize;
         let offset = address & ((1 << REGION_SHIFT) - 1);
         match self.regions.get(index) {
-            Some(region) if offset + u64::from(size) <= region.bytes && offset & u64::from(size - 1) == 0 => {
+            Some(region)
+                if offset + u64::from(size) <= region.bytes
+                    && offset & u64::from(size - 1) == 0 =>
+            {
                 if write && !region.writable {
                     return Err(Fault::at(
                         TrapKind::ReadOnly,
@@ -145,7 +163,14 @@ impl GlobalMemory {
     }
 
     #[cold]
-    fn fault(&self, address: u64, size: u32, write: bool, lane: u32, found: Option<&Region>) -> Box<Fault> {
+    fn fault(
+        &self,
+        address: u64,
+        size: u32,
+        write: bool,
+        lane: u32,
+        found: Option<&Region>,
+    ) -> Box<Fault> {
         let verb = if write { "store" } else { "load" };
         let offset = address & ((1 << REGION_SHIFT) - 1);
         // A little below a region is where a negative index lands.
@@ -154,20 +179,40 @@ impl GlobalMemory {
             Some(region) if offset + u64::from(size) > region.bytes => (
                 TrapKind::OutOfBounds,
                 match offset.checked_sub(region.bytes) {
-                    Some(beyond) => format!("{beyond} bytes past the end of `{}`, which has {}", region.name, region.bytes),
-                    None => format!("across the end of `{}`, which has {} bytes", region.name, region.bytes),
+                    Some(beyond) => format!(
+                        "{beyond} bytes past the end of `{}`, which has {}",
+                        region.name, region.bytes
+                    ),
+                    None => format!(
+                        "across the end of `{}`, which has {} bytes",
+                        region.name, region.bytes
+                    ),
                 },
             ),
-            Some(region) => (TrapKind::Misaligned, format!("at offset {offset} of `{}`", region.name)),
+            Some(region) => (
+                TrapKind::Misaligned,
+                format!("at offset {offset} of `{}`", region.name),
+            ),
             None => match self.regions.get(next.wrapping_sub(1) as usize) {
                 Some(region) if next != address >> REGION_SHIFT => {
                     let before = (next << REGION_SHIFT) - address;
-                    (TrapKind::OutOfBounds, format!("{before} bytes before `{}`", region.name))
+                    (
+                        TrapKind::OutOfBounds,
+                        format!("{before} bytes before `{}`", region.name),
+                    )
                 }
-                _ => (TrapKind::OutOfBounds, "in no buffer or variable".to_string()),
+                _ => (
+                    TrapKind::OutOfBounds,
+                    "in no buffer or variable".to_string(),
+                ),
             },
         };
-        Fault::at(kind, format!("{verb} of {size} bytes at address {address:#x}, {place}"), lane, address)
+        Fault::at(
+            kind,
+            format!("{verb} of {size} bytes at address {address:#x}, {place}"),
+            lane,
+            address,
+        )
     }
 }
 
@@ -254,7 +299,8 @@ impl LocalMemory {
                     1 => (8 * (offset & 3) as u32, 0xffu32),
                     _ => (8 * (offset & 2) as u32, 0xffff),
                 };
-                self.words[index] = self.words[index] & !(mask << shift) | (value as u32 & mask) << shift;
+                self.words[index] =
+                    self.words[index] & !(mask << shift) | (value as u32 & mask) << shift;
             }
         }
     }

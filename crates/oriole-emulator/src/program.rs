@@ -5,7 +5,9 @@
 //! loop over lanes whatever its operands are. Predicates are numbered apart: one 32-bit mask each.
 
 use oriole_diagnostics::Span;
-use oriole_isa::{BooleanOperation, Mnemonic, ReductionOperation, ScalarType, Space, SpecialRegister};
+use oriole_isa::{
+    BooleanOperation, Mnemonic, ReductionOperation, ScalarType, Space, SpecialRegister,
+};
 
 use crate::lanes::{Binary, Comparator, Ternary, Unary};
 
@@ -46,7 +48,11 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Sink,
-    Value { slot: u32, scalar_type: ScalarType, bits: u32 },
+    Value {
+        slot: u32,
+        scalar_type: ScalarType,
+        bits: u32,
+    },
     Wide(u32),
     Predicate(u32),
 }
@@ -167,27 +173,90 @@ pub(crate) enum SpecialOperand {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Nothing,
-    Move { d: u32, a: u32 },
-    SpecialRegister { d: u32, register: SpecialRegister, bits: u32 },
-    Unary { operation: Unary, d: u32, a: u32 },
-    Binary { operation: Binary, d: u32, a: u32, b: u32 },
-    Ternary { operation: Ternary, d: u32, a: u32, b: u32, c: u32 },
-    Compare { comparator: Comparator, p: u32, q: u32, a: u32, b: u32 },
+    Move {
+        d: u32,
+        a: u32,
+    },
+    SpecialRegister {
+        d: u32,
+        register: SpecialRegister,
+        bits: u32,
+    },
+    Unary {
+        operation: Unary,
+        d: u32,
+        a: u32,
+    },
+    Binary {
+        operation: Binary,
+        d: u32,
+        a: u32,
+        b: u32,
+    },
+    Ternary {
+        operation: Ternary,
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+    Compare {
+        comparator: Comparator,
+        p: u32,
+        q: u32,
+        a: u32,
+        b: u32,
+    },
     /// A comparison combined with a predicate.
-    CompareAnd { comparator: Comparator, p: u32, a: u32, b: u32, with: BooleanOperation, c: PredicateSource },
-    Select { d: u32, a: u32, b: u32, p: PredicateSource },
-    PredicateLogic { operation: BooleanOperation, p: u32, a: PredicateSource, b: PredicateSource },
-    Lop3 { d: u32, a: u32, b: u32, c: u32, table: u8 },
+    CompareAnd {
+        comparator: Comparator,
+        p: u32,
+        a: u32,
+        b: u32,
+        with: BooleanOperation,
+        c: PredicateSource,
+    },
+    Select {
+        d: u32,
+        a: u32,
+        b: u32,
+        p: PredicateSource,
+    },
+    PredicateLogic {
+        operation: BooleanOperation,
+        p: u32,
+        a: PredicateSource,
+        b: PredicateSource,
+    },
+    Lop3 {
+        d: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+        table: u8,
+    },
     /// A lane-local address space change: adds a constant, or subtracts it.
-    AddressShift { d: u32, a: u32, add: u64 },
+    AddressShift {
+        d: u32,
+        a: u32,
+        add: u64,
+    },
     /// The address of a variable of the frame: the start of the frame's local memory plus a constant.
-    FrameAddress { d: u32, add: u64 },
+    FrameAddress {
+        d: u32,
+        add: u64,
+    },
     General(u32),
     Load(u32),
     Store(u32),
     Atomic(u32),
-    Branch { target: u32 },
-    BranchIndexed { index: u32, table: u32 },
+    Branch {
+        target: u32,
+    },
+    BranchIndexed {
+        index: u32,
+        table: u32,
+    },
     Call(u32),
     Return,
     Exit,

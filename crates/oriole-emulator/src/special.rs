@@ -22,7 +22,13 @@ pub(crate) struct Scene<'a> {
 
 impl Scene<'_> {
     pub(crate) fn missing(&self) -> Box<Fault> {
-        Fault::new(TrapKind::NotEmulated, format!("`{}` with these operands is not emulated", self.special.mnemonic.text()))
+        Fault::new(
+            TrapKind::NotEmulated,
+            format!(
+                "`{}` with these operands is not emulated",
+                self.special.mnemonic.text()
+            ),
+        )
     }
 
     /// The lanes of a value operand.
@@ -35,7 +41,11 @@ impl Scene<'_> {
     }
 
     pub(crate) fn slot(&self, slot: u32) -> &Lanes {
-        source(&self.warp.registers[self.fragment.base as usize..], self.constants, slot)
+        source(
+            &self.warp.registers[self.fragment.base as usize..],
+            self.constants,
+            slot,
+        )
     }
 
     /// A value operand that must be the same in all active lanes.
@@ -45,7 +55,9 @@ impl Scene<'_> {
 
     pub(crate) fn predicate(&self, index: usize) -> Outcome<u32> {
         match self.special.operands.get(index) {
-            Some(&SpecialOperand::Predicate(source)) => Ok(predicate(self.warp, self.fragment, source)),
+            Some(&SpecialOperand::Predicate(source)) => {
+                Ok(predicate(self.warp, self.fragment, source))
+            }
             Some(&SpecialOperand::Value(slot)) if slot & CONSTANT != 0 => {
                 Ok(if self.slot(slot)[0] != 0 { u32::MAX } else { 0 })
             }
@@ -113,24 +125,52 @@ impl Executor<'_> {
         active: u32,
     ) -> Outcome<Next> {
         use Opcode::*;
-        let mut scene = Scene { warp, fragment, group, block, constants, special, active };
+        let mut scene = Scene {
+            warp,
+            fragment,
+            group,
+            block,
+            constants,
+            special,
+            active,
+        };
         let opcode = special.mnemonic.opcode();
         match opcode {
-            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => self.collective(&mut scene),
+            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
+                self.collective(&mut scene)
+            }
             Activemask => {
                 let values = [u64::from(active); 32];
                 scene.set_destination(&values);
                 Ok(Next::Advance)
             }
-            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => self.barrier(&mut scene),
-            BarrierClusterArrive | BarrierClusterWait => self.cluster_barrier(&mut scene),
-            CpAsync | CpAsyncCommitGroup | CpAsyncWaitGroup | CpAsyncWaitAll | CpAsyncMbarrierArrive | CpAsyncBulk
-            | CpReduceAsyncBulk | CpAsyncBulkTensor | TensormapReplace | TensormapCpFenceproxy | MbarrierInit | MbarrierInval | MbarrierExpectTx
-            | MbarrierCompleteTx | MbarrierArrive | MbarrierArriveDrop | MbarrierTestWait | MbarrierTryWait
-            | MbarrierPendingCount | StAsync | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
-            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix | WgmmaMmaAsync => {
-                self.matrix(&mut scene).map(|()| Next::Advance)
+            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
+                self.barrier(&mut scene)
             }
+            BarrierClusterArrive | BarrierClusterWait => self.cluster_barrier(&mut scene),
+            CpAsync
+            | CpAsyncCommitGroup
+            | CpAsyncWaitGroup
+            | CpAsyncWaitAll
+            | CpAsyncMbarrierArrive
+            | CpAsyncBulk
+            | CpReduceAsyncBulk
+            | CpAsyncBulkTensor
+            | TensormapReplace
+            | TensormapCpFenceproxy
+            | MbarrierInit
+            | MbarrierInval
+            | MbarrierExpectTx
+            | MbarrierCompleteTx
+            | MbarrierArrive
+            | MbarrierArriveDrop
+            | MbarrierTestWait
+            | MbarrierTryWait
+            | MbarrierPendingCount
+            | StAsync
+            | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
+            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
+            | WgmmaMmaAsync => self.matrix(&mut scene).map(|()| Next::Advance),
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
                 scene.warp.polls += 4;
@@ -148,13 +188,21 @@ impl Executor<'_> {
                     let address = addresses[lane];
                     let in_region = address >> crate::memory::REGION_SHIFT != 0;
                     let holds = match wanted {
-                        Space::Shared => address >> 32 == 1 && (address & 0xffff_ffff) >> CLUSTER_SHIFT == 0,
+                        Space::Shared => {
+                            address >> 32 == 1 && (address & 0xffff_ffff) >> CLUSTER_SHIFT == 0
+                        }
                         Space::SharedCluster => address >> 32 == 1,
                         Space::Local => address >> 32 == 2,
                         Space::Param | Space::ParamEntry => address >> 32 == 3,
                         Space::Const | Space::Global => {
-                            let index = (address >> crate::memory::REGION_SHIFT).wrapping_sub(1) as usize;
-                            let writable = self.launch.memory.regions.get(index).is_none_or(|region| region.writable);
+                            let index =
+                                (address >> crate::memory::REGION_SHIFT).wrapping_sub(1) as usize;
+                            let writable = self
+                                .launch
+                                .memory
+                                .regions
+                                .get(index)
+                                .is_none_or(|region| region.writable);
                             in_region && writable == (wanted == Space::Global)
                         }
                         _ => in_region,
@@ -166,11 +214,21 @@ impl Executor<'_> {
             }
             Mapa => {
                 let mut addresses = match special.operands.get(1) {
-                    Some(&SpecialOperand::Address(address)) => self.addresses(scene.warp, scene.fragment, constants, address),
+                    Some(&SpecialOperand::Address(address)) => {
+                        self.addresses(scene.warp, scene.fragment, constants, address)
+                    }
                     _ => scene.values(1)?,
                 };
                 let ranks = scene.values(2)?;
-                let window = if special.mnemonic.space().is_some_and(|space| space != Space::Generic) { 0 } else { SHARED_WINDOW };
+                let window = if special
+                    .mnemonic
+                    .space()
+                    .is_some_and(|space| space != Space::Generic)
+                {
+                    0
+                } else {
+                    SHARED_WINDOW
+                };
                 for lane in lanes_of(active) {
                     let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
                     addresses[lane] = window | (ranks[lane] + 1) << CLUSTER_SHIFT | offset;
@@ -196,7 +254,10 @@ impl Executor<'_> {
                 let largest = lanes_of(active).map(|lane| sizes[lane]).max().unwrap_or(0);
                 let start = u64::from(scene.fragment.local_top).next_multiple_of(alignment);
                 if start + largest > self.launch.options.local_bytes {
-                    return Err(Fault::new(TrapKind::MemoryLimit, format!("`alloca` of {largest} bytes: the stack is full")));
+                    return Err(Fault::new(
+                        TrapKind::MemoryLimit,
+                        format!("`alloca` of {largest} bytes: the stack is full"),
+                    ));
                 }
                 scene.fragment.local_top = (start + largest) as u32;
                 scene.warp.local.grow(start + largest);
@@ -221,7 +282,14 @@ impl Executor<'_> {
     }
 
     /// The values of a special register in all lanes.
-    pub(crate) fn special_register(&self, warp: &Warp, group: &Group, block: usize, register: SpecialRegister, bits: u32) -> Lanes {
+    pub(crate) fn special_register(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        register: SpecialRegister,
+        bits: u32,
+    ) -> Lanes {
         use SpecialRegisterKind::*;
         let launch = self.launch;
         let component = match register.component() {
@@ -231,10 +299,21 @@ impl Executor<'_> {
             Some(Component::W) => return [0; 32],
         };
         let here = group.blocks[block].index;
-        let all = |value: u64| if bits < 64 { [value & ((1 << bits) - 1); 32] } else { [value; 32] };
+        let all = |value: u64| {
+            if bits < 64 {
+                [value & ((1 << bits) - 1); 32]
+            } else {
+                [value; 32]
+            }
+        };
         let lane_masks = |f: fn(u32) -> u32| std::array::from_fn(|lane| f(lane as u32).into());
         match register.kind() {
-            Tid => std::array::from_fn(|lane| warp.threads.get(lane).map_or(0, |thread| thread[component]).into()),
+            Tid => std::array::from_fn(|lane| {
+                warp.threads
+                    .get(lane)
+                    .map_or(0, |thread| thread[component])
+                    .into()
+            }),
             Ntid => all(launch.block[component].into()),
             Ctaid => all(here[component].into()),
             Nctaid => all(launch.grid[component].into()),

@@ -100,8 +100,9 @@ impl Trap {
         let diagnostic = Diagnostic::error(self.kind.id(), self.span, self.message.clone());
         let [x, y, z] = self.thread;
         let [bx, by, bz] = self.block;
-        let mut diagnostic =
-            diagnostic.with_note(format!("in block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})"));
+        let mut diagnostic = diagnostic.with_note(format!(
+            "in block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})"
+        ));
         if let Some(source) = &self.source {
             diagnostic = diagnostic.with_note(format!("from {}:{}", source.file, source.line));
         }
@@ -149,7 +150,12 @@ impl Fault {
         })
     }
 
-    pub(crate) fn at(kind: TrapKind, message: impl Into<String>, lane: u32, address: u64) -> Box<Fault> {
+    pub(crate) fn at(
+        kind: TrapKind,
+        message: impl Into<String>,
+        lane: u32,
+        address: u64,
+    ) -> Box<Fault> {
         Box::new(Fault {
             kind,
             message: message.into(),

@@ -118,7 +118,11 @@ impl Warp {
     }
 
     pub(crate) fn join_pc(&self, join: u32) -> u32 {
-        if join == NONE { NONE } else { self.joins[join as usize].pc }
+        if join == NONE {
+            NONE
+        } else {
+            self.joins[join as usize].pc
+        }
     }
 
     /// Lets a fragment wait at its join. When it is the last, gives all lanes as one fragment behind the join.
@@ -135,7 +139,11 @@ impl Warp {
     /// Gives the lanes of a join that all have arrived at.
     pub(crate) fn complete(&mut self, index: u32) -> Option<Fragment> {
         let join = &mut self.joins[index as usize];
-        if join.waiting.as_ref().is_none_or(|waiting| waiting.mask != join.expected) {
+        if join
+            .waiting
+            .as_ref()
+            .is_none_or(|waiting| waiting.mask != join.expected)
+        {
             return None;
         }
         let mut fragment = join.waiting.take()?;
@@ -187,7 +195,10 @@ impl Warp {
         for index in 0..self.fragments.len() {
             let ready = match self.fragments[index].state {
                 State::Running | State::Released => true,
-                State::Parked { wanted } => self.parked_with(&self.fragments[index]) & wanted & self.live == wanted & self.live,
+                State::Parked { wanted } => {
+                    self.parked_with(&self.fragments[index]) & wanted & self.live
+                        == wanted & self.live
+                }
                 State::Barrier { .. } | State::Cluster { .. } => false,
             };
             if ready {
@@ -205,8 +216,12 @@ impl Warp {
     pub(crate) fn parked_with(&self, fragment: &Fragment) -> u32 {
         let same = |other: &&Fragment| {
             matches!(other.state, State::Parked { .. })
-                && (other.function, other.pc, other.base) == (fragment.function, fragment.pc, fragment.base)
+                && (other.function, other.pc, other.base)
+                    == (fragment.function, fragment.pc, fragment.base)
         };
-        self.fragments.iter().filter(same).fold(fragment.mask, |mask, other| mask | other.mask)
+        self.fragments
+            .iter()
+            .filter(same)
+            .fold(fragment.mask, |mask, other| mask | other.mask)
     }
 }

@@ -17,7 +17,11 @@ fn corpus() -> PathBuf {
 }
 
 #[test]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "a test that leaves work out says so")]
+#[allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that leaves work out says so"
+)]
 fn the_corpus_runs_as_on_the_gpu() {
     let recording = Recording::read(&corpus());
     let runs = recorded::runs(&corpus());
@@ -45,28 +49,56 @@ fn the_corpus_runs_as_on_the_gpu() {
             .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
         let seconds = started.elapsed().as_secs_f64();
         if seconds > 1.0 {
-            slow.lock().expect("not poisoned").push(format!("{seconds:.1} s {name}"));
+            slow.lock()
+                .expect("not poisoned")
+                .push(format!("{seconds:.1} s {name}"));
         }
         match outcome {
             Comparison::Equal => counts.lock().expect("not poisoned").0 += 1,
             Comparison::Near => counts.lock().expect("not poisoned").1 += 1,
-            Comparison::Failed(why) => failures.lock().expect("not poisoned").push(format!("{name}: {why}")),
+            Comparison::Failed(why) => failures
+                .lock()
+                .expect("not poisoned")
+                .push(format!("{name}: {why}")),
         }
     });
     let (equal, near, left_out, not_recorded) = counts.into_inner().expect("not poisoned");
     let mut failures = failures.into_inner().expect("not poisoned");
     failures.sort();
-    println!("{}: {equal} launches equal, {near} within the error of approximations, {not_recorded} failed on the GPU itself", recording.device);
+    println!(
+        "{}: {equal} launches equal, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
+        recording.device
+    );
     for line in slow.into_inner().expect("not poisoned") {
         println!("slow: {line}");
     }
     if left_out > 0 {
-        eprintln!("NOT RUN: {left_out} launches of the corpus; run with --release or set ORIOLE_ALL_LAUNCHES=1");
+        eprintln!(
+            "NOT RUN: {left_out} launches of the corpus; run with --release or set ORIOLE_ALL_LAUNCHES=1"
+        );
     }
-    let unexpected: Vec<&String> = failures.iter().filter(|failure| !recorded::is_known(failure)).collect();
-    for failure in failures.iter().filter(|failure| recorded::is_known(failure)) {
+    let unexpected: Vec<&String> = failures
+        .iter()
+        .filter(|failure| !recorded::is_known(failure))
+        .collect();
+    for failure in failures
+        .iter()
+        .filter(|failure| recorded::is_known(failure))
+    {
         println!("known: {failure}");
     }
-    assert!(unexpected.is_empty(), "{} launches differ:\n{}", unexpected.len(), unexpected.iter().map(|s| s.as_str()).collect::<Vec<_>>().join("\n"));
-    assert!(equal > if all { 700 } else { 100 } || !only.is_empty(), "only {equal} launches ran");
+    assert!(
+        unexpected.is_empty(),
+        "{} launches differ:\n{}",
+        unexpected.len(),
+        unexpected
+            .iter()
+            .map(|s| s.as_str())
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    assert!(
+        equal > if all { 700 } else { 100 } || !only.is_empty(),
+        "only {equal} launches ran"
+    );
 }

@@ -8,15 +8,24 @@ use oriole_syntax::tree::{Body, Declaration, Statement, Storage};
 
 use super::{Context, Place, element_type, is_entry, layout};
 use crate::control_flow;
-use crate::program::{Function, Kind, Lanes, NONE, Operation, Origin, Parameter, Passed, PredicateSource, SharedReference};
+use crate::program::{
+    Function, Kind, Lanes, NONE, Operation, Origin, Parameter, Passed, PredicateSource,
+    SharedReference,
+};
 
 /// Where a variable of the function lives.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum VariablePlace {
     /// Offset in the frame's local memory.
-    Frame { offset: u32, bytes: u32, parameter: bool },
+    Frame {
+        offset: u32,
+        bytes: u32,
+        parameter: bool,
+    },
     /// Offset in the kernel's parameters.
-    Kernel { offset: u32 },
+    Kernel {
+        offset: u32,
+    },
     Module(Place),
 }
 
@@ -44,7 +53,10 @@ pub(super) struct Decoder<'a, 'module> {
     pub(super) labels: Vec<u32>,
 }
 
-pub(super) fn decode_function(context: &mut Context<'_>, index: usize) -> Result<Function, Vec<Diagnostic>> {
+pub(super) fn decode_function(
+    context: &mut Context<'_>,
+    index: usize,
+) -> Result<Function, Vec<Diagnostic>> {
     let module = context.module;
     let tree = &module.functions[index];
     let mut function = Function {
@@ -53,10 +65,18 @@ pub(super) fn decode_function(context: &mut Context<'_>, index: usize) -> Result
         has_body: tree.body.is_some(),
         ..Function::default()
     };
-    for directive in &tree.directives {
-        let words: Vec<&str> = module.top.words(directive.words).iter().map(|&word| module.text(word)).collect();
+    for directive in module.function_directives(tree) {
+        let words: Vec<&str> = module
+            .top
+            .words(directive.words)
+            .iter()
+            .map(|&word| module.text(word))
+            .collect();
         let mut shape = [1u32; 3];
-        for (slot, word) in shape.iter_mut().zip(words.iter().skip(1).filter(|word| **word != ",")) {
+        for (slot, word) in shape
+            .iter_mut()
+            .zip(words.iter().skip(1).filter(|word| **word != ","))
+        {
             *slot = word.parse().unwrap_or(1);
         }
         match words.first() {
@@ -101,12 +121,16 @@ impl<'module> Decoder<'_, 'module> {
         let module = self.context.module;
         for register in &self.scopes.registers {
             let text = module.text(register.element);
-            let scalar_type = ScalarType::from_text(text.trim_start_matches('.')).unwrap_or(ScalarType::B64);
+            let scalar_type =
+                ScalarType::from_text(text.trim_start_matches('.')).unwrap_or(ScalarType::B64);
             let name = module.text(register.name);
             let place = if scalar_type == ScalarType::Pred {
                 self.function.predicates += 1;
                 self.function.predicate_names.push(name.to_string());
-                RegisterPlace { slot: self.function.predicates - 1, bits: 1 }
+                RegisterPlace {
+                    slot: self.function.predicates - 1,
+                    bits: 1,
+                }
             } else {
                 let slot = self.function.registers;
                 // Eight-bit registers are as wide as bytes; 128-bit ones take two slots.
@@ -115,7 +139,10 @@ impl<'module> Decoder<'_, 'module> {
                 while self.function.register_names.len() < self.function.registers as usize {
                     self.function.register_names.push(name.to_string());
                 }
-                RegisterPlace { slot, bits: scalar_type.bits() }
+                RegisterPlace {
+                    slot,
+                    bits: scalar_type.bits(),
+                }
             };
             self.registers.push(place);
         }
@@ -126,7 +153,11 @@ impl<'module> Decoder<'_, 'module> {
         let body = self.body;
         let scopes = self.scopes;
         for variable in &scopes.variables {
-            let owner = if variable.in_header { &module.top } else { body };
+            let owner = if variable.in_header {
+                &module.top
+            } else {
+                body
+            };
             let declaration: &Declaration = &owner.declarations[variable.declaration as usize];
             let declarator = &owner.declarators[variable.declarator as usize];
             let (bytes, alignment) = layout(module, owner, declaration, declarator);
@@ -140,7 +171,11 @@ impl<'module> Decoder<'_, 'module> {
                     let offset = self.function.frame_bytes.next_multiple_of(alignment.max(8));
                     let bytes = bytes.unwrap_or(0) as u32;
                     self.function.frame_bytes = offset + bytes;
-                    VariablePlace::Frame { offset, bytes, parameter: declaration.storage == Storage::Parameter }
+                    VariablePlace::Frame {
+                        offset,
+                        bytes,
+                        parameter: declaration.storage == Storage::Parameter,
+                    }
                 }
                 _ => VariablePlace::Module(self.context.place_variable(
                     owner,
@@ -162,26 +197,42 @@ impl<'module> Decoder<'_, 'module> {
         let tree = &module.functions[index];
         for (list, is_result) in [(&tree.returns, true), (&tree.parameters, false)] {
             for declaration in list.clone().into_iter().flatten() {
-                let declaration_tree = &module.top.declarations[declaration];
+                let declaration_tree = &module.top.declarations[declaration as usize];
                 for declarator in declaration_tree.declarators.clone() {
+                    let declarator = declarator as usize;
                     let name = module.top.declarators[declarator].name;
-                    let (bytes, _) = layout(module, &module.top, declaration_tree, &module.top.declarators[declarator]);
+                    let (bytes, _) = layout(
+                        module,
+                        &module.top,
+                        declaration_tree,
+                        &module.top.declarators[declarator],
+                    );
                     let variable = self.scopes.variables.iter().position(|variable| {
-                        variable.in_header && variable.declaration as usize == declaration && variable.declarator as usize == declarator
+                        variable.in_header
+                            && variable.declaration == declaration
+                            && variable.declarator as usize == declarator
                     });
                     let mut offset = 0;
                     let place = match variable.map(|variable| self.variables[variable]) {
-                        Some(VariablePlace::Frame { offset, bytes, .. }) => Passed::Memory { offset, bytes },
+                        Some(VariablePlace::Frame { offset, bytes, .. }) => {
+                            Passed::Memory { offset, bytes }
+                        }
                         Some(VariablePlace::Kernel { offset: kernel }) => {
                             offset = kernel;
-                            Passed::Memory { offset: kernel, bytes: bytes.unwrap_or(0) as u32 }
+                            Passed::Memory {
+                                offset: kernel,
+                                bytes: bytes.unwrap_or(0) as u32,
+                            }
                         }
                         _ => {
                             let register = self.scopes.registers.iter().position(|register| {
-                                register.in_header && module.text(register.name) == module.text(name)
+                                register.in_header
+                                    && module.text(register.name) == module.text(name)
                             });
                             match register.map(|register| self.registers[register]) {
-                                Some(RegisterPlace { slot, bits: 1 }) => Passed::Predicate(PredicateSource::new(slot, false)),
+                                Some(RegisterPlace { slot, bits: 1 }) => {
+                                    Passed::Predicate(PredicateSource::new(slot, false))
+                                }
                                 Some(RegisterPlace { slot, .. }) => Passed::Register(slot),
                                 None => Passed::Register(NONE),
                             }
@@ -190,7 +241,9 @@ impl<'module> Decoder<'_, 'module> {
                     let parameter = Parameter {
                         name: module.text(name).to_string(),
                         place,
-                        bytes: bytes.unwrap_or_else(|| element_type(module, declaration_tree).bytes().into()) as u32,
+                        bytes: bytes.unwrap_or_else(|| {
+                            element_type(module, declaration_tree).bytes().into()
+                        }) as u32,
                         offset,
                     };
                     if is_result {
@@ -222,7 +275,9 @@ impl<'module> Decoder<'_, 'module> {
                         self.origin.line = number(*line);
                         self.origin.column = rest.first().map_or(0, |&word| number(word));
                         // The place of the outermost caller is the one a reader looks for.
-                        if let Some(at) = rest.iter().position(|&word| module.text(word) == "inlined_at")
+                        if let Some(at) = rest
+                            .iter()
+                            .position(|&word| module.text(word) == "inlined_at")
                             && let [file, line, column, ..] = rest[at + 1..]
                         {
                             self.origin.file = number(file);
@@ -254,7 +309,11 @@ impl<'module> Decoder<'_, 'module> {
     }
 
     pub(super) fn push(&mut self, kind: Kind, guard: PredicateSource) {
-        self.function.code.push(Operation { kind, guard, reconverge: NONE });
+        self.function.code.push(Operation {
+            kind,
+            guard,
+            reconverge: NONE,
+        });
         self.function.origins.push(self.origin);
     }
 
@@ -278,13 +337,21 @@ impl<'module> Decoder<'_, 'module> {
 
     /// The slot of the address of a shared variable, which the launch fills in.
     pub(super) fn shared_address(&mut self, variable: u32, addend: u64) -> u32 {
-        let existing = self.function.shared_references.iter().find(|reference| reference.variable == variable && reference.addend == addend);
+        let existing = self
+            .function
+            .shared_references
+            .iter()
+            .find(|reference| reference.variable == variable && reference.addend == addend);
         if let Some(reference) = existing {
             return reference.constant | crate::program::CONSTANT;
         }
         let constant = self.function.constants.len() as u32;
         self.function.constants.push([0; 32]);
-        self.function.shared_references.push(SharedReference { constant, variable, addend });
+        self.function.shared_references.push(SharedReference {
+            constant,
+            variable,
+            addend,
+        });
         constant | crate::program::CONSTANT
     }
 

@@ -8,7 +8,12 @@ use oriole_syntax::tree::{Body, Declaration, Module, Words};
 use super::{Context, Place, element_type};
 
 /// Bytes of a variable whose first dimension its initialiser decides: `s[] = {1, 2}`.
-pub(super) fn implied_bytes(module: &Module, owner: &Body, declaration: &Declaration, words: Words) -> u64 {
+pub(super) fn implied_bytes(
+    module: &Module,
+    owner: &Body,
+    declaration: &Declaration,
+    words: Words,
+) -> u64 {
     let words = owner.words(words);
     let mut depth = 0;
     let mut count = 0u64;
@@ -24,7 +29,9 @@ pub(super) fn implied_bytes(module: &Module, owner: &Body, declaration: &Declara
             _ => filled |= depth == 1,
         }
     }
-    (count + u64::from(filled)) * u64::from(element_type(module, declaration).bytes()) * u64::from(declaration.vector.max(1))
+    (count + u64::from(filled))
+        * u64::from(element_type(module, declaration).bytes())
+        * u64::from(declaration.vector.max(1))
 }
 
 /// The bits of a literal as a value of the type.
@@ -43,11 +50,17 @@ pub(super) fn literal_bits(literal: Literal, scalar_type: ScalarType) -> u64 {
             }
         }
         Literal::Integer { bits, .. } => {
-            if scalar_type.bits() >= 64 { bits } else { bits & ((1 << scalar_type.bits()) - 1) }
+            if scalar_type.bits() >= 64 {
+                bits
+            } else {
+                bits & ((1 << scalar_type.bits()) - 1)
+            }
         }
         Literal::Single(bits) => match scalar_type {
             ScalarType::F64 => f64::from(f32::from_bits(bits)).to_bits(),
-            ScalarType::F16 | ScalarType::Bf16 => half_bits(f32::from_bits(bits).into(), scalar_type),
+            ScalarType::F16 | ScalarType::Bf16 => {
+                half_bits(f32::from_bits(bits).into(), scalar_type)
+            }
             _ => bits.into(),
         },
         Literal::Double(bits) => match scalar_type {
@@ -58,7 +71,11 @@ pub(super) fn literal_bits(literal: Literal, scalar_type: ScalarType) -> u64 {
 }
 
 fn half_bits(value: f64, scalar_type: ScalarType) -> u64 {
-    let text = if scalar_type == ScalarType::F16 { "cvt.rn.f16.f32" } else { "cvt.rn.bf16.f32" };
+    let text = if scalar_type == ScalarType::F16 {
+        "cvt.rn.f16.f32"
+    } else {
+        "cvt.rn.bf16.f32"
+    };
     let mnemonic = oriole_isa::Mnemonic::parse(text);
     let bits = (value as f32).to_bits();
     oriole_isa::evaluate(&mnemonic, &[bits.into()]).map_or(0, |outputs| outputs.values()[0] as u64)
@@ -76,7 +93,10 @@ pub(super) fn fill(
     let module = context.module;
     let owner = match body {
         None => &module.top,
-        Some(function) => module.functions[function].body.as_ref().expect("a body declares it"),
+        Some(function) => module.functions[function]
+            .body
+            .as_ref()
+            .expect("a body declares it"),
     };
     let declaration = &owner.declarations[declaration];
     let declarator = &owner.declarators[declarator];
@@ -85,7 +105,11 @@ pub(super) fn fill(
     };
     let scalar_type = element_type(module, declaration);
     let size = u64::from(scalar_type.bytes());
-    let texts: Vec<&str> = owner.words(words).iter().map(|&word| module.text(word)).collect();
+    let texts: Vec<&str> = owner
+        .words(words)
+        .iter()
+        .map(|&word| module.text(word))
+        .collect();
     // The sizes in bytes of the arrays at each depth: a brace starts at a multiple of its depth's size.
     let mut dimensions: Vec<u64> = Vec::new();
     for &word in owner.words(declarator.dimensions) {
@@ -93,7 +117,10 @@ pub(super) fn fill(
             "[" => dimensions.push(0),
             "]" => {}
             text => {
-                if let (Some(last), Some(value)) = (dimensions.last_mut(), literal::parse(text).and_then(Literal::integer)) {
+                if let (Some(last), Some(value)) = (
+                    dimensions.last_mut(),
+                    literal::parse(text).and_then(Literal::integer),
+                ) {
                     *last = value;
                 }
             }
@@ -103,7 +130,9 @@ pub(super) fn fill(
         dimensions.push(declaration.vector.into());
     }
     let stride = |depth: usize| -> u64 {
-        dimensions.get(depth..).map_or(size, |inner| inner.iter().product::<u64>() * size)
+        dimensions
+            .get(depth..)
+            .map_or(size, |inner| inner.iter().product::<u64>() * size)
     };
     let target = &context.memory.regions[region];
     let mut starts = vec![0u64];
@@ -139,7 +168,10 @@ pub(super) fn fill(
                     _ => problems.push(Diagnostic::error(
                         "bad-initializer",
                         declarator.name.span(),
-                        format!("cannot evaluate the initial value `{}`", texts[at..end].join(" ")),
+                        format!(
+                            "cannot evaluate the initial value `{}`",
+                            texts[at..end].join(" ")
+                        ),
                     )),
                 }
                 offset += size;
@@ -161,14 +193,20 @@ fn value(context: &Context<'_>, words: &[&str], scalar_type: ScalarType) -> Opti
             Some((address & mask) >> mask.trailing_zeros())
         }
         ["generic", "(", inner @ .., ")"] => address(context, inner),
-        ["generic", "(", symbol, ")", rest @ ..] => Some(address(context, &[symbol])?.wrapping_add(displacement(rest)?)),
+        ["generic", "(", symbol, ")", rest @ ..] => {
+            Some(address(context, &[symbol])?.wrapping_add(displacement(rest)?))
+        }
         _ => address(context, words),
     }
 }
 
 fn address(context: &Context<'_>, words: &[&str]) -> Option<u64> {
     let (symbol, rest) = words.split_first()?;
-    let index = context.globals.entries.iter().position(|&(name, _)| context.module.text(name) == *symbol)?;
+    let index = context
+        .globals
+        .entries
+        .iter()
+        .position(|&(name, _)| context.module.text(name) == *symbol)?;
     match context.places[index] {
         Place::Address(address) => Some(address.wrapping_add(displacement(rest)?)),
         _ => None,

@@ -11,7 +11,9 @@ mod operands;
 use oriole_diagnostics::Diagnostic;
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::{Global, Globals};
-use oriole_syntax::tree::{Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage};
+use oriole_syntax::tree::{
+    Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage,
+};
 
 use crate::memory::{CODE_STRIDE, CODE_WINDOW, GlobalMemory, Region};
 use crate::program::{Function, SharedVariable};
@@ -41,7 +43,7 @@ pub(super) enum Place {
 /// What the decoder knows of the whole module.
 pub(super) struct Context<'module> {
     pub(super) module: &'module Module,
-    pub(super) globals: &'module Globals<'module>,
+    pub(super) globals: &'module Globals,
     /// Indexed like the entries of `globals`.
     pub(super) places: Vec<Place>,
     pub(super) shared: Vec<SharedVariable>,
@@ -65,18 +67,30 @@ pub(crate) fn decode_module(module: &Module) -> Result<Program, Vec<Diagnostic>>
     };
     for &(name, global) in &globals.entries {
         let place = match global {
-            Global::Variable { declaration, declarator } => {
+            Global::Variable {
+                declaration,
+                declarator,
+            } => {
                 let owner = &module.top;
                 let declaration_index = declaration as usize;
                 let declaration = &owner.declarations[declaration_index];
                 let item = &owner.declarators[declarator as usize];
-                context.place_variable(owner, None, declaration_index, declaration, declarator as usize, item)
+                context.place_variable(
+                    owner,
+                    None,
+                    declaration_index,
+                    declaration,
+                    declarator as usize,
+                    item,
+                )
             }
             Global::Function(index) => Place::Address(CODE_WINDOW + u64::from(index) * CODE_STRIDE),
             Global::Alias => {
                 let target = alias_target(module, module.text(name));
                 match target.and_then(|target| globals.get(target)) {
-                    Some(Global::Function(index)) => Place::Address(CODE_WINDOW + u64::from(index) * CODE_STRIDE),
+                    Some(Global::Function(index)) => {
+                        Place::Address(CODE_WINDOW + u64::from(index) * CODE_STRIDE)
+                    }
                     _ => Place::Unknown,
                 }
             }
@@ -99,13 +113,27 @@ pub(crate) fn decode_module(module: &Module) -> Result<Program, Vec<Diagnostic>>
     }
     let mut problems = Vec::new();
     for (region, body, declaration, declarator) in std::mem::take(&mut context.initializers) {
-        initializer::fill(&context, region, body, declaration, declarator, &mut problems);
+        initializer::fill(
+            &context,
+            region,
+            body,
+            declaration,
+            declarator,
+            &mut problems,
+        );
     }
     if !problems.is_empty() {
         return Err(problems);
     }
     let mut line_starts = vec![0];
-    line_starts.extend(module.source().bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1));
+    line_starts.extend(
+        module
+            .source()
+            .bytes()
+            .enumerate()
+            .filter(|&(_, byte)| byte == b'\n')
+            .map(|(at, _)| at as u32 + 1),
+    );
     Ok(Program {
         functions,
         shared: context.shared,
@@ -117,20 +145,29 @@ pub(crate) fn decode_module(module: &Module) -> Result<Program, Vec<Diagnostic>>
 }
 
 fn alias_target<'module>(module: &'module Module, alias: &str) -> Option<&'module str> {
-    module.top.statements.iter().find_map(|statement| match statement {
-        Statement::Directive(directive) => match *module.top.words(directive.words) {
-            [keyword, name, .., target] if module.text(keyword) == ".alias" && module.text(name) == alias => {
-                Some(module.text(target))
-            }
+    module
+        .top
+        .statements
+        .iter()
+        .find_map(|statement| match statement {
+            Statement::Directive(directive) => match *module.top.words(directive.words) {
+                [keyword, name, .., target]
+                    if module.text(keyword) == ".alias" && module.text(name) == alias =>
+                {
+                    Some(module.text(target))
+                }
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    })
+        })
 }
 
 /// The files that `.file` names.
 fn files(module: &Module) -> Vec<(u32, String)> {
-    let bodies = module.functions.iter().filter_map(|function| function.body.as_ref());
+    let bodies = module
+        .functions
+        .iter()
+        .filter_map(|function| function.body.as_ref());
     let mut files = Vec::new();
     for body in std::iter::once(&module.top).chain(bodies) {
         for statement in &body.statements {
@@ -171,11 +208,24 @@ pub(super) fn element_count(module: &Module, owner: &Body, declarator: &Declarat
 }
 
 /// Bytes and alignment of a declared variable.
-pub(super) fn layout(module: &Module, owner: &Body, declaration: &Declaration, declarator: &Declarator) -> (Option<u64>, u32) {
-    let element = u64::from(element_type(module, declaration).bytes()) * u64::from(declaration.vector.max(1));
+pub(super) fn layout(
+    module: &Module,
+    owner: &Body,
+    declaration: &Declaration,
+    declarator: &Declarator,
+) -> (Option<u64>, u32) {
+    let element =
+        u64::from(element_type(module, declaration).bytes()) * u64::from(declaration.vector.max(1));
     let natural = (element as u32).next_power_of_two().clamp(1, 16);
-    let alignment = if declaration.alignment > 0 { declaration.alignment } else { natural };
-    (element_count(module, owner, declarator).map(|count| count * element), alignment)
+    let alignment = if declaration.alignment > 0 {
+        declaration.alignment
+    } else {
+        natural
+    };
+    (
+        element_count(module, owner, declarator).map(|count| count * element),
+        alignment,
+    )
 }
 
 impl<'module> Context<'module> {
@@ -196,19 +246,23 @@ impl<'module> Context<'module> {
                 self.shared.push(SharedVariable {
                     bytes: bytes.unwrap_or(0) as u32,
                     alignment,
-                    dynamic: bytes.is_none_or(|bytes| bytes == 0) && declaration.linkage == Linkage::Extern,
+                    dynamic: bytes.is_none_or(|bytes| bytes == 0)
+                        && declaration.linkage == Linkage::Extern,
                 });
                 Place::Shared(self.shared.len() as u32 - 1)
             }
             Storage::Global | Storage::Constant => {
                 let bytes = bytes.unwrap_or_else(|| match declarator.initializer {
-                    Some(words) => initializer::implied_bytes(self.module, owner, declaration, words),
+                    Some(words) => {
+                        initializer::implied_bytes(self.module, owner, declaration, words)
+                    }
                     None => 0,
                 });
                 let writable = declaration.storage == Storage::Global;
                 let index = self.memory.regions.len();
                 if declarator.initializer.is_some() {
-                    self.initializers.push((index, body, declaration_index, declarator_index));
+                    self.initializers
+                        .push((index, body, declaration_index, declarator_index));
                 }
                 Place::Address(self.memory.add(Region::new(name, bytes, writable)))
             }

@@ -44,7 +44,11 @@ pub fn runs(corpus: &Path) -> Vec<Run> {
     for line in text.lines() {
         let line = line.trim();
         if line == "[[run]]" {
-            runs.push(Run { grid: [1; 3], block: [1; 3], ..Run::default() });
+            runs.push(Run {
+                grid: [1; 3],
+                block: [1; 3],
+                ..Run::default()
+            });
             continue;
         }
         let Some(run) = runs.last_mut() else { continue };
@@ -53,7 +57,9 @@ pub fn runs(corpus: &Path) -> Vec<Run> {
             run.arguments.extend(strings(line));
             continue;
         }
-        let Some((key, value)) = line.split_once(" = ") else { continue };
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
         match key {
             "grid" => run.grid = shape(value),
             "block" => run.block = shape(value),
@@ -69,17 +75,25 @@ pub fn runs(corpus: &Path) -> Vec<Run> {
 }
 
 fn shape(text: &str) -> [u32; 3] {
-    let mut sizes = text.trim_matches('"').split('x').map(|size| size.parse().expect("a size"));
+    let mut sizes = text
+        .trim_matches('"')
+        .split('x')
+        .map(|size| size.parse().expect("a size"));
     std::array::from_fn(|_| sizes.next().unwrap_or(1))
 }
 
 fn strings(text: &str) -> Vec<String> {
-    text.split('"').skip(1).step_by(2).map(str::to_string).collect()
+    text.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_string)
+        .collect()
 }
 
 impl Recording {
     pub fn read(corpus: &Path) -> Recording {
-        let table = std::fs::read_to_string(corpus.join("recorded/h200.tsv")).expect("the recording");
+        let table =
+            std::fs::read_to_string(corpus.join("recorded/h200.tsv")).expect("the recording");
         let packed = std::fs::read(corpus.join("recorded/h200.bin")).expect("the recording");
         let data = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).expect("zlib");
         let mut lines = table.lines();
@@ -88,7 +102,9 @@ impl Recording {
         for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();
             let run = fields[2].parse().expect("a number");
-            let same = launches.last().is_some_and(|last| last.ptx == fields[0] && last.run == run);
+            let same = launches
+                .last()
+                .is_some_and(|last| last.ptx == fields[0] && last.run == run);
             if !same {
                 launches.push(RecordedLaunch {
                     ptx: fields[0].to_string(),
@@ -104,10 +120,19 @@ impl Recording {
                 launch.error = Some(fields[5].to_string());
             } else {
                 let number = |index: usize| fields[index].parse().expect("a number");
-                launch.outputs.push((fields[4].to_string(), fields[5].to_string(), number(6), number(7)));
+                launch.outputs.push((
+                    fields[4].to_string(),
+                    fields[5].to_string(),
+                    number(6),
+                    number(7),
+                ));
             }
         }
-        Recording { device, launches, data }
+        Recording {
+            device,
+            launches,
+            data,
+        }
     }
 }
 
@@ -119,7 +144,9 @@ pub fn is_large(run: &Run) -> bool {
 
 /// One optimised variant of each source.
 pub fn is_small_variant(ptx: &str) -> bool {
-    ![".O1.", ".G.", ".lineinfo.", ".debug.", ".O0g.", ".O3g."].iter().any(|variant| ptx.contains(variant))
+    ![".O1.", ".G.", ".lineinfo.", ".debug.", ".O0g.", ".O3g."]
+        .iter()
+        .any(|variant| ptx.contains(variant))
 }
 
 /// Launches that are known to differ, each with its reason.
@@ -155,14 +182,23 @@ fn number(name: &str, bytes: &[u8]) -> f64 {
                 31 => f64::NAN,
                 _ => (1024.0 + mantissa) * 2f64.powi(exponent - 25),
             };
-            if bits >> 15 & 1 != 0 { -magnitude } else { magnitude }
+            if bits >> 15 & 1 != 0 {
+                -magnitude
+            } else {
+                magnitude
+            }
         }
         _ => bits as f64,
     }
 }
 
 /// Runs a launch and compares its outputs with the recorded ones.
-pub fn compare(corpus: &Path, launch: &RecordedLaunch, run: &Run, recording: &Recording) -> Comparison {
+pub fn compare(
+    corpus: &Path,
+    launch: &RecordedLaunch,
+    run: &Run,
+    recording: &Recording,
+) -> Comparison {
     let path = corpus.join("ptx").join(&launch.ptx);
     let text = std::fs::read_to_string(&path).expect("a file of the corpus");
     let (module, errors) = oriole_syntax::parse(&launch.ptx, text);
@@ -187,14 +223,22 @@ pub fn compare(corpus: &Path, launch: &RecordedLaunch, run: &Run, recording: &Re
         dynamic_shared: run.shared,
         arguments: values.clone(),
     };
-    let options = Options { step_limit: 2_000_000_000, ..Options::default() };
+    let options = Options {
+        step_limit: 2_000_000_000,
+        ..Options::default()
+    };
     if let Err(trap) = machine.launch(&request, &options) {
         return Comparison::Failed(trap.to_string());
     }
     let mut equal = true;
     for (name, element, count, offset) in &launch.outputs {
-        let index = arguments.iter().position(|argument| argument.name == *name).expect("an argument");
-        let Value::Buffer(buffer) = values[index] else { panic!("`{name}` is no buffer") };
+        let index = arguments
+            .iter()
+            .position(|argument| argument.name == *name)
+            .expect("an argument");
+        let Value::Buffer(buffer) = values[index] else {
+            panic!("`{name}` is no buffer")
+        };
         let actual = machine.read(buffer);
         let size = element_bytes(element);
         let expected = &recording.data[*offset..offset + count * size];
@@ -202,16 +246,28 @@ pub fn compare(corpus: &Path, launch: &RecordedLaunch, run: &Run, recording: &Re
             continue;
         }
         equal = false;
-        let scale = expected.chunks(size).map(|bytes| number(element, bytes)).filter(|value| value.is_finite()).fold(0.0, |scale: f64, value| scale.max(value.abs()));
+        let scale = expected
+            .chunks(size)
+            .map(|bytes| number(element, bytes))
+            .filter(|value| value.is_finite())
+            .fold(0.0, |scale: f64, value| scale.max(value.abs()));
         let tolerance = match element.as_str() {
             "f32" | "f64" => 2e-5,
             "f16" | "bf16" => 1e-2,
             _ => 0.0,
         };
-        let close = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * scale.max(1e-30);
+        let close = |a: f64, b: f64| {
+            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * scale.max(1e-30)
+        };
         let pairs = actual.chunks(size).zip(expected.chunks(size)).enumerate();
         let is_exact = launch.result == "exact";
-        let mut wrong = pairs.filter(|(_, (a, b))| if is_exact { a != b } else { !close(number(element, a), number(element, b)) });
+        let mut wrong = pairs.filter(|(_, (a, b))| {
+            if is_exact {
+                a != b
+            } else {
+                !close(number(element, a), number(element, b))
+            }
+        });
         if let Some((first, (a, b))) = wrong.next() {
             let more = wrong.count();
             return Comparison::Failed(format!(
@@ -223,5 +279,9 @@ pub fn compare(corpus: &Path, launch: &RecordedLaunch, run: &Run, recording: &Re
             ));
         }
     }
-    if equal { Comparison::Equal } else { Comparison::Near }
+    if equal {
+        Comparison::Equal
+    } else {
+        Comparison::Near
+    }
 }
