@@ -292,7 +292,6 @@ impl Executor<'_> {
             } else {
                 warp.registers[target]
             };
-<<<<<<< HEAD
             let wide = u64::from(size);
             let slow = |lane: usize| -> Outcome<u64> {
                 let address = addresses[lane];
@@ -351,37 +350,6 @@ impl Executor<'_> {
                     values[lane] =
                         ((((values[lane] << shift) as i64) >> shift) as u64) << keep >> keep;
                 }
-=======
-            for lane in lanes_of(active) {
-                let value = match access.space {
-                    Space::Global => {
-                        let (region, offset) =
-                            self.launch
-                                .memory
-                                .locate(addresses[lane], size, false, lane as u32)?;
-                        region.load(offset, size)
-                    }
-                    _ => {
-                        let spot = self.locate(
-                            warp,
-                            group,
-                            block,
-                            access.space,
-                            addresses[lane],
-                            size,
-                            false,
-                            lane,
-                        )?;
-                        self.read(warp, group, lane, spot, size)
-                    }
-                };
-                values[lane] = match extension {
-                    Some((shift, keep)) => {
-                        ((((value << shift) as i64) >> shift) as u64) << keep >> keep
-                    }
-                    None => value,
-                };
->>>>>>> main
             }
             if slot != NONE {
                 warp.registers[target] = values;

@@ -187,7 +187,6 @@ impl Machine {
             memory,
             heap: None,
         })
-<<<<<<< HEAD
     }
 
     /// Decodes a module as ptxas reads it by default: multiplications and additions without a rounding are fused where one
@@ -201,8 +200,6 @@ impl Machine {
             crate::contraction::contract(function);
         }
         Ok(machine)
-=======
->>>>>>> main
     }
 
     /// The kernels of the module.

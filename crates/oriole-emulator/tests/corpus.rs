@@ -68,11 +68,7 @@ fn the_corpus_runs_as_on_the_gpu() {
     let mut failures = failures.into_inner().expect("not poisoned");
     failures.sort();
     println!(
-<<<<<<< HEAD
         "{}: {equal} launches equal, {contracted} equal when fused, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
-=======
-        "{}: {equal} launches equal, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
->>>>>>> main
         recording.device
     );
     for line in slow.into_inner().expect("not poisoned") {

@@ -196,7 +196,6 @@ impl<'module> Decoder<'_, 'module> {
         let module = self.context.module;
         let tree = &module.functions[index];
         for (list, is_result) in [(&tree.returns, true), (&tree.parameters, false)] {
-<<<<<<< HEAD
             for declaration in list
                 .clone()
                 .into_iter()
@@ -209,12 +208,6 @@ impl<'module> Decoder<'_, 'module> {
                     .clone()
                     .map(|index| index as usize)
                 {
-=======
-            for declaration in list.clone().into_iter().flatten() {
-                let declaration_tree = &module.top.declarations[declaration as usize];
-                for declarator in declaration_tree.declarators.clone() {
-                    let declarator = declarator as usize;
->>>>>>> main
                     let name = module.top.declarators[declarator].name;
                     let (bytes, _) = layout(
                         module,
@@ -224,11 +217,7 @@ impl<'module> Decoder<'_, 'module> {
                     );
                     let variable = self.scopes.variables.iter().position(|variable| {
                         variable.in_header
-<<<<<<< HEAD
                             && variable.declaration as usize == declaration
-=======
-                            && variable.declaration == declaration
->>>>>>> main
                             && variable.declarator as usize == declarator
                     });
                     let mut offset = 0;
@@ -331,10 +320,7 @@ impl<'module> Decoder<'_, 'module> {
         self.function.code.push(Operation {
             kind,
             guard,
-<<<<<<< HEAD
             contracts: false,
-=======
->>>>>>> main
             reconverge: NONE,
         });
         self.function.origins.push(self.origin);

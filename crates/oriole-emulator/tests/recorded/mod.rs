@@ -198,19 +198,15 @@ fn number(name: &str, bytes: &[u8]) -> f64 {
 }
 
 /// Runs a launch and compares its outputs with the recorded ones.
-<<<<<<< HEAD
 ///
 /// A GPU executes what ptxas made of the file, and ptxas fuses products and sums that name no rounding: an exact launch may
 /// agree as written or when fused so.
-=======
->>>>>>> main
 pub fn compare(
     corpus: &Path,
     launch: &RecordedLaunch,
     run: &Run,
     recording: &Recording,
 ) -> Comparison {
-<<<<<<< HEAD
     match compare_as(corpus, launch, run, recording, false) {
         Comparison::Failed(why) => match compare_as(corpus, launch, run, recording, true) {
             Comparison::Equal => Comparison::Contracted,
@@ -227,8 +223,6 @@ fn compare_as(
     recording: &Recording,
     contract: bool,
 ) -> Comparison {
-=======
->>>>>>> main
     let path = corpus.join("ptx").join(&launch.ptx);
     let text = std::fs::read_to_string(&path).expect("a file of the corpus");
     let (module, errors) = oriole_syntax::parse(&launch.ptx, text);
