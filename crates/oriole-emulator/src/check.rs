@@ -238,7 +238,8 @@ impl Executor<'_> {
                     .checks
                     .synchronize(addresses[lane], warp.index);
             }
-            if is_write {
+            let common = matches!(spot, Spot::Global(..) | Spot::Shared(..));
+            if is_write && common {
                 let value = |lane: usize| {
                     let registers = &warp.registers[fragment.base as usize..];
                     access
