@@ -350,8 +350,12 @@ impl Generator {
                     } else {
                         self.source(width)
                     };
+                    if form.opcode == Opcode::Fns && index >= 2 {
+                        // A bit position, and a number of bits.
+                        name = self.combined("and", width, &name, 31);
+                    }
                     if divides && index + 1 == form.slots.len() && !takes_floats(form) {
-                        name = self.nonzero(width, &name);
+                        name = self.combined("or", width, &name, 1);
                     }
                     operands.push(format!("{name}{selector}"));
                 }
@@ -379,15 +383,17 @@ impl Generator {
         ));
     }
 
-    /// A register that holds `name` with the lowest bit set.
-    fn nonzero(&mut self, width: Width, name: &str) -> String {
+    /// A new register that holds `name` combined with a constant by a bitwise operation.
+    fn combined(&mut self, operation: &str, width: Width, name: &str, constant: u32) -> String {
         let bits = match width {
             Width::Half => 16,
             Width::Word => 32,
             _ => 64,
         };
         let register = self.destinations(width, 1).remove(0);
-        self.line(format!("or.b{bits} {register}, {name}, 1;"));
+        self.line(format!(
+            "{operation}.b{bits} {register}, {name}, {constant};"
+        ));
         register
     }
 
