@@ -292,35 +292,64 @@ impl Executor<'_> {
             } else {
                 warp.registers[target]
             };
-            for lane in lanes_of(active) {
-                let value = match access.space {
-                    Space::Global => {
+            let wide = u64::from(size);
+            let slow = |lane: usize| -> Outcome<u64> {
+                let address = addresses[lane];
+                let spot =
+                    self.locate(warp, group, block, access.space, address, size, false, lane)?;
+                Ok(self.read(warp, group, lane, spot, size))
+            };
+            match access.space {
+                Space::Param if access.address.base == NONE => {
+                    let first = active.trailing_zeros() as usize;
+                    let value = slow(first)?;
+                    for lane in lanes_of(active) {
+                        values[lane] = value;
+                    }
+                }
+                Space::Global => {
+                    for lane in lanes_of(active) {
+                        let memory = self.launch.memory;
                         let (region, offset) =
-                            self.launch
-                                .memory
-                                .locate(addresses[lane], size, false, lane as u32)?;
-                        region.load(offset, size)
+                            memory.locate(addresses[lane], size, false, lane as u32)?;
+                        values[lane] = region.load(offset, size);
                     }
-                    _ => {
-                        let spot = self.locate(
-                            warp,
-                            group,
-                            block,
-                            access.space,
-                            addresses[lane],
-                            size,
-                            false,
-                            lane,
-                        )?;
-                        self.read(warp, group, lane, spot, size)
+                }
+                Space::Shared => {
+                    let owner = &group.blocks[block];
+                    for lane in lanes_of(active) {
+                        let offset = addresses[lane] & 0xffff_ffff;
+                        let inside =
+                            offset + wide <= owner.shared_bytes && offset & (wide - 1) == 0;
+                        values[lane] = if inside {
+                            owner.shared.load(offset, size)
+                        } else {
+                            slow(lane)?
+                        };
                     }
-                };
-                values[lane] = match extension {
-                    Some((shift, keep)) => {
-                        ((((value << shift) as i64) >> shift) as u64) << keep >> keep
+                }
+                Space::Local => {
+                    for lane in lanes_of(active) {
+                        let offset = addresses[lane] & 0xffff_ffff;
+                        let inside = offset + wide <= warp.local.bytes && offset & (wide - 1) == 0;
+                        values[lane] = if inside {
+                            warp.local.load(lane as u32, offset, size)
+                        } else {
+                            slow(lane)?
+                        };
                     }
-                    None => value,
-                };
+                }
+                _ => {
+                    for lane in lanes_of(active) {
+                        values[lane] = slow(lane)?;
+                    }
+                }
+            }
+            if let Some((shift, keep)) = extension {
+                for lane in lanes_of(active) {
+                    values[lane] =
+                        ((((values[lane] << shift) as i64) >> shift) as u64) << keep >> keep;
+                }
             }
             if slot != NONE {
                 warp.registers[target] = values;
@@ -392,6 +421,46 @@ impl Executor<'_> {
             )?;
         }
         let size = access.scalar_type.bytes();
+        if let [slot] = access.registers[..]
+            && size <= 8
+        {
+            let values = *source(&warp.registers[fragment.base as usize..], constants, slot);
+            let wide = u64::from(size);
+            for lane in lanes_of(active) {
+                let address = addresses[lane];
+                let offset = address & 0xffff_ffff;
+                let aligned = offset & (wide - 1) == 0;
+                match access.space {
+                    Space::Global => {
+                        let memory = self.launch.memory;
+                        let (region, offset) = memory.locate(address, size, true, lane as u32)?;
+                        region.store(offset, size, values[lane]);
+                    }
+                    Space::Shared
+                        if aligned && offset + wide <= group.blocks[block].shared_bytes =>
+                    {
+                        group.blocks[block].shared.store(offset, size, values[lane]);
+                    }
+                    Space::Local if aligned && offset + wide <= warp.local.bytes => {
+                        warp.local.store(lane as u32, offset, size, values[lane]);
+                    }
+                    _ => {
+                        let spot = self.locate(
+                            warp,
+                            group,
+                            block,
+                            access.space,
+                            address,
+                            size,
+                            true,
+                            lane,
+                        )?;
+                        self.write(warp, group, lane, spot, size, values[lane]);
+                    }
+                }
+            }
+            return Ok(());
+        }
         for lane in lanes_of(active) {
             let spot = self.locate(
                 warp,

@@ -18,12 +18,10 @@ use crate::access::Spot;
 use crate::execute::{Executor, lanes_of, source};
 use crate::launch::Group;
 use crate::machine::{Finding, FindingKind};
-use crate::program::{
-    Access, CONSTANT, Destination, FRAME, Function, Kind, Lanes, NONE, Passed, PredicateSource,
-    Source, SpecialOperand,
-};
+use crate::program::{Access, Function, Lanes, NONE, PredicateSource};
 use crate::special::Scene;
 use crate::trap::Outcome;
+use crate::uses::{Uses, uses};
 use crate::warp::{Fragment, Warp};
 
 /// One remembered access.
@@ -408,186 +406,37 @@ impl Executor<'_> {
         active: u32,
     ) {
         let operation = &function.code[fragment.pc as usize];
-        let mut missing: Option<(String, u32)> = None;
-        let mut writes: Vec<u32> = Vec::new();
-        let mut predicate_writes: Vec<u32> = Vec::new();
-        {
-            let mut read = |slot: u32| {
-                if slot & CONSTANT == 0 && slot != NONE && slot != FRAME {
-                    let undefined = active & !warp.defined[(fragment.base + slot) as usize];
-                    if undefined != 0 && missing.is_none() {
-                        missing = Some((function.register_names[slot as usize].clone(), undefined));
-                    }
-                }
-            };
-            let mut predicates: Vec<PredicateSource> = vec![operation.guard];
-            match &operation.kind {
-                &Kind::Move { d, a }
-                | &Kind::Unary { d, a, .. }
-                | &Kind::AddressShift { d, a, .. } => {
-                    read(a);
-                    writes.push(d);
-                }
-                &Kind::Binary { d, a, b, .. } => {
-                    [a, b].into_iter().for_each(&mut read);
-                    writes.push(d);
-                }
-                &Kind::Ternary { d, a, b, c, .. } | &Kind::Lop3 { d, a, b, c, .. } => {
-                    [a, b, c].into_iter().for_each(&mut read);
-                    writes.push(d);
-                }
-                &Kind::SpecialRegister { d, .. } | &Kind::FrameAddress { d, .. } => writes.push(d),
-                &Kind::Compare { p, q, a, b, .. } => {
-                    [a, b].into_iter().for_each(&mut read);
-                    predicate_writes.extend([p, q]);
-                }
-                &Kind::CompareAnd { p, a, b, c, .. } => {
-                    [a, b].into_iter().for_each(&mut read);
-                    predicates.push(c);
-                    predicate_writes.push(p);
-                }
-                &Kind::Select { d, a, b, p } => {
-                    [a, b].into_iter().for_each(&mut read);
-                    predicates.push(p);
-                    writes.push(d);
-                }
-                &Kind::PredicateLogic { p, a, b, .. } => {
-                    predicates.extend([a, b]);
-                    predicate_writes.push(p);
-                }
-                &Kind::General(index) => {
-                    let general = &function.generals[index as usize];
-                    for &operand in &general.sources {
-                        match operand {
-                            Source::Value(slot) | Source::Wide(slot) => read(slot),
-                            Source::Predicate(source) => predicates.push(source),
-                        }
-                    }
-                    for &destination in &general.destinations {
-                        match destination {
-                            Destination::Value { slot, .. } => writes.push(slot),
-                            Destination::Wide(slot) => writes.extend([slot, slot + 1]),
-                            Destination::Predicate(slot) => predicate_writes.push(slot),
-                            Destination::Sink => {}
-                        }
-                    }
-                }
-                &Kind::Load(index) => {
-                    let access = &function.accesses[index as usize];
-                    read(access.address.base);
-                    for &slot in &access.registers {
-                        writes.push(slot);
-                        if access.scalar_type.bits() > 64 && slot != NONE {
-                            writes.push(slot + 1);
-                        }
-                    }
-                }
-                &Kind::Store(index) => {
-                    let access = &function.accesses[index as usize];
-                    read(access.address.base);
-                    access.registers.iter().copied().for_each(&mut read);
-                }
-                &Kind::Atomic(index) => {
-                    let atomic = &function.atomics[index as usize];
-                    read(atomic.address.base);
-                    atomic.sources.iter().copied().for_each(&mut read);
-                    read(atomic.compare);
-                    writes.extend(&atomic.destinations);
-                }
-                &Kind::BranchIndexed { index, .. } => read(index),
-                &Kind::Call(index) => {
-                    let call = &function.calls[index as usize];
-                    for argument in &call.arguments {
-                        match *argument {
-                            Passed::Register(slot) => read(slot),
-                            Passed::Predicate(source) => predicates.push(source),
-                            Passed::Memory { .. } => {}
-                        }
-                    }
-                    for result in &call.results {
-                        match *result {
-                            Passed::Register(slot) => writes.push(slot),
-                            Passed::Predicate(PredicateSource(bits)) => {
-                                predicate_writes.push(bits >> 1)
-                            }
-                            Passed::Memory { .. } => {}
-                        }
-                    }
-                }
-                &Kind::Special(index) => {
-                    let special = &function.specials[index as usize];
-                    let roles = special.mnemonic.operand_roles(special.operands.len());
-                    for (number, operand) in special.operands.iter().enumerate() {
-                        let role = roles.as_ref().and_then(|roles| roles.get(number).copied());
-                        let defines = role.is_some_and(|role| role.defines());
-                        let uses = role.is_none_or(|role| role.uses());
-                        match operand {
-                            SpecialOperand::Value(slot) => {
-                                if uses {
-                                    read(*slot);
-                                }
-                                if defines {
-                                    writes.push(*slot);
-                                }
-                            }
-                            SpecialOperand::Vector(slots) | SpecialOperand::Tensor(_, slots) => {
-                                for &slot in slots {
-                                    if uses {
-                                        read(slot);
-                                    }
-                                    if defines {
-                                        writes.push(slot);
-                                    }
-                                }
-                            }
-                            SpecialOperand::Address(address) => read(address.base),
-                            &SpecialOperand::Pair(d, p) => {
-                                writes.push(d);
-                                predicate_writes.push(p);
-                            }
-                            &SpecialOperand::Predicate(source) => {
-                                if defines {
-                                    predicate_writes.push(source.0 >> 1);
-                                } else {
-                                    predicates.push(source);
-                                }
-                            }
-                            SpecialOperand::Sink => {}
-                        }
-                    }
-                }
-                Kind::Nothing
-                | Kind::Branch { .. }
-                | Kind::Return
-                | Kind::Exit
-                | Kind::Unsupported(_) => {}
-            }
-            for (index, source) in predicates.into_iter().enumerate() {
-                if source == PredicateSource::TRUE || source == PredicateSource::FALSE {
-                    continue;
-                }
-                let lanes = if index == 0 { fragment.mask } else { active };
-                let slot = source.0 >> 1;
-                let undefined =
-                    lanes & !warp.predicates_defined[(fragment.predicate_base + slot) as usize];
-                if undefined != 0 && missing.is_none() {
-                    missing = Some((function.predicate_names[slot as usize].clone(), undefined));
-                }
+        let Uses {
+            reads,
+            writes,
+            predicates,
+            predicate_writes,
+        } = uses(function, &operation.kind);
+        let mut missing: Option<(&str, u32)> = None;
+        for slot in reads {
+            let undefined = active & !warp.defined[(fragment.base + slot) as usize];
+            if undefined != 0 {
+                missing = missing.or(Some((&function.register_names[slot as usize], undefined)));
             }
         }
-        for slot in writes
-            .into_iter()
-            .filter(|&slot| slot != NONE && slot & CONSTANT == 0)
-        {
+        let guard = (operation.guard, fragment.mask);
+        let others = predicates.into_iter().map(|source| (source, active));
+        for (source, lanes) in std::iter::once(guard).chain(others) {
+            if source == PredicateSource::TRUE || source == PredicateSource::FALSE {
+                continue;
+            }
+            let slot = source.0 >> 1;
+            let undefined =
+                lanes & !warp.predicates_defined[(fragment.predicate_base + slot) as usize];
+            if undefined != 0 {
+                missing = missing.or(Some((&function.predicate_names[slot as usize], undefined)));
+            }
+        }
+        for slot in writes {
             warp.defined[(fragment.base + slot) as usize] |= active;
         }
-        for slot in predicate_writes.into_iter().filter(|&slot| slot != NONE) {
-            if let Some(defined) = warp
-                .predicates_defined
-                .get_mut((fragment.predicate_base + slot) as usize)
-            {
-                *defined |= active;
-            }
+        for slot in predicate_writes {
+            warp.predicates_defined[(fragment.predicate_base + slot) as usize] |= active;
         }
         if let Some((name, lanes)) = missing {
             let lane = lanes.trailing_zeros() as usize;

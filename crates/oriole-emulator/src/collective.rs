@@ -24,6 +24,14 @@ impl Executor<'_> {
             Opcode::BarWarpSync => Some(0),
             _ => None,
         };
+        // Lanes that arrive together may belong to different groups.
+        if let Some(index) = mask_operand {
+            let masks = scene.values(index)?;
+            let first = masks[scene.active.trailing_zeros().min(31) as usize];
+            if lanes_of(scene.active).any(|lane| masks[lane] != first) {
+                return self.collective_by_groups(scene, &masks);
+            }
+        }
         let members = match mask_operand {
             Some(index) => scene.uniform(index)? as u32,
             None => scene.active,
@@ -119,6 +127,32 @@ impl Executor<'_> {
         Ok(Next::Advance)
     }
 
+    /// Executes an instruction for lanes with different member masks, group by group.
+    fn collective_by_groups(&self, scene: &mut Scene<'_>, masks: &Lanes) -> Outcome<Next> {
+        let all = scene.active;
+        let mut rest = all;
+        while rest != 0 {
+            let mask = masks[rest.trailing_zeros() as usize];
+            let group = lanes_of(rest)
+                .filter(|&lane| masks[lane] == mask)
+                .fold(0u32, |group, lane| group | 1 << lane);
+            if mask as u32 & scene.warp.live & !group != 0 {
+                return Err(Fault::new(
+                    TrapKind::DivergentBarrier,
+                    format!(
+                        "lanes {:#x} of the member mask {mask:#x} are elsewhere",
+                        mask as u32 & scene.warp.live & !group
+                    ),
+                ));
+            }
+            scene.active = group;
+            self.collective(scene)?;
+            rest &= !group;
+        }
+        scene.active = all;
+        Ok(Next::Advance)
+    }
+
     fn shuffle(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         let mode = scene
             .special
@@ -136,18 +170,16 @@ impl Executor<'_> {
             let here = lane as i32;
             let last = here & segment | clamp & !segment;
             let first = here & segment;
-            let (from, inside) = match mode {
-                ShuffleMode::Up => (here - offset, here - offset >= last),
-                ShuffleMode::Down => (here + offset, here + offset <= last),
-                ShuffleMode::Butterfly => (here ^ offset, here ^ offset <= last),
-                ShuffleMode::Index => {
-                    let from = first | offset & !segment;
-                    (from, from <= last)
-                }
+            let from = match mode {
+                ShuffleMode::Up => here - offset,
+                ShuffleMode::Down => here + offset,
+                ShuffleMode::Butterfly => here ^ offset,
+                ShuffleMode::Index => first | offset & !segment,
             };
-            let inside = match mode {
-                ShuffleMode::Butterfly => (here ^ offset) <= last,
-                _ => inside,
+            let inside = if mode == ShuffleMode::Up {
+                from >= last
+            } else {
+                from <= last
             };
             let from = if inside { from as usize & 31 } else { lane };
             // A lane that does not take part has no value to give.

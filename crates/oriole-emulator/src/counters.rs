@@ -90,11 +90,9 @@ pub(crate) fn wavefronts(addresses: &[u64; 32], active: u32, width: u32) -> (u64
     let mut ideal = 0;
     for start in (0..32).step_by(group) {
         let mut banks: [Vec<u64>; 32] = Default::default();
-        for lane in start..start + group {
-            if active >> lane & 1 == 0 {
-                continue;
-            }
-            for word in addresses[lane] >> 2..=(addresses[lane] + u64::from(width) - 1) >> 2 {
+        let lanes = addresses.iter().enumerate().skip(start).take(group);
+        for (_, &address) in lanes.filter(|(lane, _)| active >> lane & 1 != 0) {
+            for word in address >> 2..=(address + u64::from(width) - 1) >> 2 {
                 let bank = &mut banks[(word & 31) as usize];
                 if !bank.contains(&word) {
                     bank.push(word);

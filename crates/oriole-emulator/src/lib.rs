@@ -40,6 +40,7 @@ mod asynchronous;
 mod barrier;
 mod check;
 mod collective;
+mod contraction;
 mod control_flow;
 mod counters;
 mod decode;
@@ -53,6 +54,7 @@ mod memory;
 mod program;
 mod special;
 mod trap;
+mod uses;
 mod warp;
 
 pub use arguments::{Argument, ArgumentKind, ElementType, SplitMix64};

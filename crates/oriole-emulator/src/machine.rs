@@ -189,6 +189,19 @@ impl Machine {
         })
     }
 
+    /// Decodes a module as ptxas reads it by default: multiplications and additions without a rounding are fused where one
+    /// feeds the other. PTX allows it and GPUs therefore do it; [`Machine::new`] executes what is written.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn with_contraction(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
+        let mut machine = Machine::new(module)?;
+        for function in &mut machine.program.functions {
+            crate::contraction::contract(function);
+        }
+        Ok(machine)
+    }
+
     /// The kernels of the module.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.program

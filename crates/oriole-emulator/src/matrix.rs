@@ -412,8 +412,8 @@ impl Executor<'_> {
         }
         if loads {
             for (register, &slot) in registers.iter().zip(&slots) {
-                for lane in 0..32 {
-                    scene.set(slot, lane, register[lane]);
+                for (lane, &value) in register.iter().enumerate() {
+                    scene.set(slot, lane, value);
                 }
             }
         }
@@ -469,8 +469,8 @@ impl Executor<'_> {
             registers[register][lane] |= encode(d_type, value, saturate) << shift;
         }
         for (register, &slot) in registers.iter().zip(&slots) {
-            for lane in 0..32 {
-                scene.set(slot, lane, register[lane]);
+            for (lane, &value) in register.iter().enumerate() {
+                scene.set(slot, lane, value);
             }
         }
         Ok(())

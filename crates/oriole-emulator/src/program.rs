@@ -271,6 +271,8 @@ pub(crate) struct Operation {
     pub(crate) kind: Kind,
     /// The guard.
     pub(crate) guard: PredicateSource,
+    /// A product or sum without a rounding, which a compiler may fuse with another.
+    pub(crate) contracts: bool,
     /// Where lanes that a branch here separates meet again; [`NONE`] when only at the function's end.
     pub(crate) reconverge: u32,
 }

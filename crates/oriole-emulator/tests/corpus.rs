@@ -28,7 +28,7 @@ fn the_corpus_runs_as_on_the_gpu() {
     let all = !cfg!(debug_assertions) || std::env::var_os("ORIOLE_ALL_LAUNCHES").is_some();
     let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
     let failures = Mutex::new(Vec::new());
-    let counts = Mutex::new((0, 0, 0, 0));
+    let counts = Mutex::new((0, 0, 0, 0, 0));
     let slow = Mutex::new(Vec::new());
     recording.launches.par_iter().for_each(|launch| {
         let run = &runs[launch.run];
@@ -55,6 +55,7 @@ fn the_corpus_runs_as_on_the_gpu() {
         }
         match outcome {
             Comparison::Equal => counts.lock().expect("not poisoned").0 += 1,
+            Comparison::Contracted => counts.lock().expect("not poisoned").4 += 1,
             Comparison::Near => counts.lock().expect("not poisoned").1 += 1,
             Comparison::Failed(why) => failures
                 .lock()
@@ -62,11 +63,12 @@ fn the_corpus_runs_as_on_the_gpu() {
                 .push(format!("{name}: {why}")),
         }
     });
-    let (equal, near, left_out, not_recorded) = counts.into_inner().expect("not poisoned");
+    let (equal, near, left_out, not_recorded, contracted) =
+        counts.into_inner().expect("not poisoned");
     let mut failures = failures.into_inner().expect("not poisoned");
     failures.sort();
     println!(
-        "{}: {equal} launches equal, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
+        "{}: {equal} launches equal, {contracted} equal when fused, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
         recording.device
     );
     for line in slow.into_inner().expect("not poisoned") {

@@ -196,10 +196,18 @@ impl<'module> Decoder<'_, 'module> {
         let module = self.context.module;
         let tree = &module.functions[index];
         for (list, is_result) in [(&tree.returns, true), (&tree.parameters, false)] {
-            for declaration in list.clone().into_iter().flatten() {
-                let declaration_tree = &module.top.declarations[declaration as usize];
-                for declarator in declaration_tree.declarators.clone() {
-                    let declarator = declarator as usize;
+            for declaration in list
+                .clone()
+                .into_iter()
+                .flatten()
+                .map(|index| index as usize)
+            {
+                let declaration_tree = &module.top.declarations[declaration];
+                for declarator in declaration_tree
+                    .declarators
+                    .clone()
+                    .map(|index| index as usize)
+                {
                     let name = module.top.declarators[declarator].name;
                     let (bytes, _) = layout(
                         module,
@@ -209,7 +217,7 @@ impl<'module> Decoder<'_, 'module> {
                     );
                     let variable = self.scopes.variables.iter().position(|variable| {
                         variable.in_header
-                            && variable.declaration == declaration
+                            && variable.declaration as usize == declaration
                             && variable.declarator as usize == declarator
                     });
                     let mut offset = 0;
@@ -312,6 +320,7 @@ impl<'module> Decoder<'_, 'module> {
         self.function.code.push(Operation {
             kind,
             guard,
+            contracts: false,
             reconverge: NONE,
         });
         self.function.origins.push(self.origin);

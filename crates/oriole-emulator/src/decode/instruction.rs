@@ -28,7 +28,13 @@ impl<'module> Decoder<'_, 'module> {
         let operands: Vec<&'module [Operand]> = self.body.operand_list(instruction).collect();
         let kind = guard.clone().and_then(|_| self.kind(&mnemonic, &operands));
         match kind {
-            Ok(kind) => self.push(kind, guard.unwrap_or(PredicateSource::TRUE)),
+            Ok(kind) => {
+                self.push(kind, guard.unwrap_or(PredicateSource::TRUE));
+                let sums = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul);
+                if let Some(last) = self.function.code.last_mut() {
+                    last.contracts = sums && mnemonic.modifiers().rounding.is_none();
+                }
+            }
             Err(problem) => {
                 let index = self.function.messages.len() as u32;
                 self.function
@@ -479,6 +485,16 @@ impl<'module> Decoder<'_, 'module> {
                     }
                     for part in parts {
                         let register = self.register(&part[0]);
+                        // A vector register stands for all its elements.
+                        if register.is_some() && video.is_none() {
+                            let all = self.registers_of(part)?;
+                            if all.len() > 1 {
+                                sources.extend(
+                                    all.into_iter().map(|register| Source::Value(register.slot)),
+                                );
+                                continue;
+                            }
+                        }
                         sources.push(match register {
                             Some(register) if register.bits == 1 => {
                                 Source::Predicate(self.predicate(part)?)

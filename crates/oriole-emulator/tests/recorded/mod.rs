@@ -32,6 +32,8 @@ pub struct Recording {
 
 pub enum Comparison {
     Equal,
+    /// Equal when products and sums are fused.
+    Contracted,
     Near,
     Failed(String),
 }
@@ -155,7 +157,10 @@ pub fn is_known(failure: &str) -> bool {
 }
 
 /// Part of the name of a launch, and why it differs.
-const KNOWN: &[(&str, &str)] = &[];
+const KNOWN: &[(&str, &str)] = &[(
+    "hand/layout.ptx layout (run 204)",
+    "32 threads store different values to one address; PTX leaves open which one stays",
+)];
 
 fn element_bytes(name: &str) -> usize {
     match name {
@@ -193,11 +198,30 @@ fn number(name: &str, bytes: &[u8]) -> f64 {
 }
 
 /// Runs a launch and compares its outputs with the recorded ones.
+///
+/// A GPU executes what ptxas made of the file, and ptxas fuses products and sums that name no rounding: an exact launch may
+/// agree as written or when fused so.
 pub fn compare(
     corpus: &Path,
     launch: &RecordedLaunch,
     run: &Run,
     recording: &Recording,
+) -> Comparison {
+    match compare_as(corpus, launch, run, recording, false) {
+        Comparison::Failed(why) => match compare_as(corpus, launch, run, recording, true) {
+            Comparison::Equal => Comparison::Contracted,
+            _ => Comparison::Failed(why),
+        },
+        comparison => comparison,
+    }
+}
+
+fn compare_as(
+    corpus: &Path,
+    launch: &RecordedLaunch,
+    run: &Run,
+    recording: &Recording,
+    contract: bool,
 ) -> Comparison {
     let path = corpus.join("ptx").join(&launch.ptx);
     let text = std::fs::read_to_string(&path).expect("a file of the corpus");
@@ -205,7 +229,12 @@ pub fn compare(
     if !errors.is_empty() {
         return Comparison::Failed(format!("{} errors: {}", errors.len(), errors[0].message));
     }
-    let mut machine = match Machine::new(&module) {
+    let decoded = if contract {
+        Machine::with_contraction(&module)
+    } else {
+        Machine::new(&module)
+    };
+    let mut machine = match decoded {
         Ok(machine) => machine,
         Err(errors) => return Comparison::Failed(errors[0].message.clone()),
     };
