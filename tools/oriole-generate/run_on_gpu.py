@@ -46,7 +46,8 @@ def main() -> int:
     def assemble(path):
         cubin = path.with_suffix(".cubin")
         done = subprocess.run([ptxas, f"-arch=sm_{major}{minor}", path, "-o", cubin], capture_output=True, text=True)
-        return path, cubin, done.stderr if done.returncode else None
+        # A crash of ptxas says nothing and has a negative status.
+        return path, cubin, f"status {done.returncode} {done.stderr}" if done.returncode else None
 
     device_input, device_output = ctypes.c_uint64(), ctypes.c_uint64()
     driver.call("cuMemAlloc_v2", ctypes.byref(device_input), ctypes.c_size_t(len(input_bytes)))

@@ -2,7 +2,7 @@
 
 use crate::{BLOCK, GRID, INPUT_BYTES, Kernel, Random};
 use oriole::{Module, Options, optimize, parse, print};
-use oriole_emulator::{Launch, Machine, Options as Limits, Value};
+use oriole_emulator::{Finding, Launch, Machine, Options as Limits, Value};
 
 /// The bytes every kernel reads: random, with numbers among them that programs trip over.
 pub fn input() -> Vec<u8> {
@@ -38,6 +38,23 @@ pub fn input() -> Vec<u8> {
 /// # Errors
 /// What is wrong with the module, or why the kernel stopped.
 pub fn outputs(module: &Module, kernel: &str) -> Result<Vec<u8>, String> {
+    run(module, kernel, &Limits::default()).map(|(bytes, _)| bytes)
+}
+
+/// Reads of what nothing wrote, and races, that the emulator notices in a kernel; there should be none.
+///
+/// # Errors
+/// As [`outputs`].
+pub fn findings(module: &Module, kernel: &str) -> Result<Vec<Finding>, String> {
+    let limits = Limits {
+        check_uninitialized: true,
+        check_races: true,
+        ..Limits::default()
+    };
+    run(module, kernel, &limits).map(|(_, findings)| findings)
+}
+
+fn run(module: &Module, kernel: &str, limits: &Limits) -> Result<(Vec<u8>, Vec<Finding>), String> {
     let mut machine = Machine::new(module).map_err(|errors| errors[0].message.clone())?;
     let input = machine.buffer("input", &input());
     let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
@@ -48,10 +65,10 @@ pub fn outputs(module: &Module, kernel: &str) -> Result<Vec<u8>, String> {
         dynamic_shared: 0,
         arguments: vec![Value::Buffer(input), Value::Buffer(output)],
     };
-    machine
-        .launch(&launch, &Limits::default())
+    let report = machine
+        .launch(&launch, limits)
         .map_err(|trap| trap.to_string())?;
-    Ok(machine.read(output))
+    Ok((machine.read(output), report.findings))
 }
 
 /// Whether a kernel writes the same bytes before and after optimization.
