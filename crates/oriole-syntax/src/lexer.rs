@@ -93,7 +93,7 @@ impl Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comment {
     pub text: Text,
-    /// Whether it stands on the line where the token before it ended.
+    /// Whether it stands on the line where the token or comment before it ended.
     pub trailing: bool,
 }
 
@@ -199,8 +199,8 @@ impl<'text> Lexer<'text> {
         self.position = position as usize;
     }
 
-    fn skip_space_and_comments(&mut self) {
-        let from = self.position;
+    /// Skips blanks and keeps comments, from behind the token that ended at `from`.
+    fn skip_space_and_comments(&mut self, mut from: usize) {
         loop {
             while self.is(self.position, SPACE) {
                 self.position += 1;
@@ -223,6 +223,7 @@ impl<'text> Lexer<'text> {
                 }
                 _ => return,
             }
+            from = self.position;
         }
     }
 
@@ -275,11 +276,12 @@ impl<'text> Lexer<'text> {
     /// The next token; `End` again and again at the end.
     #[inline]
     pub fn next(&mut self) -> Token {
+        let from = self.position;
         while self.is(self.position, SPACE) {
             self.position += 1;
         }
         if matches!(self.byte(self.position), b'/' | b'#') {
-            self.skip_space_and_comments();
+            self.skip_space_and_comments(from);
         }
         let start = self.position;
         let byte = self.byte(start);
@@ -546,15 +548,14 @@ mod tests {
 
     #[test]
     fn comments_are_kept_aside() {
-        let mut lexer = Lexer::new("a // one\n/* two */ b");
-        lexer.next();
-        lexer.next();
+        let mut lexer = Lexer::new("a // one\n/* two */ /* three */ b\n// four\nc");
+        while lexer.next().kind != TokenKind::End {}
         let trailing: Vec<bool> = lexer
             .comments
             .iter()
             .map(|comment| comment.trailing)
             .collect();
-        assert_eq!(trailing, [true, false]);
+        assert_eq!(trailing, [true, false, true, false]);
         let mut open = Lexer::new("a /* never");
         open.next();
         assert_eq!(open.next().kind, TokenKind::End);

@@ -274,7 +274,7 @@ fn hugs(previous: &str, text: &str) -> bool {
         "(" | "+" => previous != "=",
         "<" | ">" => !matches!(previous, "<" | ">" | "="),
         _ => {
-            matches!(previous, "(" | "[")
+            matches!(previous, "(" | "[" | "@")
                 || (matches!(previous, "<" | "+" | "-" | "~" | "!")
                     && text.starts_with(|c: char| c.is_ascii_alphanumeric() || "%$_".contains(c)))
         }
