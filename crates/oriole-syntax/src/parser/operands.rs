@@ -383,7 +383,23 @@ impl Parser<'_> {
         self.body.operands.push(Operand::leaf(kind, open.text()));
         if !(kind == OperandKind::List && self.at(close)) {
             loop {
+                let element = self.body.operands.len();
+                let place = self.current;
                 self.operand(false, depth + 1)?;
+                if kind == OperandKind::Address
+                    && matches!(
+                        self.body.operands[element].kind,
+                        OperandKind::Address | OperandKind::Element
+                    )
+                {
+                    let error = Diagnostic::error(
+                        "nested-address",
+                        place.span(),
+                        "an address cannot hold an address or an array element",
+                    )
+                    .label("write it without the outer `[ ]`");
+                    return Err(self.error(error));
+                }
                 if self.at(TokenKind::Comma) {
                     self.advance();
                 } else {
