@@ -37,8 +37,8 @@ impl Parser<'_> {
             self.advance();
             return Ok(());
         }
-        let is_call =
-            self.current.kind == TokenKind::OpenParen || self.source(mnemonic).starts_with("call");
+        let is_call = self.current.kind == TokenKind::OpenParen
+            || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
             self.operand(is_call, 0)?;
             match self.current.kind {
@@ -110,7 +110,7 @@ impl Parser<'_> {
 
     #[inline(always)]
     fn name(&self, token: Token) -> Operand {
-        let kind = if token.end - token.start == 1 && self.source(token) == "_" {
+        let kind = if token.end - token.start == 1 && self.lexer.bytes(token) == b"_" {
             OperandKind::Sink
         } else {
             OperandKind::Name
