@@ -2,9 +2,8 @@
 
 use crate::Failure;
 use crate::arguments::ReduceArguments;
-use crate::files::{self, Input};
+use crate::files;
 use crate::report::Reporter;
-use oriole::Source;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,9 +25,9 @@ fn succeeds(test: &str, file: &Path) -> std::io::Result<bool> {
 }
 
 pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
-    let Input { name, text } = files::read(&arguments.file)?;
-    let module = oriole::parse(name.as_str(), text.as_str()).map_err(|errors| {
-        report.diagnostics(&Source::new(name.as_str(), &text), &errors);
+    let input = files::read(&arguments.file)?;
+    let module = input.parse().map_err(|errors| {
+        report.diagnostics(&input.source(), &errors);
         Failure::Reported
     })?;
     let folder = tempfile::tempdir()?;
@@ -49,7 +48,8 @@ pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure
     }
     let Some(reduced) = reduced else {
         return Err(Failure::message(format!(
-            "the test command does not succeed on `{name}` itself: there is nothing to keep"
+            "the test command does not succeed on `{}` itself: there is nothing to keep",
+            input.name
         )));
     };
     report.message(

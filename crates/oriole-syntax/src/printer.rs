@@ -273,6 +273,8 @@ fn hugs(previous: &str, text: &str) -> bool {
         "," | ")" | "]" | "[" => true,
         "(" | "+" => previous != "=",
         "<" | ">" => !matches!(previous, "<" | ">" | "="),
+        // `@@DWARF` is one word for whoever reads it.
+        "@" => matches!(previous, "@" | "("),
         _ => {
             matches!(previous, "(" | "[" | "@")
                 || (matches!(previous, "<" | "+" | "-" | "~" | "!")

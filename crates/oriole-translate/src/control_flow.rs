@@ -232,10 +232,25 @@ impl Entering<'_> {
         let block = self.block;
         self.builder.append(block, format, &self.operands, source);
         let guarded = instruction.guard != Guard::None;
+        let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
+        if !labels.is_empty() && !is_branch {
+            // Perhaps a branch of the future: where control goes cannot be told.
+            self.errors.push(Diagnostic::note(
+                "unknown-control-flow",
+                instruction.mnemonic.span(),
+                format!(
+                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
+                    self.module.text(instruction.mnemonic)
+                ),
+            ));
+        }
         match terminator {
             Terminator::None => return false,
             Terminator::Branch | Terminator::IndirectBranch => {
-                if labels.is_empty() {
+                // A name that means nothing was reported when names were resolved.
+                let unknown =
+                    self.scopes.references[instruction.nodes()].contains(&Reference::Unknown);
+                if labels.is_empty() && !unknown {
                     self.errors.push(Diagnostic::error(
                         "not-a-branch-target",
                         instruction.mnemonic.span(),
@@ -348,7 +363,12 @@ impl Entering<'_> {
                 Operand::Target((labels.len() - 1) as u16)
             }
             Reference::Variable(variable) => {
-                self.symbol(node.text, SymbolKind::Variable(variable), (2, variable))
+                let kind = if self.scopes.variables[variable as usize].in_header {
+                    SymbolKind::Parameter(variable)
+                } else {
+                    SymbolKind::Variable(variable)
+                };
+                self.symbol(node.text, kind, (2, variable))
             }
             Reference::Global(global) => {
                 self.symbol(node.text, SymbolKind::Global(global), (3, global))

@@ -55,6 +55,8 @@ struct Emitter<'a> {
     /// A directive that belongs to the next instruction, held back until it is known to stay.
     pending: Option<Statement>,
     mnemonics: DenseMap<&'static str, Text>,
+    /// Tables of branch targets that list a label of a removed block: they go with their branch.
+    dead_tables: DenseSet<u32>,
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -72,7 +74,7 @@ pub(crate) fn emit(
             .top
             .statements
             .iter()
-            .any(|statement| matches!(statement, Statement::Section { .. }));
+            .any(|statement| matches!(statement, Statement::Section(_)));
     let own = function.registers().len();
     let mut emitter = Emitter {
         naming: Naming::new(original),
@@ -101,7 +103,9 @@ pub(crate) fn emit(
         cursor: 0,
         pending: None,
         mnemonics: DenseMap::new(),
+        dead_tables: DenseSet::new(),
     };
+    emitter.find_dead_tables();
     emitter.declare_registers(hoisted);
     emitter.name_blocks();
     emitter.run();
@@ -213,6 +217,30 @@ impl Emitter<'_> {
         }
     }
 
+    /// A branch that is left has all its targets left; a table with a target that is gone belongs to a branch that is gone.
+    fn find_dead_tables(&mut self) {
+        let function = self.function;
+        if self.keep_labels || function.blocks().len() == function.block_order().len() {
+            return;
+        }
+        let mut present = vec![true; self.scopes.labels.len()];
+        for data in function.blocks().values() {
+            if let Some(label) = data.label {
+                present[label as usize] = false;
+            }
+        }
+        for &block in function.block_order() {
+            if let Some(label) = function.blocks()[block].label {
+                present[label as usize] = true;
+            }
+        }
+        for (&table, targets) in self.scopes.branch_targets.iter_sorted() {
+            if targets.iter().any(|&target| !present[target as usize]) {
+                self.dead_tables.insert(table);
+            }
+        }
+    }
+
     fn run(&mut self) {
         let function = self.function;
         let assignment = self.assignment;
@@ -316,7 +344,13 @@ impl Emitter<'_> {
                 Statement::Label(_) => {
                     let label = self.label_cursor;
                     self.label_cursor += 1;
-                    if !self.starts_block[label] || self.keep_labels {
+                    if self.dead_tables.contains(&(label as u32)) {
+                        // The table itself is the next directive; comments may stand between.
+                        self.cursor += self.original.statements[self.cursor..]
+                            .iter()
+                            .position(|statement| matches!(statement, Statement::Directive(_)))
+                            .map_or(0, |directive| directive + 1);
+                    } else if !self.starts_block[label] || self.keep_labels {
                         self.body.statements.push(statement);
                     }
                 }

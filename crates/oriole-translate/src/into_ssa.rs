@@ -33,6 +33,9 @@ pub struct Translated {
 
 /// Translates the function with this index, which must have a body. On errors the formats are lost with it.
 ///
+/// # Errors
+/// What is wrong with the function; or, as notes only, why it must be left as it is although nothing is wrong.
+///
 /// # Panics
 /// If the function is a prototype.
 pub fn into_ssa(

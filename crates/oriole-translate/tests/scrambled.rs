@@ -165,10 +165,9 @@ fn scrambled_functions_keep_their_meaning() {
                     .filter(|value| value.definition == Definition::Undefined)
                     .count();
                 let mut written = module.clone();
-                let Ok((_, inserted)) = out_of_ssa(&mut written, &globals, index, translated)
-                else {
-                    panic!("{}: no branch crosses scopes here", file.display());
-                };
+                let inserted = out_of_ssa(&mut written, &globals, index, translated)
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+                    .copies;
                 // What was written is a function, with the instructions there were and the copies that were announced.
                 let printed = oriole_syntax::print(&written);
                 let (again, errors) = oriole_syntax::parse("again", printed);
