@@ -104,6 +104,8 @@ struct Parser<'text> {
     previous_end: u32,
     /// The arrays being filled: the top level's, or those of the function being read.
     body: Body,
+    /// Empty arrays for the next function to fill.
+    scratch: Body,
     functions: Vec<Function>,
     header_directives: Vec<Directive>,
     inner_prototypes: Vec<Text>,
@@ -129,6 +131,7 @@ impl<'text> Parser<'text> {
             current,
             previous_end: 0,
             body: Body::default(),
+            scratch: Body::default(),
             functions: Vec::new(),
             header_directives: Vec::new(),
             inner_prototypes: Vec::new(),

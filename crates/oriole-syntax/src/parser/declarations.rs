@@ -366,12 +366,12 @@ impl Parser<'_> {
                     TokenKind::OpenParen => {
                         self.take_word();
                         let word = self.current;
-                        self.take(
-                            TokenKind::Word,
-                            "expected-name",
-                            "the name whose bytes are selected",
-                        )?;
-                        self.symbol_rest(word)?;
+                        if word.kind == TokenKind::Word && self.source(word) != "WARP_SZ" {
+                            self.take_word();
+                            self.symbol_rest(word)?;
+                        } else {
+                            self.scan_expression(true, true)?;
+                        }
                         self.take(TokenKind::CloseParen, "unclosed-parenthesis", "`)`")
                     }
                     _ => self.scan_expression(false, true),

@@ -209,7 +209,8 @@ impl Parser<'_> {
 
     /// The statements of a function, from behind its `{` to its `}`.
     fn function_body(&mut self, open: Token) -> Parsed<Body> {
-        let outer = std::mem::take(&mut self.body);
+        let scratch = std::mem::take(&mut self.scratch);
+        let outer = std::mem::replace(&mut self.body, scratch);
         // Where each open scope starts.
         let mut scopes: Vec<u32> = Vec::new();
         let result = loop {
@@ -267,12 +268,26 @@ impl Parser<'_> {
                 }
             }
         };
-        let mut inner = std::mem::replace(&mut self.body, outer);
-        inner.statements.shrink_to_fit();
-        inner.operands.shrink_to_fit();
-        inner.words.shrink_to_fit();
-        inner.declarations.shrink_to_fit();
-        inner.declarators.shrink_to_fit();
+        // The arrays of the next function start with the room that these have; the function gets copies of exact size.
+        let mut scratch = std::mem::replace(&mut self.body, outer);
+        let Body {
+            statements,
+            operands,
+            words,
+            declarations,
+            declarators,
+        } = &mut scratch;
+        let inner = Body {
+            statements: statements.as_slice().into(),
+            operands: operands.as_slice().into(),
+            words: words.as_slice().into(),
+            declarations: std::mem::take(declarations),
+            declarators: std::mem::take(declarators),
+        };
+        statements.clear();
+        operands.clear();
+        words.clear();
+        self.scratch = scratch;
         result.map(|()| inner)
     }
 

@@ -37,8 +37,8 @@ impl Parser<'_> {
             self.advance();
             return Ok(());
         }
-        let is_call =
-            self.current.kind == TokenKind::OpenParen || self.source(mnemonic).starts_with("call");
+        let is_call = self.current.kind == TokenKind::OpenParen
+            || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
             self.operand(is_call, 0)?;
             match self.current.kind {
@@ -110,7 +110,7 @@ impl Parser<'_> {
 
     #[inline(always)]
     fn name(&self, token: Token) -> Operand {
-        let kind = if token.end - token.start == 1 && self.source(token) == "_" {
+        let kind = if token.end - token.start == 1 && self.lexer.bytes(token) == b"_" {
             OperandKind::Sink
         } else {
             OperandKind::Name
@@ -383,7 +383,23 @@ impl Parser<'_> {
         self.body.operands.push(Operand::leaf(kind, open.text()));
         if !(kind == OperandKind::List && self.at(close)) {
             loop {
+                let element = self.body.operands.len();
+                let place = self.current;
                 self.operand(false, depth + 1)?;
+                if kind == OperandKind::Address
+                    && matches!(
+                        self.body.operands[element].kind,
+                        OperandKind::Address | OperandKind::Element
+                    )
+                {
+                    let error = Diagnostic::error(
+                        "nested-address",
+                        place.span(),
+                        "an address cannot hold an address or an array element",
+                    )
+                    .label("write it without the outer `[ ]`");
+                    return Err(self.error(error));
+                }
                 if self.at(TokenKind::Comma) {
                     self.advance();
                 } else {
