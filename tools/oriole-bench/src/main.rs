@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, large_file};
+use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, large_file};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +18,45 @@ fn time(benchmark: &Benchmark, prepared: &Prepared) -> Duration {
     let start = Instant::now();
     black_box((benchmark.run)(black_box(prepared)));
     start.elapsed()
+}
+
+/// The round trip of single hard functions and of ones a tenth as large: ten times the size, at most eleven times the time.
+fn hard_functions(rounds: usize) -> bool {
+    let Some(round_trip) = BENCHMARKS
+        .iter()
+        .find(|benchmark| benchmark.name == "round trip")
+    else {
+        return false;
+    };
+    println!("\nround trip of one function");
+    let mut reached = true;
+    for shape in SHAPES {
+        let (large, small) = (
+            Prepared::new((shape.make)(shape.size)),
+            Prepared::new((shape.make)(shape.size / 10)),
+        );
+        let mut best = (Duration::MAX, Duration::MAX);
+        for _ in 0..rounds.clamp(1, 5) {
+            best.0 = best.0.min(time(round_trip, &large));
+            best.1 = best.1.min(time(round_trip, &small));
+        }
+        let bytes = large.text.len() as f64;
+        let growth = best.0.as_secs_f64() / best.1.as_secs_f64() * small.text.len() as f64 / bytes;
+        let linear = growth <= 1.1;
+        reached &= linear;
+        println!(
+            "{:40} {:7.1} MB/s  {:8.2} ms  growth {growth:4.2}{}",
+            shape.name,
+            bytes / 1e6 / best.0.as_secs_f64(),
+            best.0.as_secs_f64() * 1e3,
+            if linear {
+                ""
+            } else {
+                "  ABOVE its bar of 1.10"
+            }
+        );
+    }
+    reached
 }
 
 fn main() -> ExitCode {
@@ -99,6 +138,9 @@ fn main() -> ExitCode {
             benchmark.name,
             time.as_secs_f64() * 1e3
         );
+    }
+    if only.is_none() {
+        reached &= hard_functions(rounds);
     }
     if reached {
         ExitCode::SUCCESS
