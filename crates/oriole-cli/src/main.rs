@@ -16,6 +16,7 @@ mod lists;
 mod optimize;
 mod reduce;
 mod report;
+mod run;
 mod tree_text;
 
 use arguments::{Arguments, Command};
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
+        Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
