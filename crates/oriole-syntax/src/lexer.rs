@@ -6,7 +6,8 @@
 //!
 //! ## Speed
 //! A table gives each byte its classes, and one test of it each common token. Tried and slower: classifying eight bytes at
-//! once in the arithmetic of a 64-bit word (12 % slower for blanks, as much again for words), because tokens are short.
+//! once in the arithmetic of a 64-bit word (17 % slower for blanks, 22 % for blanks and words), and skipping the first blanks
+//! without branches (15 %): tokens are short, and processors learn the rhythm of PTX.
 
 use crate::tree::Text;
 use oriole_diagnostics::Span;
