@@ -4,8 +4,10 @@
 
 #![forbid(unsafe_code)]
 
+mod hard_functions;
 mod large_file;
 
+pub use hard_functions::{SHAPES, Shape};
 pub use large_file::{Mix, large_file};
 
 use oriole_syntax::tree::Module;
@@ -59,7 +61,25 @@ pub const BENCHMARKS: &[Benchmark] = &[
         bar: Some(150.0),
         run: |prepared| oriole_syntax::print(&parse(&prepared.text)).len(),
     },
+    Benchmark {
+        name: "round trip",
+        bar: Some(30.0),
+        run: |prepared| optimized(prepared, oriole::Level::None),
+    },
+    Benchmark {
+        name: "opt -O2",
+        bar: None,
+        run: |prepared| optimized(prepared, oriole::Level::Default),
+    },
 ];
+
+/// Parse, into SSA form, the passes of a level, out of SSA form, print.
+fn optimized(prepared: &Prepared, level: oriole::Level) -> usize {
+    let mut module = parse(&prepared.text);
+    let report = oriole::optimize(&mut module, &oriole::Options::level(level));
+    assert!(report.is_ok(), "the large file is sound");
+    oriole_syntax::print(&module).len()
+}
 
 fn parse(text: &str) -> Module {
     oriole_syntax::parse("large.ptx", text).0

@@ -586,11 +586,8 @@ impl Generator {
                 ));
             }
             _ => {
-                let (compare, name) = (
-                    self.source(Width::Word),
-                    self.destination(Width::Word, !guard.is_empty()),
-                );
-                let value = self.source(Width::Word);
+                let (compare, value) = (self.source(Width::Word), self.source(Width::Word));
+                let name = self.destination(Width::Word, !guard.is_empty());
                 self.line(format!(
                     "{guard}atom.global.cas.b32 {name}, [%own+{}], {compare}, {value};",
                     RESULT_BYTES + 64
