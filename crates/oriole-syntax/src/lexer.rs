@@ -3,6 +3,11 @@
 //! PTX words are joined by dots without spaces (`ld.global.nc.v4.f32`, `%tid.x`), so one token is the whole dotted word.
 //! Words that start with a dot (`.reg`, `.shared::cta`) are tokens of their own kind. Comments are not tokens: they are
 //! collected on the side, so that the parser can keep them without looking at them.
+//!
+//! ## Speed
+//! A table gives each byte its classes, and one test of it each common token. Tried and slower: classifying eight bytes at
+//! once in the arithmetic of a 64-bit word (17 % slower for blanks, 22 % for blanks and words), and skipping the first blanks
+//! without branches (15 %): tokens are short, and processors learn the rhythm of PTX.
 
 use crate::tree::Text;
 use oriole_diagnostics::Span;
@@ -189,11 +194,11 @@ impl<'text> Lexer<'text> {
     }
 
     #[inline(always)]
-    fn words_end(&self, mut position: usize) -> usize {
-        while self.is(position, WORD) {
-            position += 1;
-        }
-        position
+    fn words_end(&self, position: usize) -> usize {
+        let rest = self.bytes.get(position..).unwrap_or_default();
+        rest.iter()
+            .position(|&byte| CLASS[byte as usize] & WORD == 0)
+            .map_or(self.bytes.len(), |length| position + length)
     }
 
     /// The end of `.word`, `.word::word`, … from a dot, or the dot's own position where no word follows.
@@ -309,7 +314,7 @@ impl<'text> Lexer<'text> {
     }
 
     /// The next token; `End` again and again at the end.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Token {
         let from = self.position;
         let mut start = from;
