@@ -103,6 +103,18 @@ fn is_approximate(mnemonic: &str, opcode: Opcode) -> bool {
 fn plain(text: &'static str, count: usize) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
     let roles = mnemonic.operand_roles(count)?;
+    // Without a rounding, ptxas may fuse a product with the sum it feeds, so the result depends on the code around.
+    let may_be_fused = matches!(
+        mnemonic.opcode(),
+        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad
+    ) && mnemonic
+        .types()
+        .iter()
+        .any(|scalar_type| scalar_type.is_float())
+        && mnemonic.modifiers().rounding.is_none();
+    if may_be_fused {
+        return None;
+    }
     let mut slots = Vec::new();
     let boolean = mnemonic.modifiers().boolean.is_some();
     let half = matches!(

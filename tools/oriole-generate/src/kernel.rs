@@ -290,7 +290,7 @@ impl Generator {
             text,
             "\t.reg .b64 %input, %output, %cells, %own, %at, %local, %shared, %mine, %address;\n\
              \t.reg .b32 %thread, %index, %scratch;\n\
-             \t.shared .align 8 .b8 {prefix}_shared[{}];\n\t.local .align 8 .b8 {prefix}_local[{LOCAL_BYTES}];\n",
+             \t.shared .align 8 .b8 {prefix}_shared[{}];\n\t.local .align 16 .b8 {prefix}_local[{LOCAL_BYTES}];\n",
             BLOCK * 8
         );
         text.push_str(&body);
