@@ -1,0 +1,1 @@
+//! How many registers `ptxas` is going to use.
