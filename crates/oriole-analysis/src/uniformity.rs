@@ -28,7 +28,6 @@ use crate::dominators::PostDominators;
 use crate::loops::Loops;
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::{BitSet, DenseMap, OrderedSet};
-use oriole_ir::FunctionKind;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{Opcode, Space};
@@ -170,7 +169,7 @@ impl<'a> Solver<'a> {
         let pinned = function
             .operands(instruction)
             .iter()
-            .any(|operand| matches!(operand, Operand::Register(..)));
+            .any(|operand| matches!(operand, Operand::Register(_)));
         if format.opaque || pinned || effects.is_call || effects.reads_carry {
             return true;
         }
@@ -191,10 +190,7 @@ impl<'a> Solver<'a> {
         }
         match format.mnemonic.opcode() {
             Opcode::Ld | Opcode::Ldu => {
-                if format
-                    .mnemonic
-                    .is_invariant_load(function.kind() == FunctionKind::Entry)
-                {
+                if function.is_invariant_load(instruction) {
                     return false;
                 }
                 effects.volatile

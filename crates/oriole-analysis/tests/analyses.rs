@@ -74,6 +74,12 @@ fn uniform_sources_and_what_follows_from_them() {
             ("%r15", false),
         ],
     );
+    // What a call returns through parameter space is no parameter of the kernel.
+    uniform(
+        ".entry",
+        "{ .param .b32 back; call (back), k; ld.param.b32 %r1, [back]; } ret;",
+        &[("%r1", false)],
+    );
     // Parameters of a function that is called may differ between threads.
     uniform(".func", "ld.param.u32 %r1, [n]; ret;", &[("%r1", false)]);
 }

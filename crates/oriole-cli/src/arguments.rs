@@ -66,6 +66,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
     Dump(DumpArguments),
+    /// Shrink a file while a command still succeeds on it
+    Reduce(ReduceArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -171,4 +173,21 @@ pub struct DumpKind {
     /// The control flow graph, for Graphviz
     #[arg(long)]
     pub cfg: bool,
+}
+
+/// Arguments of `oriole reduce`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole reduce crash.ptx --test 'ptxas -arch=sm_90 {} 2>&1 | grep -q \"Internal error\"' -o small.ptx\n  \
+    oriole reduce wrong.ptx --test ./still-wrong.sh")]
+pub struct ReduceArguments {
+    /// The file to shrink
+    pub file: PathBuf,
+    /// A shell command that succeeds (status 0) on files that are still interesting; `{}` stands for the file, which is
+    /// appended if there is no `{}`
+    #[arg(long, value_name = "COMMAND")]
+    pub test: String,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use crate::arguments::{CheckArguments, Format};
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use indicatif::{ProgressBar, ProgressStyle};
-use oriole::{Diagnostic, Severity, Source};
+use oriole::{Diagnostic, Severity};
 use oriole_diagnostics::sarif;
 use rayon::prelude::*;
 use std::io::{IsTerminal, Write};
@@ -20,7 +20,7 @@ struct Checked {
 
 /// Everything wrong with a text, and whether the fault is Oriole's.
 fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
-    let mut module = match oriole::parse(input.name.as_str(), input.text.as_str()) {
+    let mut module = match input.parse() {
         Ok(module) => module,
         Err(errors) => return errors,
     };
@@ -68,7 +68,7 @@ fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Che
         }
     };
     let diagnostics = diagnose(&input, arguments.syntax);
-    let source = Source::new(input.name.as_str(), &input.text);
+    let source = input.source();
     let errors = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)

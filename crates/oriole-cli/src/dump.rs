@@ -1,21 +1,21 @@
 //! `oriole dump`.
 
 use crate::arguments::DumpArguments;
-use crate::files::{self, Input};
+use crate::files;
 use crate::report::Reporter;
 use crate::{Failure, graphviz, tree_text};
-use oriole::{Diagnostic, Module, Source};
+use oriole::{Diagnostic, Module};
 use oriole_ir::Formats;
 use oriole_syntax::scopes::Globals;
 
 pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> {
-    let Input { name, text } = files::read_or_example(arguments.file.as_deref(), report)?;
-    let source = Source::new(name.as_str(), &text);
+    let input = files::read_or_example(arguments.file.as_deref(), report)?;
+    let source = input.source();
     let reported = |errors: Vec<Diagnostic>| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     };
-    let module = oriole::parse(name.as_str(), text.as_str()).map_err(reported)?;
+    let module = input.parse().map_err(reported)?;
     let wanted = |index: usize| {
         arguments
             .function

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::report::Reporter;
+use oriole::{Diagnostic, Module, Source};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,24 @@ use std::path::{Path, PathBuf};
 pub struct Input {
     pub name: String,
     pub text: String,
+    /// Why the bytes are no text, if they are none.
+    invalid: Vec<Diagnostic>,
+}
+
+impl Input {
+    /// The text as a module.
+    pub fn parse(&self) -> Result<Module, Vec<Diagnostic>> {
+        if self.invalid.is_empty() {
+            oriole::parse(self.name.as_str(), self.text.as_str())
+        } else {
+            Err(self.invalid.clone())
+        }
+    }
+
+    /// The text with its name, for diagnostics.
+    pub fn source(&self) -> Source<'_> {
+        Source::new(self.name.as_str(), &self.text)
+    }
 }
 
 /// Reads a file, the standard input for `-`, or the embedded example for nothing.
@@ -20,6 +39,7 @@ pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, 
             Ok(Input {
                 name: "example.ptx".to_owned(),
                 text: oriole::EXAMPLE.to_owned(),
+                invalid: Vec::new(),
             })
         }
     }
@@ -39,20 +59,21 @@ pub fn read(file: &Path) -> Result<Input, Failure> {
             .map_err(|error| Failure::message(format!("cannot read `{name}`: {error}")))?;
         (name, bytes)
     };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let column = valid.len()
-            - valid
-                .iter()
-                .rposition(|&byte| byte == b'\n')
-                .map_or(0, |at| at + 1)
-            + 1;
-        Failure::message(format!(
-            "{name}:{line}:{column}: expected PTX text, found a byte that is not UTF-8"
-        ))
-    })?;
-    Ok(Input { name, text })
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Input {
+            name,
+            text,
+            invalid: Vec::new(),
+        }),
+        Err(error) => {
+            let (module, invalid) = oriole_syntax::parse_bytes(name.as_str(), error.into_bytes());
+            Ok(Input {
+                text: module.source().to_owned(),
+                name,
+                invalid,
+            })
+        }
+    }
 }
 
 /// Writes a file so that it is either as before or complete; the standard output for nothing or `-`.

@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::arguments::OptArguments;
-use crate::files::{self, Input};
+use crate::files;
 use crate::report::Reporter;
-use oriole::{Fuel, Level, Options, Source};
+use oriole::{Fuel, Level, Options};
 use std::io::Write;
 
 fn options(arguments: &OptArguments) -> Result<Options, Failure> {
@@ -54,12 +54,12 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
 
 pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let options = options(arguments)?;
-    let Input { name, text } = files::read_or_example(arguments.file.as_deref(), report)?;
-    let mut module = oriole::parse(name.as_str(), text.as_str()).map_err(|errors| {
-        report.diagnostics(&Source::new(name.as_str(), &text), &errors);
+    let input = files::read_or_example(arguments.file.as_deref(), report)?;
+    let source = input.source();
+    let mut module = input.parse().map_err(|errors| {
+        report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
-    let source = Source::new(name.as_str(), &text);
     let result = oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
         let wanted = arguments
             .print_after

@@ -41,10 +41,10 @@ fn function(module: &Module, function: &Function, output: &mut String) {
     ] {
         for index in list.clone().unwrap_or_default() {
             let _ = write!(output, "  {title} ");
-            declaration(module, &module.top, index, output);
+            declaration(module, &module.top, index as usize, output);
         }
     }
-    for directive in &function.directives {
+    for directive in module.function_directives(function) {
         let _ = writeln!(
             output,
             "  directive {}",
@@ -155,15 +155,14 @@ fn statement(
             let _ = writeln!(output, "{place} {:?}", module.text(*text));
         }
         Statement::Function(_) => {}
-        Statement::Section {
-            words: head,
-            contents,
-        } => {
+        Statement::Section(section) => {
+            let (header, contents) = body.section(*section);
+            let header: Vec<&str> = header.iter().map(|&word| module.text(word)).collect();
             let _ = writeln!(
                 output,
                 "section {} ({} bytes)",
-                words(module, body, *head),
-                module.text(*contents).len()
+                header.join(" "),
+                module.text(contents).len()
             );
         }
     }

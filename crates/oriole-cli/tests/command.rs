@@ -131,13 +131,15 @@ fn bad_input_shows_every_error_with_its_place() {
     let output = with_input(&["opt", "-"], names.as_bytes());
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("the register `%r1` is not declared"));
-    assert!(err(&output).contains("the name `NOWHERE` is not declared"));
+    assert!(err(&output).contains("the label `NOWHERE` is not declared"));
+    assert!(err(&output).contains("2 errors"), "{}", err(&output));
     let output = with_input(&["check", "--syntax", "-"], names.as_bytes());
     assert_eq!(output.status.code(), Some(0));
     let output = with_input(&["opt", "-"], b".version 8.0\n// \xff\n");
     assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("<stdin>:2:4"), "{}", err(&output));
     assert!(
-        err(&output).contains("<stdin>:2:4: expected PTX text"),
+        err(&output).contains("byte 0xFF is not valid UTF-8"),
         "{}",
         err(&output)
     );
@@ -229,6 +231,22 @@ fn lists_completions_and_manual() {
     assert!(Path::new(&folder.path().join("oriole-opt.1")).exists());
     let help = out(&oriole(&["opt", "--help"]));
     assert!(help.contains("Examples:") && help.contains("oriole opt kernel.ptx -o out.ptx"));
+}
+
+#[cfg(unix)]
+#[test]
+fn reduce_keeps_what_the_test_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("it's.ptx");
+    std::fs::write(&file, &oriole(&["opt", "-O0"]).stdout).unwrap();
+    let file = file.to_str().unwrap();
+    let output = oriole(&["reduce", file, "--test", "grep -q fma.rn.f32 {}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("fma.rn.f32"));
+    assert!(out(&output).lines().count() < 12, "{}", out(&output));
+    let output = oriole(&["reduce", file, "--test", "grep -q nothing-like-this"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("there is nothing to keep"));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //! `ptxas` is taken from `ORIOLE_PTXAS` or the `PATH`. Without one the tests are reported as ignored, loudly; with
 //! `ORIOLE_REQUIRE_PTXAS=1`, as CI sets it, they fail instead. `ORIOLE_CORPUS` may name further folders.
 
+// The one thing worth saying is said before the tests run.
+#![allow(clippy::print_stderr)]
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

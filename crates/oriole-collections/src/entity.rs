@@ -96,6 +96,14 @@ macro_rules! entity {
             fn mix(&self) -> u64 {
                 $crate::key::mix32(self.0)
             }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                self.0.wrapping_mul(37)
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> ::std::option::Option<[Self; 2]> {
+                ::std::option::Option::Some([Self(u32::MAX), Self(u32::MAX - 1)])
+            }
         }
 
         impl ::std::fmt::Display for $name {

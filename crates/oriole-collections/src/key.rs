@@ -9,6 +9,7 @@
 //!   input bit reaches the low half of the result because it lies below bit 32.
 //! - Words of 64 bits use the folded 128-bit product (high half xor low half). A plain multiplication followed by a
 //!   rotation sends a key that differs only above bit `k` to bits above `k` alone, which leaves the slot constant.
+//! - Addresses use just that plain multiplication and rotation: no two objects are 2^38 bytes apart by habit.
 //!
 //! No seed, no address of a static, nothing from the environment takes part: the same keys in the same order give the
 //! same table in every run.
@@ -18,12 +19,13 @@ use std::num::{
 };
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Multipliers of the two mixers. Multiplying turns a strided sequence of keys into another arithmetic progression, so
+/// Multipliers of the mixers. Multiplying turns a strided sequence of keys into another arithmetic progression, so
 /// what matters is how evenly the multiples of each 64-bit window of the constant fall. These came first in a search over
-/// random odd numbers for the one whose *worst* stride and table size fills the most slots (0.90 and 0.75 of what chance
-/// would); the golden ratio's worst is 0.48 and the constants of well-known hashes are below 0.4.
+/// random odd numbers for the one whose *worst* stride and table size fills the most slots (0.90, 0.75 and 0.85 of what
+/// chance would); the golden ratio's worst is 0.48 and the constants of well-known hashes are below 0.4.
 const NARROW: u64 = 0xE8E6_DB88_37BF_14A7;
 const FOLD: u64 = 0x496F_D038_40EF_1523;
+const ADDRESS: u64 = 0x83BB_EAD1_58B2_E545;
 
 /// Hashes one word of at most 32 bits.
 #[inline(always)]
@@ -38,6 +40,39 @@ pub const fn mix64(word: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// Hashes an address: like [`mix64`] but cheaper, at the price of strides above 2^38, which addresses do not have.
+#[inline(always)]
+pub const fn mix_address(address: usize) -> u64 {
+    (address as u64).wrapping_mul(ADDRESS).rotate_left(26)
+}
+
+/// The inverse of a multiplier modulo 2^64.
+const fn inverse(odd: u64) -> u64 {
+    // Newton's iteration doubles the correct low bits: 3, 6, 12, 24, 48, 96.
+    let mut result = odd;
+    let mut round = 0;
+    while round < 5 {
+        result = result.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(result)));
+        round += 1;
+    }
+    result
+}
+
+/// The word with this [`mix32`], when there is one. For replaying traces.
+pub const fn unmix32(hash: u64) -> Option<u32> {
+    let word = hash.rotate_right(32).wrapping_mul(inverse(NARROW));
+    if word <= u32::MAX as u64 {
+        Some(word as u32)
+    } else {
+        None
+    }
+}
+
+/// The address with this [`mix_address`]. For replaying traces.
+pub const fn unmix_address(hash: u64) -> u64 {
+    hash.rotate_right(26).wrapping_mul(inverse(ADDRESS))
+}
+
 /// Adds a word to the hash of what came before it.
 #[inline(always)]
 pub const fn chain(state: u64, word: u64) -> u64 {
@@ -50,12 +85,33 @@ pub const fn chain(state: u64, word: u64) -> u64 {
 pub trait DenseKey: Eq {
     /// The key's hash; both its low and its high bits must be well mixed.
     fn mix(&self) -> u64;
+
+    /// The hash the [classic](crate::classic) tables use: LLVM's `k * 37` for numbers, `(p >> 4) ^ (p >> 9)` for pointers.
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        self.mix() as u32
+    }
+
+    /// The two values the classic tables reserve to mark empty and erased buckets; `None` for a type without values to
+    /// spare, which costs those tables a byte per bucket.
+    #[inline(always)]
+    fn classic_sentinels() -> Option<[Self; 2]>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// Something that can be looked up among keys of type `K`: the key itself, or a borrowed form of it.
 pub trait Lookup<K> {
     /// The hash the equal key would return from [`DenseKey::mix`].
     fn lookup_mix(&self) -> u64;
+    /// The hash the equal key would return from [`DenseKey::classic_hash`].
+    #[inline(always)]
+    fn lookup_classic_hash(&self) -> u32 {
+        self.lookup_mix() as u32
+    }
     /// Whether `key` is the one looked for.
     fn matches(&self, key: &K) -> bool;
 }
@@ -64,6 +120,10 @@ impl<K: DenseKey> Lookup<K> for K {
     #[inline(always)]
     fn lookup_mix(&self) -> u64 {
         self.mix()
+    }
+    #[inline(always)]
+    fn lookup_classic_hash(&self) -> u32 {
+        self.classic_hash()
     }
     #[inline(always)]
     fn matches(&self, key: &K) -> bool {
@@ -131,6 +191,40 @@ pub fn mix_slice<T: DenseKey>(slice: &[T]) -> u64 {
     state
 }
 
+macro_rules! word_keys {
+    ($mix:ident as $word:ty: $($t:ty = $empty:expr, $tombstone:expr;)*) => {$(
+        impl DenseKey for $t {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                $mix(*self as $word)
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                (*self as u32).wrapping_mul(37)
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                Some([$empty, $tombstone])
+            }
+        }
+    )*};
+}
+// Sentinels as LLVM's traits have them: the two largest unsigned values; the largest and the least signed one.
+word_keys!(mix32 as u32:
+    u8 = u8::MAX, u8::MAX - 1;
+    u16 = u16::MAX, u16::MAX - 1;
+    u32 = u32::MAX, u32::MAX - 1;
+    i8 = i8::MAX, i8::MIN;
+    i16 = i16::MAX, i16::MIN;
+    i32 = i32::MAX, i32::MIN;
+);
+word_keys!(mix64 as u64:
+    u64 = u64::MAX, u64::MAX - 1;
+    i64 = i64::MAX, i64::MIN;
+    usize = usize::MAX, usize::MAX - 1;
+    isize = isize::MAX, isize::MIN;
+);
+
 macro_rules! narrow_keys {
     ($($t:ty),*) => {$(
         impl DenseKey for $t {
@@ -141,19 +235,7 @@ macro_rules! narrow_keys {
         }
     )*};
 }
-narrow_keys!(u8, u16, u32, i8, i16, i32, bool, char);
-
-macro_rules! wide_keys {
-    ($($t:ty),*) => {$(
-        impl DenseKey for $t {
-            #[inline(always)]
-            fn mix(&self) -> u64 {
-                mix64(*self as u64)
-            }
-        }
-    )*};
-}
-wide_keys!(u64, i64, usize, isize);
+narrow_keys!(bool, char);
 
 impl DenseKey for u128 {
     #[inline(always)]
@@ -196,24 +278,43 @@ impl DenseKey for () {
     }
 }
 
-impl<T> DenseKey for *const T {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        mix64(self.addr() as u64)
-    }
+/// LLVM's pointer hash of old: it drops the bits that alignment makes zero and never looks at the high ones.
+#[inline(always)]
+pub const fn classic_address_hash(address: usize) -> u32 {
+    (address as u32 >> 4) ^ (address as u32 >> 9)
 }
 
-impl<T> DenseKey for *mut T {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        mix64(self.addr() as u64)
-    }
+macro_rules! pointer_keys {
+    ($($t:ty, $make:expr;)*) => {$(
+        impl<T> DenseKey for $t {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                mix_address(self.addr())
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                classic_address_hash(self.addr())
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                Some([$make(-4096isize as usize), $make(-8192isize as usize)])
+            }
+        }
+    )*};
+}
+pointer_keys! {
+    *const T, std::ptr::without_provenance;
+    *mut T, std::ptr::without_provenance_mut;
 }
 
 impl<T> DenseKey for std::ptr::NonNull<T> {
     #[inline(always)]
     fn mix(&self) -> u64 {
-        mix64(self.addr().get() as u64)
+        mix_address(self.addr().get())
+    }
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        classic_address_hash(self.addr().get())
     }
 }
 
@@ -287,6 +388,18 @@ macro_rules! tuple_keys {
                 $(let state = chain(state, $rest.mix());)*
                 state
             }
+            #[inline(always)]
+            #[allow(non_snake_case)]
+            fn classic_sentinels() -> Option<[Self; 2]> {
+                // Empty where all parts are, as LLVM has it for pairs.
+                let [$first, other_first] = $first::classic_sentinels()?;
+                let tombstone = (other_first, $({
+                    let [_, other] = $rest::classic_sentinels()?;
+                    other
+                },)*);
+                $(let [$rest, _] = $rest::classic_sentinels()?;)*
+                Some([($first, $($rest,)*), tombstone])
+            }
         }
     )*};
 }
@@ -339,10 +452,26 @@ mod tests {
             let n = distinct_slots((0..512u64).map(|i| mix64(i << shift)), 1023);
             assert!(n > 280, "64-bit stride 2^{shift}: {n} slots");
         }
+        for shift in 0..37 {
+            let n = distinct_slots((0..512usize).map(|i| mix_address(i << shift)), 1023);
+            assert!(n > 280, "address stride 2^{shift}: {n} slots");
+        }
         for shift in 0..23 {
             let n = distinct_slots((0..512u32).map(|i| mix32(i << shift)), 1023);
             assert!(n > 280, "32-bit stride 2^{shift}: {n} slots");
         }
+    }
+
+    #[test]
+    fn mixers_that_can_be_undone_are() {
+        for word in [0, 1, 77, u32::MAX] {
+            assert_eq!(unmix32(mix32(word)), Some(word));
+            assert_eq!(
+                unmix_address(mix_address(word as usize * 16)),
+                u64::from(word) * 16
+            );
+        }
+        assert_eq!(unmix32(mix64(5)), None);
     }
 
     #[test]

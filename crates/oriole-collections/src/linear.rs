@@ -21,6 +21,11 @@ pub const MIN_BUCKETS: usize = 64;
 pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
 /// A set of the new LLVM design.
 pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
+/// A map with room for `N` entries inside itself, then of the new LLVM design.
+pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
+/// A set of pointers with room for `N` inside itself, then of the new LLVM design.
+pub type SmallPtrSet<T, const N: usize> =
+    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// The table.
 pub struct Table<K, V> {
@@ -179,12 +184,74 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
+/// Words of used bits per chunk.
+const CHUNK_WORDS: usize = 16;
+
+/// The order in which an iterator visits the chunks of a table.
+#[derive(Clone, Copy)]
+struct Chunks {
+    /// Chunks after this one.
+    left: usize,
+    chunk: usize,
+    /// The table's number of chunks, less one.
+    mask: usize,
+}
+
+impl Chunks {
+    /// For a table of so many words of used bits, a power of two or none.
+    #[inline]
+    fn of(words: usize) -> Self {
+        let chunks = (words / CHUNK_WORDS).max(1);
+        Self {
+            left: chunks - 1,
+            chunk: 0,
+            mask: chunks - 1,
+        }
+    }
+
+    /// The first word of the next chunk. Out of line, with nothing but itself passed by reference, so that the rest of an
+    /// iterator can stay in registers.
+    #[cold]
+    #[inline(never)]
+    fn next_word(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        // An odd stride reaches every chunk.
+        let stride = ((self.mask + 1) * 5 / 8) | 1;
+        self.chunk = (self.chunk + stride) & self.mask;
+        Some(self.chunk * CHUNK_WORDS)
+    }
+}
+
 /// Iterator over the used buckets, 64 used bits at a time.
+///
+/// Words come in chunks, and chunks are not visited in their order but by a stride of about 0.6 of them all. Inserting the
+/// entries of one table into another in iteration order would otherwise fill the other from one end, twice over where it has
+/// fewer buckets, and probes would have to walk out of the crowd: time quadratic in the size.
 pub struct RawIter<K, V> {
+    /// The slot that the lowest bit of `pending` stands for.
     slots: NonNull<Slot<K, V>>,
+    pending: u64,
+    /// The next word of used bits, and the end of the chunk's.
     bits: *const u64,
     end: *const u64,
-    pending: u64,
+    chunks: Chunks,
+    first_slot: NonNull<Slot<K, V>>,
+    first_word: *const u64,
+}
+
+impl<K, V> RawIter<K, V> {
+    /// Goes to the next chunk; whether there is one.
+    #[inline(always)]
+    fn next_chunk(&mut self) -> bool {
+        let Some(word) = self.chunks.next_word() else {
+            return false;
+        };
+        self.bits = self.first_word.wrapping_add(word);
+        self.end = self.bits.wrapping_add(CHUNK_WORDS);
+        // SAFETY: the chunk lies within the table. The slots are those of the word before, as `next` expects.
+        self.slots = unsafe { self.first_slot.add(word * 64).sub(64) };
+        true
+    }
 }
 
 impl<K, V> Clone for RawIter<K, V> {
@@ -199,10 +266,10 @@ impl<K, V> Iterator for RawIter<K, V> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         while self.pending == 0 {
-            if self.bits == self.end {
+            if self.bits == self.end && !self.next_chunk() {
                 return None;
             }
-            // SAFETY: `bits` lies before the end of the used bits; one word describes 64 buckets.
+            // SAFETY: a word lies before the end of the chunk; it describes the 64 buckets after those of the last one.
             unsafe {
                 self.pending = *self.bits;
                 self.bits = self.bits.add(1);
@@ -211,8 +278,26 @@ impl<K, V> Iterator for RawIter<K, V> {
         }
         let offset = self.pending.trailing_zeros() as usize;
         self.pending &= self.pending - 1;
-        // SAFETY: the pending word describes the 64 buckets before `slots`.
-        Some(unsafe { self.slots.sub(64).add(offset) })
+        // SAFETY: the bit stands for a used bucket.
+        Some(unsafe { self.slots.add(offset) })
+    }
+
+    /// Counted from the bits, so that stepping need not count.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let mut left = self.pending.count_ones() as usize;
+        let mut rest = self.clone();
+        loop {
+            while rest.bits != rest.end {
+                // SAFETY: as in `next`.
+                unsafe {
+                    left += (*rest.bits).count_ones() as usize;
+                    rest.bits = rest.bits.add(1);
+                }
+            }
+            if !rest.next_chunk() {
+                return (left, Some(left));
+            }
+        }
     }
 }
 
@@ -461,11 +546,16 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
         let bits = self.bits().cast_const();
+        let words = self.buckets as usize / 64;
         RawIter {
             slots: self.slots,
-            bits,
-            end: bits.wrapping_add(self.buckets as usize / 64),
-            pending: 0,
+            // SAFETY: a table with buckets has a first word of used bits.
+            pending: if words == 0 { 0 } else { unsafe { *bits } },
+            bits: bits.wrapping_add(words.min(1)),
+            end: bits.wrapping_add(words.min(CHUNK_WORDS)),
+            chunks: Chunks::of(words),
+            first_slot: self.slots,
+            first_word: bits,
         }
     }
 

@@ -5,6 +5,7 @@
 //! added. Where output depends on order, use [`Map::iter_sorted`], [`Map::into_sorted_vec`] or
 //! [`OrderedMap`](crate::OrderedMap).
 
+use crate::instrument::{Description, Tally};
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::witness::{Stamp, Witness};
 use crate::{DenseKey, Lookup};
@@ -17,6 +18,7 @@ use std::ptr::NonNull;
 pub struct Map<K, V, T> {
     raw: T,
     witness: Witness,
+    tally: Tally,
     entries: PhantomData<(K, V)>,
 }
 
@@ -27,6 +29,17 @@ pub struct Cursor {
     stamp: Stamp,
 }
 
+fn describe<K, V, T: RawTable<K, V>>() -> Description {
+    Description {
+        kind: "DenseMap",
+        design: T::NAME,
+        key: std::any::type_name::<K>(),
+        value: std::any::type_name::<V>(),
+        key_bytes: size_of::<K>(),
+        value_bytes: size_of::<V>(),
+    }
+}
+
 impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     /// An empty map; allocates nothing.
     #[track_caller]
@@ -35,6 +48,7 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
         Self {
             raw: T::EMPTY,
             witness: Witness::new(),
+            tally: Tally::new(describe::<K, V, T>),
             entries: PhantomData,
         }
     }
@@ -71,7 +85,6 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn iter_unordered(&self) -> Iter<'_, K, V, T> {
         Iter {
             raw: self.raw.raw_iter(),
-            left: self.raw.len(),
             borrow: PhantomData,
         }
     }
@@ -81,7 +94,6 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn iter_mut_unordered(&mut self) -> IterMut<'_, K, V, T> {
         IterMut {
             raw: self.raw.raw_iter(),
-            left: self.raw.len(),
             borrow: PhantomData,
         }
     }
@@ -130,6 +142,7 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn clear(&mut self) {
         self.witness.mutate();
+        self.tally.clear();
         self.raw.clear();
     }
 }
@@ -140,6 +153,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn with_capacity(entries: usize) -> Self {
         let mut map = Self::new();
         map.raw.reserve(entries);
+        map.tally.resized(|| map.raw.allocated_bytes());
         map
     }
 
@@ -148,6 +162,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn reserve(&mut self, additional: usize) {
         self.witness.mutate();
         self.raw.reserve(additional);
+        self.tally.resized(|| self.raw.allocated_bytes());
     }
 
     /// Reallocates to the least size that holds the entries.
@@ -159,7 +174,64 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
 
     #[inline(always)]
     fn find_slot<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<NonNull<Slot<K, V>>> {
-        self.raw.find(key)
+        let found = self.raw.find(key);
+        self.tally.find(
+            found.is_some(),
+            || self.raw.probes(key),
+            || key.lookup_mix(),
+        );
+        found
+    }
+
+    /// As the table's, counted as a hit when present; a vacancy is counted when it is filled.
+    #[inline(always)]
+    fn find_or_vacant(&mut self, key: &K) -> Result<NonNull<Slot<K, V>>, Vacant> {
+        let place = self.raw.find_or_vacant(key);
+        if place.is_ok() {
+            self.tally.find(true, || self.raw.probes(key), || key.mix());
+        }
+        place
+    }
+
+    /// Fills a vacancy.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RawTable::occupy`].
+    #[inline(always)]
+    #[cfg_attr(debug_assertions, track_caller)]
+    unsafe fn occupy(&mut self, vacant: Vacant, key: K, value: V) -> NonNull<Slot<K, V>> {
+        self.witness.mutate();
+        let probes = self.tally.measure(|| self.raw.probes(&key));
+        let mix = self.tally.measure(|| key.mix());
+        let buckets = self.raw.bucket_count();
+        // SAFETY: the caller vouches for the vacancy.
+        let slot = unsafe { self.raw.occupy(vacant, Slot { key, value }) };
+        self.tally.insert(
+            probes,
+            || mix,
+            self.raw.bucket_count() != buckets,
+            || self.raw.allocated_bytes(),
+        );
+        slot
+    }
+
+    /// Takes the entry of a key out.
+    #[inline(always)]
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn take_entry<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+        on_moved: impl FnMut(&K, &mut V),
+    ) -> Option<Slot<K, V>> {
+        let probes = self.tally.measure(|| self.raw.probes(key));
+        let slot = self.raw.find(key);
+        self.tally
+            .erase(slot.is_some(), probes, || key.lookup_mix());
+        let slot = slot?;
+        self.witness.mutate();
+        // SAFETY: the slot was just found in this table.
+        Some(unsafe { self.raw.erase(slot, on_moved) })
     }
 
     /// The value of a key.
@@ -207,7 +279,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        match self.raw.find_or_vacant(&key) {
+        match self.find_or_vacant(&key) {
             Ok(mut slot) => {
                 // SAFETY: the table vouches for the slot.
                 Some(std::mem::replace(
@@ -216,9 +288,8 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
                 ))
             }
             Err(vacant) => {
-                self.witness.mutate();
-                // SAFETY: the vacancy was found for this key on the line above.
-                unsafe { self.raw.occupy(vacant, Slot { key, value }) };
+                // SAFETY: the vacancy was found for this key just above.
+                unsafe { self.occupy(vacant, key, value) };
                 None
             }
         }
@@ -237,13 +308,12 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        let mut slot = match self.raw.find_or_vacant(&key) {
+        let mut slot = match self.find_or_vacant(&key) {
             Ok(slot) => slot,
             Err(vacant) => {
-                self.witness.mutate();
                 let value = make();
                 // SAFETY: the vacancy was found for this key, and `make` cannot reach the table.
-                unsafe { self.raw.occupy(vacant, Slot { key, value }) }
+                unsafe { self.occupy(vacant, key, value) }
             }
         };
         // SAFETY: the table vouches for the slot, and `self` stays borrowed exclusively.
@@ -270,7 +340,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     /// The entry of a key, for looking and changing with one probe.
     #[inline]
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, T> {
-        match self.raw.find_or_vacant(&key) {
+        match self.find_or_vacant(&key) {
             Ok(slot) => Entry::Occupied(OccupiedEntry {
                 map: self,
                 slot,
@@ -295,10 +365,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove_entry<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
-        let slot = self.find_slot(key)?;
-        self.witness.mutate();
-        // SAFETY: the slot was just found in this table.
-        let Slot { key, value } = unsafe { self.raw.erase(slot, |_, _| ()) };
+        let Slot { key, value } = self.take_entry(key, |_, _| ())?;
         Some((key, value))
     }
 
@@ -317,20 +384,22 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         key: &Q,
         on_moved: impl FnMut(&K, &mut V),
     ) -> bool {
-        let Some(slot) = self.find_slot(key) else {
-            return false;
-        };
-        self.witness.mutate();
-        // SAFETY: the slot was just found in this table.
-        drop(unsafe { self.raw.erase(slot, on_moved) });
-        true
+        self.take_entry(key, on_moved).is_some()
     }
 
     /// Keeps the entries for which `keep` is true, in one pass.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
         self.witness.mutate();
-        self.raw.retain(keep);
+        let Self { raw, tally, .. } = self;
+        let mut keep = keep;
+        raw.retain(|key, value| {
+            let kept = keep(key, value);
+            if !kept {
+                tally.erase(true, 1, || key.mix());
+            }
+            kept
+        });
     }
 
     /// Removes the entries for which `remove` is true, in one pass, and returns how many there were.
@@ -345,9 +414,11 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn cursor<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Cursor> {
+        // Not inside the closure: the stamp remembers its caller.
+        let stamp = self.witness.stamp();
         self.find_slot(key).map(|slot| Cursor {
             position: self.raw.position(slot),
-            stamp: self.witness.stamp(),
+            stamp,
         })
     }
 
@@ -389,6 +460,9 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
             .expect("cursor at an empty bucket");
         self.witness.mutate();
         // SAFETY: the table vouches for the slot.
+        self.tally
+            .erase(true, 1, || unsafe { slot.as_ref() }.key.mix());
+        // SAFETY: as above.
         let Slot { key, value } = unsafe { self.raw.erase(slot, |_, _| ()) };
         (key, value)
     }
@@ -499,8 +573,12 @@ impl<'a, K: DenseKey, V, T: RawTable<K, V>> OccupiedEntry<'a, K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove(self) -> V {
         self.map.witness.mutate();
-        // SAFETY: the slot is occupied.
-        unsafe { self.map.raw.erase(self.slot, |_, _| ()) }.value
+        // SAFETY: the slot is occupied and the map borrowed exclusively.
+        unsafe {
+            let slot = self.slot;
+            self.map.tally.erase(true, 1, || slot.as_ref().key.mix());
+            self.map.raw.erase(slot, |_, _| ()).value
+        }
     }
 }
 
@@ -520,23 +598,20 @@ impl<'a, K: DenseKey, V, T: RawTable<K, V>> VacantEntry<'a, K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert(self, value: V) -> &'a mut V {
         let Self { map, vacant, key } = self;
-        map.witness.mutate();
         // SAFETY: the vacancy was found for this key, and the map was borrowed ever since.
-        unsafe { &mut map.raw.occupy(vacant, Slot { key, value }).as_mut().value }
+        unsafe { &mut map.occupy(vacant, key, value).as_mut().value }
     }
 }
 
 /// Iterator of [`Map::iter_unordered`].
 pub struct Iter<'a, K, V, T: RawTable<K, V>> {
     raw: T::RawIter,
-    left: usize,
     borrow: PhantomData<&'a (K, V)>,
 }
 
 /// Iterator of [`Map::iter_mut_unordered`].
 pub struct IterMut<'a, K, V, T: RawTable<K, V>> {
     raw: T::RawIter,
-    left: usize,
     borrow: PhantomData<&'a mut (K, V)>,
 }
 
@@ -544,7 +619,6 @@ pub struct IterMut<'a, K, V, T: RawTable<K, V>> {
 pub struct IntoIter<K, V, T: RawTable<K, V>> {
     table: std::mem::ManuallyDrop<T>,
     raw: T::RawIter,
-    left: usize,
     entries: PhantomData<(K, V)>,
 }
 
@@ -552,7 +626,7 @@ impl<K, V, T: RawTable<K, V>> Clone for Iter<'_, K, V, T> {
     fn clone(&self) -> Self {
         Self {
             raw: self.raw.clone(),
-            ..*self
+            borrow: PhantomData,
         }
     }
 }
@@ -563,14 +637,22 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: the map is borrowed for `'a`, so its slots stay where they are.
         let Slot { key, value } = unsafe { slot.as_ref() };
         Some((key, value))
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        self.raw.fold(init, |result, slot| {
+            // SAFETY: as in `next`.
+            let Slot { key, value } = unsafe { slot.as_ref() };
+            f(result, (key, value))
+        })
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -580,14 +662,13 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let mut slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: the map is borrowed exclusively for `'a`, and each slot is yielded once.
         let Slot { key, value } = unsafe { slot.as_mut() };
         Some((key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -597,14 +678,13 @@ impl<K, V, T: RawTable<K, V>> Iterator for IntoIter<K, V, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let slot = self.raw.next()?;
-        self.left -= 1;
         // SAFETY: each slot is yielded once, and the table never drops its slots itself from here on.
         let Slot { key, value } = unsafe { slot.read() };
         Some((key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.raw.size_hint()
     }
 }
 
@@ -630,7 +710,6 @@ impl<K, V, T: RawTable<K, V>> IntoIterator for Map<K, V, T> {
     fn into_iter(self) -> Self::IntoIter {
         let raw = self.raw.raw_iter();
         IntoIter {
-            left: self.raw.len(),
             table: std::mem::ManuallyDrop::new(self.raw),
             raw,
             entries: PhantomData,

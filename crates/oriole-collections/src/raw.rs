@@ -36,7 +36,7 @@ pub unsafe trait RawTable<K, V>: Sized {
     const EMPTY: Self;
     /// Short name of the design, for reports.
     const NAME: &'static str;
-    /// Iterator over the occupied slots; it does not borrow the table.
+    /// Iterator over the occupied slots; it does not borrow the table. Its `size_hint` is exact.
     type RawIter: Iterator<Item = NonNull<Slot<K, V>>> + Clone;
 
     /// Number of entries.

@@ -1,17 +1,16 @@
 //! `StringMap` and `StringSet`: tables of strings whose entries stay put.
 //!
 //! Each entry is one heap node that holds the value and the bytes of its key; a bucket is a pointer to it, and a parallel
-//! array holds the low 32 bits of each key's XXH3 hash, compared before the bytes. Linear probing, load at most 3/4,
-//! Algorithm R on erase: only bucket pointers move, so references to entries outlive other insertions and erasures.
+//! array holds the low 32 bits of each key's XXH3 hash, compared before the bytes. This file has the nodes and the public
+//! face; the designs are in [`string_linear`](crate::string_linear) and [`classic`](crate::classic). In both only bucket
+//! pointers move, so an entry stays at its address until it is erased.
 
+use crate::instrument::{Description, Tally};
 use crate::key::mix_bytes;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-
-/// First number of buckets.
-const FIRST_BUCKETS: usize = 16;
 
 /// The low half of the key's XXH3, which is what tables store and compare.
 #[inline]
@@ -19,15 +18,15 @@ pub(crate) fn string_hash(key: &str) -> u32 {
     mix_bytes(key.as_bytes()) as u32
 }
 
-/// The head of a heap node; the key's bytes follow it.
+/// The head of a heap node; the key's bytes follow it. Only designs deal in nodes.
 #[repr(C)]
-pub(crate) struct Node<V> {
+pub struct Node<V> {
     value: V,
     length: usize,
 }
 
 /// An owning pointer to a node.
-pub(crate) struct NodeBox<V>(pub(crate) NonNull<Node<V>>);
+pub struct NodeBox<V>(pub(crate) NonNull<Node<V>>);
 
 impl<V> NodeBox<V> {
     fn layout(length: usize) -> (Layout, usize) {
@@ -119,74 +118,131 @@ impl<V> Drop for NodeBox<V> {
     }
 }
 
-/// A map from strings.
-pub struct StringMap<V> {
-    /// Occupied where `Some`; a power of two of them, or none.
-    buckets: Box<[Option<NonNull<Node<V>>>]>,
-    /// The hash of each occupied bucket.
-    hashes: Box<[u32]>,
-    len: usize,
-    owned: PhantomData<Node<V>>,
+/// A design of string table.
+///
+/// # Safety
+///
+/// `find` and `nodes` must return nodes that the table owns and that are live until it is next changed, and `nodes` must
+/// return each once. The table must drop the nodes it owns.
+#[allow(clippy::len_without_is_empty)] // not an API for users
+pub unsafe trait RawStrings<V>: Sized {
+    /// Short name of the design, for reports.
+    const NAME: &'static str;
+    /// A table without an allocation.
+    fn new() -> Self;
+    /// Number of entries.
+    fn len(&self) -> usize;
+    /// Number of buckets.
+    fn bucket_count(&self) -> usize;
+    /// Bytes of the buckets and hashes, without the nodes.
+    fn allocated_bytes(&self) -> usize;
+    /// The node of a key.
+    fn find(&self, hash: u32, key: &str) -> Option<NonNull<Node<V>>>;
+    /// How many buckets a lookup inspects; only for reports.
+    fn probes(&self, hash: u32, key: &str) -> usize;
+    /// Stores a node whose key is not present.
+    fn insert(&mut self, hash: u32, node: NodeBox<V>) -> NonNull<Node<V>>;
+    /// Takes the node of a key out.
+    fn remove(&mut self, hash: u32, key: &str) -> Option<NodeBox<V>>;
+    /// Removes in one pass every entry for which `keep` is false.
+    fn retain(&mut self, keep: impl FnMut(&str, &mut V) -> bool);
+    /// Makes room for `additional` more entries.
+    fn reserve(&mut self, additional: usize);
+    /// Removes every entry; keeps the buckets.
+    fn clear(&mut self);
+    /// Every node, in bucket order.
+    fn nodes(&self) -> impl Iterator<Item = NonNull<Node<V>>>;
 }
 
-// SAFETY: the map owns its nodes exclusively, like a `Vec<Box<(String, V)>>`.
-unsafe impl<V: Send> Send for StringMap<V> {}
-// SAFETY: shared access only reads the nodes.
-unsafe impl<V: Sync> Sync for StringMap<V> {}
+/// A map from strings over the design `T`; use it through an alias such as [`StringMap`](crate::StringMap).
+pub struct Strings<V, T> {
+    raw: T,
+    tally: Tally,
+    values: PhantomData<V>,
+}
 
-impl<V> StringMap<V> {
+fn describe<V, T: RawStrings<V>>() -> Description {
+    Description {
+        kind: "StringMap",
+        design: T::NAME,
+        key: "str",
+        value: std::any::type_name::<V>(),
+        key_bytes: 0,
+        value_bytes: size_of::<V>(),
+    }
+}
+
+impl<V, T: RawStrings<V>> Strings<V, T> {
     /// An empty map; allocates nothing.
+    #[track_caller]
     pub fn new() -> Self {
         Self {
-            buckets: Box::new([]),
-            hashes: Box::new([]),
-            len: 0,
-            owned: PhantomData,
+            raw: T::new(),
+            tally: Tally::new(describe::<V, T>),
+            values: PhantomData,
         }
     }
 
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.raw.len()
     }
 
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.raw.len() == 0
     }
 
     /// Number of buckets.
     pub fn bucket_count(&self) -> usize {
-        self.buckets.len()
+        self.raw.bucket_count()
     }
 
-    /// The bucket of a key, or else the unused one where it would go (meaningless when there are no buckets).
-    #[inline]
-    fn probe(&self, hash: u32, key: &str) -> Result<usize, usize> {
-        if self.buckets.is_empty() {
-            return Err(0);
-        }
-        let mask = self.buckets.len() - 1;
-        let mut index = hash as usize & mask;
-        loop {
-            let Some(node) = self.buckets[index] else {
-                return Err(index);
-            };
-            // SAFETY: a node in a bucket is live.
-            if self.hashes[index] == hash && unsafe { NodeBox::key(node) } == key {
-                return Ok(index);
-            }
-            index = (index + 1) & mask;
-        }
+    /// Bytes of the buckets and hashes, without the entries.
+    pub fn allocated_bytes(&self) -> usize {
+        self.raw.allocated_bytes()
     }
 
     #[inline]
     fn node(&self, key: &str) -> Option<NonNull<Node<V>>> {
-        self.probe(string_hash(key), key)
-            .ok()
-            .and_then(|index| self.buckets[index])
+        self.node_hashed(string_hash(key), key)
+    }
+
+    #[inline]
+    fn node_hashed(&self, hash: u32, key: &str) -> Option<NonNull<Node<V>>> {
+        let found = self.raw.find(hash, key);
+        self.tally.find(
+            found.is_some(),
+            || self.raw.probes(hash, key),
+            || u64::from(hash),
+        );
+        found
+    }
+
+    /// As `node_hashed`, for a lookup whose miss will count as an insertion.
+    #[inline]
+    fn node_hashed_or_absent(&self, hash: u32, key: &str) -> Option<NonNull<Node<V>>> {
+        let found = self.raw.find(hash, key);
+        if found.is_some() {
+            self.tally
+                .find(true, || self.raw.probes(hash, key), || u64::from(hash));
+        }
+        found
+    }
+
+    fn add(&mut self, hash: u32, key: &str, value: V) -> NonNull<Node<V>> {
+        let probes = self.tally.measure(|| self.raw.probes(hash, key));
+        let buckets = self.raw.bucket_count();
+        let node = self.raw.insert(hash, NodeBox::new(key, value));
+        self.tally.insert(
+            probes,
+            || u64::from(hash),
+            self.raw.bucket_count() != buckets,
+            || self.raw.allocated_bytes(),
+        );
+        node
     }
 
     /// The value of a key.
@@ -220,98 +276,39 @@ impl<V> StringMap<V> {
     /// Stores a value and returns the one it replaced.
     pub fn insert(&mut self, key: &str, value: V) -> Option<V> {
         let hash = string_hash(key);
-        match self.probe(hash, key) {
-            Ok(index) => {
-                let node = self.buckets[index].expect("probe found an entry");
-                // SAFETY: the node is live and the map borrowed exclusively.
-                Some(std::mem::replace(
-                    unsafe { NodeBox::value_mut(node) },
-                    value,
-                ))
-            }
-            Err(index) => {
-                self.insert_at(index, hash, key, value);
-                None
-            }
+        if let Some(node) = self.node_hashed_or_absent(hash, key) {
+            // SAFETY: the node is live and the map borrowed exclusively.
+            let slot = unsafe { NodeBox::value_mut(node) };
+            return Some(std::mem::replace(slot, value));
         }
+        self.add(hash, key, value);
+        None
     }
 
     /// The value of a key, made by `make` when missing.
     pub fn get_or_insert_with(&mut self, key: &str, make: impl FnOnce() -> V) -> &mut V {
         let hash = string_hash(key);
-        let node = match self.probe(hash, key) {
-            Ok(index) => self.buckets[index].expect("probe found an entry"),
-            Err(index) => self.insert_at(index, hash, key, make()),
+        let node = match self.raw.find(hash, key) {
+            Some(node) => node,
+            None => self.raw.insert(hash, NodeBox::new(key, make())),
         };
         // SAFETY: the node is live and the map borrowed exclusively.
         unsafe { NodeBox::value_mut(node) }
     }
 
-    fn insert_at(&mut self, index: usize, hash: u32, key: &str, value: V) -> NonNull<Node<V>> {
-        let mut index = index;
-        if (self.len + 1) * 4 > self.buckets.len() * 3 {
-            self.rehash((self.buckets.len() * 2).max(FIRST_BUCKETS));
-            index = self.first_unused(hash);
-        }
-        let node = NodeBox::new(key, value);
-        let pointer = node.0;
-        std::mem::forget(node);
-        self.buckets[index] = Some(pointer);
-        self.hashes[index] = hash;
-        self.len += 1;
-        pointer
-    }
-
-    fn first_unused(&self, hash: u32) -> usize {
-        let mask = self.buckets.len() - 1;
-        let mut index = hash as usize & mask;
-        while self.buckets[index].is_some() {
-            index = (index + 1) & mask;
-        }
-        index
-    }
-
-    #[cold]
-    fn rehash(&mut self, buckets: usize) {
-        let old_buckets = std::mem::replace(&mut self.buckets, vec![None; buckets].into());
-        let old_hashes = std::mem::replace(&mut self.hashes, vec![0; buckets].into());
-        for (node, &hash) in old_buckets.iter().zip(&old_hashes) {
-            if node.is_some() {
-                let index = self.first_unused(hash);
-                self.buckets[index] = *node;
-                self.hashes[index] = hash;
-            }
-        }
-    }
-
     /// Makes room for `additional` more entries.
     pub fn reserve(&mut self, additional: usize) {
-        let buckets = ((self.len + additional) * 4)
-            .div_ceil(3)
-            .next_power_of_two()
-            .max(FIRST_BUCKETS);
-        if buckets > self.buckets.len() {
-            self.rehash(buckets);
-        }
+        self.raw.reserve(additional);
     }
 
     /// Removes a key and returns its value. Other entries stay at their addresses.
     pub fn remove(&mut self, key: &str) -> Option<V> {
-        let mut hole = self.probe(string_hash(key), key).ok()?;
-        let node = self.buckets[hole].take()?;
-        self.len -= 1;
-        let mask = self.buckets.len() - 1;
-        let mut index = (hole + 1) & mask;
-        while self.buckets[index].is_some() {
-            let home = self.hashes[index] as usize & mask;
-            if index.wrapping_sub(home) & mask >= index.wrapping_sub(hole) & mask {
-                self.buckets[hole] = self.buckets[index].take();
-                self.hashes[hole] = self.hashes[index];
-                hole = index;
-            }
-            index = (index + 1) & mask;
-        }
-        Some(NodeBox(node).into_value())
+        let hash = string_hash(key);
+        let probes = self.tally.measure(|| self.raw.probes(hash, key));
+        let removed = self.raw.remove(hash, key);
+        self.tally
+            .erase(removed.is_some(), probes, || u64::from(hash));
+        removed.map(NodeBox::into_value)
     }
 
     /// Removes a key; whether it was present.
@@ -320,69 +317,35 @@ impl<V> StringMap<V> {
     }
 
     /// Keeps the entries for which `keep` is true, in one pass.
-    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut V) -> bool) {
-        if self.len == 0 {
-            return;
-        }
-        let mask = self.buckets.len() - 1;
-        let start = (0..=mask)
-            .find(|&index| self.buckets[index].is_none())
-            .expect("the load limit leaves an unused bucket");
-        let mut removed_in_run = false;
-        for step in 1..=mask {
-            let index = (start + step) & mask;
-            let Some(node) = self.buckets[index] else {
-                removed_in_run = false;
-                continue;
-            };
-            // SAFETY: the node is live and the map borrowed exclusively.
-            if !unsafe { keep(NodeBox::key(node), NodeBox::value_mut(node)) } {
-                self.buckets[index] = None;
-                self.len -= 1;
-                removed_in_run = true;
-                drop(NodeBox(node));
-            } else if removed_in_run {
-                self.buckets[index] = None;
-                let hash = self.hashes[index];
-                let target = self.first_unused(hash);
-                self.buckets[target] = Some(node);
-                self.hashes[target] = hash;
-            }
-        }
+    pub fn retain(&mut self, keep: impl FnMut(&str, &mut V) -> bool) {
+        self.raw.retain(keep);
     }
 
     /// Removes the entries for which `remove` is true, in one pass, and returns how many there were.
     pub fn remove_if(&mut self, mut remove: impl FnMut(&str, &mut V) -> bool) -> usize {
-        let before = self.len;
+        let before = self.len();
         self.retain(|key, value| !remove(key, value));
-        before - self.len
+        before - self.len()
     }
 
     /// Removes every entry; keeps the buckets.
     pub fn clear(&mut self) {
-        self.len = 0;
-        for bucket in &mut self.buckets {
-            if let Some(node) = bucket.take() {
-                drop(NodeBox(node));
-            }
-        }
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = NonNull<Node<V>>> {
-        self.buckets.iter().filter_map(|bucket| *bucket)
+        self.raw.clear();
     }
 
     /// Every entry, in bucket order.
     pub fn iter_unordered(&self) -> impl Iterator<Item = (&str, &V)> {
         // SAFETY: the nodes are live while the map is borrowed.
-        self.nodes()
+        self.raw
+            .nodes()
             .map(|node| unsafe { (NodeBox::key(node), NodeBox::value(node)) })
     }
 
     /// Every entry with its value mutable, in bucket order.
     pub fn iter_mut_unordered(&mut self) -> impl Iterator<Item = (&str, &mut V)> {
         // SAFETY: the nodes are live while the map is borrowed, exclusively, and each is met once.
-        self.nodes()
+        self.raw
+            .nodes()
             .map(|node| unsafe { (NodeBox::key(node), NodeBox::value_mut(node)) })
     }
 
@@ -394,19 +357,14 @@ impl<V> StringMap<V> {
     }
 }
 
-impl<V> Drop for StringMap<V> {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-impl<V> Default for StringMap<V> {
+impl<V, T: RawStrings<V>> Default for Strings<V, T> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<V: Clone> Clone for StringMap<V> {
+impl<V: Clone, T: RawStrings<V>> Clone for Strings<V, T> {
     fn clone(&self) -> Self {
         self.iter_unordered()
             .map(|(key, value)| (key, value.clone()))
@@ -414,24 +372,24 @@ impl<V: Clone> Clone for StringMap<V> {
     }
 }
 
-impl<V: PartialEq> PartialEq for StringMap<V> {
+impl<V: PartialEq, T: RawStrings<V>> PartialEq for Strings<V, T> {
     fn eq(&self, other: &Self) -> bool {
-        self.len == other.len
+        self.len() == other.len()
             && self
                 .iter_unordered()
                 .all(|(key, value)| other.get(key) == Some(value))
     }
 }
 
-impl<V: Eq> Eq for StringMap<V> {}
+impl<V: Eq, T: RawStrings<V>> Eq for Strings<V, T> {}
 
-impl<V: fmt::Debug> fmt::Debug for StringMap<V> {
+impl<V: fmt::Debug, T: RawStrings<V>> fmt::Debug for Strings<V, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter_sorted()).finish()
     }
 }
 
-impl<S: AsRef<str>, V> Extend<(S, V)> for StringMap<V> {
+impl<S: AsRef<str>, V, T: RawStrings<V>> Extend<(S, V)> for Strings<V, T> {
     fn extend<I: IntoIterator<Item = (S, V)>>(&mut self, entries: I) {
         for (key, value) in entries {
             self.insert(key.as_ref(), value);
@@ -439,7 +397,7 @@ impl<S: AsRef<str>, V> Extend<(S, V)> for StringMap<V> {
     }
 }
 
-impl<S: AsRef<str>, V> FromIterator<(S, V)> for StringMap<V> {
+impl<S: AsRef<str>, V, T: RawStrings<V>> FromIterator<(S, V)> for Strings<V, T> {
     fn from_iter<I: IntoIterator<Item = (S, V)>>(entries: I) -> Self {
         let mut map = Self::new();
         map.extend(entries);
@@ -447,16 +405,41 @@ impl<S: AsRef<str>, V> FromIterator<(S, V)> for StringMap<V> {
     }
 }
 
-/// A set of strings whose entries stay put.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct StringSet {
-    map: StringMap<()>,
+/// A set of strings over the design `T`; use it through an alias such as [`StringSet`](crate::StringSet).
+pub struct StringKeys<T> {
+    map: Strings<(), T>,
 }
 
-impl StringSet {
+impl<T: RawStrings<()>> Default for StringKeys<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: RawStrings<()>> Clone for StringKeys<T> {
+    fn clone(&self) -> Self {
+        Self {
+            map: self.map.clone(),
+        }
+    }
+}
+
+impl<T: RawStrings<()>> PartialEq for StringKeys<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<T: RawStrings<()>> Eq for StringKeys<T> {}
+
+impl<T: RawStrings<()>> StringKeys<T> {
     /// An empty set.
+    #[track_caller]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            map: Strings::new(),
+        }
     }
 
     /// Number of strings.
@@ -507,13 +490,13 @@ impl StringSet {
     }
 }
 
-impl fmt::Debug for StringSet {
+impl<T: RawStrings<()>> fmt::Debug for StringKeys<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter_sorted()).finish()
     }
 }
 
-impl<S: AsRef<str>> Extend<S> for StringSet {
+impl<S: AsRef<str>, T: RawStrings<()>> Extend<S> for StringKeys<T> {
     fn extend<I: IntoIterator<Item = S>>(&mut self, keys: I) {
         for key in keys {
             self.insert(key.as_ref());
@@ -521,7 +504,7 @@ impl<S: AsRef<str>> Extend<S> for StringSet {
     }
 }
 
-impl<S: AsRef<str>> FromIterator<S> for StringSet {
+impl<S: AsRef<str>, T: RawStrings<()>> FromIterator<S> for StringKeys<T> {
     fn from_iter<I: IntoIterator<Item = S>>(keys: I) -> Self {
         let mut set = Self::new();
         set.extend(keys);
@@ -532,6 +515,7 @@ impl<S: AsRef<str>> FromIterator<S> for StringSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{StringMap, StringSet};
 
     #[test]
     fn hash_is_the_low_half_of_xxh3() {

@@ -4,6 +4,7 @@
 //! handle that borrows nothing, so in debug builds it carries the generation of the map it came from, and the map
 //! remembers the place of its last mutation. Release builds carry neither.
 
+#[cfg(debug_assertions)]
 use std::panic::Location;
 
 /// A map's generation and the place of its last mutation; empty in release builds.

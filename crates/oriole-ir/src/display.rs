@@ -167,6 +167,7 @@ impl Printer<'_> {
             ShapeKind::Leaf => {
                 let leaf = leaves.next().expect("a leaf for each leaf of the shape");
                 self.leaf(leaf);
+                self.put(node.member.text());
                 return rest;
             }
             ShapeKind::Vector => ("{", ", ", "}"),
@@ -194,9 +195,9 @@ impl Printer<'_> {
         let (module, function) = (self.module, self.function);
         match operand {
             Operand::Value(value) => self.value(value),
-            Operand::Register(register, member) => {
+            Operand::Register(register) => {
                 let name = module.text(function.registers()[register].name);
-                self.put(format_args!("pinned {name}{}", member.text()));
+                self.put(format_args!("pinned {name}"));
             }
             // Results stand before the `=`; their place among the operands is marked.
             Operand::Result(index) => self.put(format_args!("#{index}")),

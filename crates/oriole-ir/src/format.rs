@@ -5,6 +5,7 @@
 //! roles to operands and finding effects is done once each, and an instruction is 16 bytes.
 
 use crate::entities::Format;
+use crate::operand::Member;
 use oriole_collections::{IndexVec, StringMap};
 use oriole_isa::{Effects, Mnemonic, Role};
 use oriole_syntax::tree::{Guard, OperandKind, Prefix};
@@ -89,6 +90,18 @@ pub struct ShapeNode {
     pub prefix: Prefix,
     /// Nodes below it and itself.
     pub size: u16,
+    /// The selected part of a register, for a leaf.
+    pub member: Member,
+}
+
+impl ShapeNode {
+    /// A whole register, constant or name without a sign.
+    pub const LEAF: ShapeNode = ShapeNode {
+        kind: ShapeKind::Leaf,
+        prefix: Prefix::None,
+        size: 1,
+        member: Member::WHOLE,
+    };
 }
 
 /// The shapes of all operands of an instruction, without its guard.
@@ -163,6 +176,9 @@ impl Formats {
                 Prefix::Minus => self.key.push('~'),
             }
             self.key.push(node.kind.code());
+            if node.member != Member::WHOLE {
+                self.key.push_str(&node.member.text());
+            }
             if node.kind != ShapeKind::Leaf {
                 let mut size = node.size;
                 loop {
@@ -300,17 +316,13 @@ fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<Vec<Role>> {
 mod tests {
     use super::*;
 
-    const LEAF: ShapeNode = ShapeNode {
-        kind: ShapeKind::Leaf,
-        prefix: Prefix::None,
-        size: 1,
-    };
+    const LEAF: ShapeNode = ShapeNode::LEAF;
 
     fn group(kind: ShapeKind, size: u16) -> ShapeNode {
         ShapeNode {
             kind,
-            prefix: Prefix::None,
             size,
+            ..ShapeNode::LEAF
         }
     }
 

@@ -89,7 +89,9 @@ pub struct RegisterData {
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// A variable or parameter of the function, by its index in the resolved scopes.
+    /// A parameter or result of the function, by its index in the resolved scopes.
+    Parameter(u32),
+    /// A variable declared in the function, by its index in the resolved scopes.
     Variable(u32),
     /// A variable or function of the module.
     Global(u32),
@@ -286,6 +288,20 @@ impl Function {
         let data = &self.instructions[instruction];
         let first = data.first_result.expand().map_or(0, Value::index);
         (first..first + data.result_count as usize).map(Value::from_index)
+    }
+
+    /// Whether an instruction is a load of something that does not change while the kernel runs: a constant, read-only
+    /// global memory, a parameter of an entry. A parameter space variable declared for a call is none of these.
+    pub fn is_invariant_load(&self, instruction: Instruction) -> bool {
+        let format = self.format(instruction);
+        let own_parameter = self.kind == FunctionKind::Entry
+            && self.leaves(instruction).iter().any(|leaf| match leaf {
+                Operand::Symbol(symbol) => {
+                    matches!(self.symbols[*symbol].kind, SymbolKind::Parameter(_))
+                }
+                _ => false,
+            });
+        format.mnemonic.is_invariant_load(own_parameter)
     }
 
     /// The values an instruction reads.

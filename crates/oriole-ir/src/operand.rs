@@ -67,7 +67,7 @@ pub enum Operand {
     /// A value that is read.
     Value(Value),
     /// A pinned register, read or written as the leaf's role says.
-    Register(Register, Member),
+    Register(Register),
     /// The instruction's n-th result.
     Result(u16),
     /// A constant.

@@ -254,7 +254,7 @@ impl Verifier<'_> {
                         self.broken(6, block, at, format!("{value} stands where a result must"));
                     }
                 }
-                Operand::Register(register, _) => {
+                Operand::Register(register) => {
                     if !function.registers[register].pinned {
                         self.broken(
                             10,
@@ -295,7 +295,7 @@ impl Verifier<'_> {
         let predicate = match function.guard(instruction) {
             None => true,
             Some(Operand::Value(value)) => function.values[value].scalar_type == ScalarType::Pred,
-            Some(Operand::Register(register, _)) => {
+            Some(Operand::Register(register)) => {
                 function.registers[register].scalar_type == Some(ScalarType::Pred)
             }
             Some(_) => false,

@@ -129,7 +129,7 @@ fn must_stay(function: &Function, instruction: Instruction, keep_loads: bool) ->
     let leaves = format.leaves.iter().zip(function.leaves(instruction));
     for (leaf, operand) in leaves {
         match *operand {
-            Operand::Register(..) if leaf.role.defines() => return true,
+            Operand::Register(_) if leaf.role.defines() => return true,
             Operand::Symbol(symbol) => {
                 if let SymbolKind::Special(special) = function.symbols()[symbol].kind
                     && special.is_volatile()

@@ -7,8 +7,11 @@
 
 #![forbid(unsafe_code)]
 
+mod constant_folding;
+mod copy_propagation;
 mod dead_code;
 mod fuel;
+mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;

@@ -1,7 +1,7 @@
 //! The phases of each optimization level, in one list.
 
-use crate::dead_code;
 use crate::manager::Pass;
+use crate::{constant_folding, copy_propagation, dead_code, gvn_cse};
 use std::fmt;
 
 /// An optimization level.
@@ -30,7 +30,12 @@ pub struct Phase {
 }
 
 /// All passes, by name.
-pub const PASSES: &[&Pass] = &[&dead_code::PASS];
+pub const PASSES: &[&Pass] = &[
+    &constant_folding::PASS,
+    &copy_propagation::PASS,
+    &dead_code::PASS,
+    &gvn_cse::PASS,
+];
 
 /// The whole pipeline, in order.
 const PIPELINE: &[Phase] = &[Phase {

@@ -100,6 +100,8 @@ pub(crate) struct Comment {
 const WORD: u8 = 1;
 const DIGIT: u8 = 2;
 const SPACE: u8 = 4;
+/// Starts a word by itself; `$` and `%` need a second character.
+const START: u8 = 8;
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -109,10 +111,13 @@ const CLASS: [u8; 256] = {
         if b.is_ascii_alphanumeric() || b == b'_' || b == b'$' {
             class[byte] |= WORD;
         }
+        if b.is_ascii_alphabetic() || b == b'_' {
+            class[byte] |= START;
+        }
         if b.is_ascii_digit() {
             class[byte] |= DIGIT;
         }
-        if matches!(b, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c) {
+        if matches!(b, b' ' | b'\t' | b'\r' | b'\n') {
             class[byte] |= SPACE;
         }
         byte += 1;
@@ -202,14 +207,11 @@ impl<'text> Lexer<'text> {
             }
             let start = self.position;
             match (self.byte(start), self.byte(start + 1)) {
-                (b'/', b'/') | (b'#', _) => {
-                    let mut end = self.line_end(start as u32) as usize;
-                    self.position = end;
-                    if end > start && self.bytes[end - 1] == b'\r' {
-                        end -= 1;
-                    }
-                    self.keep_comment(from, start, end);
-                }
+                (b'/', b'/') => self.line_comment(from, start, start),
+                (b'#', _) => match self.line_marker(start) {
+                    Some(end) => self.line_comment(from, start, end),
+                    None => return,
+                },
                 (b'/', b'*') => {
                     let close = self.text[start + 2..].find("*/");
                     let end = close.map_or(self.bytes.len(), |length| start + 2 + length + 2);
@@ -222,6 +224,44 @@ impl<'text> Lexer<'text> {
                 _ => return,
             }
         }
+    }
+
+    /// A comment that ends with its line, from `end` on at the earliest.
+    fn line_comment(&mut self, from: usize, start: usize, end: usize) {
+        let mut end = self.line_end(end as u32) as usize;
+        self.position = end;
+        if self.bytes[end - 1] == b'\r' {
+            end -= 1;
+        }
+        self.keep_comment(from, start, end);
+    }
+
+    /// The end of `#line 3 "file"` or `# 3 "file" 1 2`: a preprocessor's line marker, kept like a comment.
+    fn line_marker(&self, start: usize) -> Option<usize> {
+        let blanks = |mut position: usize| {
+            while matches!(self.byte(position), b' ' | b'\t') {
+                position += 1;
+            }
+            position
+        };
+        let mut position = blanks(start + 1);
+        if self.bytes[position..].starts_with(b"line") {
+            position = blanks(position + 4);
+        }
+        let digits = position;
+        while self.is(position, DIGIT) {
+            position += 1;
+        }
+        let quote = blanks(position);
+        if digits == position || quote == position || self.byte(quote) != b'"' {
+            return None;
+        }
+        let close = quote + 1 + self.text[quote + 1..].find('"')?;
+        self.bytes[close + 1..]
+            .iter()
+            .take_while(|&&byte| byte != b'\n')
+            .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'0'..=b'9'))
+            .then_some(close)
     }
 
     fn keep_comment(&mut self, from: usize, start: usize, end: usize) {
@@ -245,7 +285,9 @@ impl<'text> Lexer<'text> {
         let byte = self.byte(start);
         let (kind, end) = if CLASS[byte as usize] & DIGIT != 0 {
             self.number(start)
-        } else if CLASS[byte as usize] & WORD != 0 || (byte == b'%' && self.is(start + 1, WORD)) {
+        } else if CLASS[byte as usize] & START != 0
+            || (matches!(byte, b'%' | b'$') && self.is(start + 1, WORD))
+        {
             let mut end = self.words_end(start + 1);
             while self.byte(end) == b'.' {
                 let next = self.dot_word_end(end);
@@ -289,7 +331,8 @@ impl<'text> Lexer<'text> {
         }
         let mut end = digits_end(start);
         let mut float = false;
-        if self.byte(end) == b'.' && !matches!(self.byte(end + 1) | 0x20, b'a'..=b'd' | b'f'..=b'z')
+        if self.byte(end) == b'.'
+            && !matches!(self.byte(end + 1) | 0x20, b'a'..=b'd' | b'f'..=b'z' | b'_')
         {
             float = true;
             end = digits_end(end + 1);
@@ -305,8 +348,10 @@ impl<'text> Lexer<'text> {
             end += 1;
         }
         let rest = self.words_end(end);
+        // Up to 18 decimal digits always fit; all else is for the parser of literals to say.
+        let simple = !float && (self.byte(start) != b'0' || end == start + 1) && end - start < 19;
         let good =
-            rest == end && (float || crate::literal::parse(&self.text[start..end]).is_some());
+            rest == end && (simple || crate::literal::parse(&self.text[start..end]).is_some());
         (
             if good {
                 TokenKind::Number
@@ -330,6 +375,11 @@ impl<'text> Lexer<'text> {
             b'}' => one(CloseBrace),
             b'(' => one(OpenParen),
             b')' => one(CloseParen),
+            // `.5` and `.5e3` are numbers, `.2d` is a word.
+            b'.' if self.is(start + 1, DIGIT) => match self.number(start) {
+                (Number, end) => (Number, end),
+                _ => (DotWord, self.dot_word_end(start)),
+            },
             b'.' => match self.dot_word_end(start) {
                 end if end > start => (DotWord, end),
                 _ => one(BadCharacter),
@@ -359,33 +409,54 @@ impl<'text> Lexer<'text> {
         }
     }
 
+    /// A string: up to the next quote, wherever it is. PTX knows no escapes.
     fn string(&self, start: usize) -> (TokenKind, usize) {
-        let mut position = start + 1;
-        loop {
-            match self.byte(position) {
-                b'"' => return (TokenKind::String, position + 1),
-                b'\\' if position + 1 < self.bytes.len() && self.byte(position + 1).is_ascii() => {
-                    position += 2
-                }
-                b'\n' => return (TokenKind::UnclosedString, position),
-                0 if position >= self.bytes.len() => return (TokenKind::UnclosedString, position),
-                _ => position += 1,
-            }
+        match self.text[start + 1..].find('"') {
+            Some(length) => (TokenKind::String, start + 1 + length + 1),
+            None => (
+                TokenKind::UnclosedString,
+                self.line_end(start as u32) as usize,
+            ),
         }
     }
 }
 
 /// All tokens of a text, comments left out: what two texts are compared by.
 ///
-/// Words joined by dots count as one token however they are written, so this is the PTX grammar's own notion of "the
-/// same tokens".
+/// A dotted word counts as several tokens, split before its dots: `mov.u32` and `mov .u32` are the same to PTX.
 pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut lexer = Lexer::new(text);
+    let mut rest = "";
     std::iter::from_fn(move || {
-        let token = lexer.next();
-        lexer.comments.clear();
-        (token.kind != TokenKind::End).then(|| &text[token.span().range()])
+        if rest.is_empty() {
+            let token = lexer.next();
+            lexer.comments.clear();
+            if token.kind == TokenKind::End {
+                return None;
+            }
+            rest = &text[token.span().range()];
+            if token.kind != TokenKind::Word {
+                return Some(std::mem::take(&mut rest));
+            }
+        }
+        let (part, behind) = match rest[1..].find('.') {
+            Some(dot) => rest.split_at(dot + 1),
+            None => (rest, ""),
+        };
+        rest = behind;
+        Some(part)
     })
+}
+
+/// All comments of a text with their marks, line markers included.
+pub fn comments(text: &str) -> Vec<&str> {
+    let mut lexer = Lexer::new(text);
+    while lexer.next().kind != TokenKind::End {}
+    lexer
+        .comments
+        .iter()
+        .map(|comment| &text[comment.text.span().range()])
+        .collect()
 }
 
 #[cfg(test)]
@@ -399,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn words_keep_their_dots() {
+    fn dotted_words_are_compared_part_by_part() {
         let text = "@%p1 ld.global.L1::no_allocate.v4.f32 {%f1,_}, [%rd1+-4];";
         let words: Vec<&str> = tokens(text).collect();
         assert_eq!(
@@ -407,7 +478,11 @@ mod tests {
             [
                 "@",
                 "%p1",
-                "ld.global.L1::no_allocate.v4.f32",
+                "ld",
+                ".global",
+                ".L1::no_allocate",
+                ".v4",
+                ".f32",
                 "{",
                 "%f1",
                 ",",
@@ -443,8 +518,12 @@ mod tests {
             "1.",
             "2e10",
             "2.5e-3",
-            "18446744073709551615",
+            "18446744073709551616",
             "0U",
+            ".5",
+            ".5e-3",
+            "08.5",
+            "00",
         ] {
             assert_eq!(kinds(good), [TokenKind::Number], "{good}");
         }
@@ -455,8 +534,11 @@ mod tests {
             "0f3F80",
             "0b2",
             "089",
-            "18446744073709551616",
+            "99999999999999999999999",
             "0d12",
+            "3u",
+            "1e400",
+            "1.5f",
         ] {
             assert_eq!(kinds(bad), [TokenKind::BadNumber], "{bad}");
         }
@@ -487,6 +569,51 @@ mod tests {
         );
         assert_eq!(kinds("\"abc"), [TokenKind::UnclosedString]);
         assert_eq!(kinds("\"a\\"), [TokenKind::UnclosedString]);
+        assert_eq!(
+            kinds("\x0c#\x0b"),
+            [
+                TokenKind::BadCharacter,
+                TokenKind::BadCharacter,
+                TokenKind::BadCharacter
+            ]
+        );
+    }
+
+    #[test]
+    fn strings_have_no_escapes_and_may_span_lines() {
+        assert_eq!(kinds("\"a\\\"b"), [TokenKind::String, TokenKind::Word]);
+        assert_eq!(kinds("\"a\nb\""), [TokenKind::String]);
+        assert_eq!(
+            kinds("\"a\nb"),
+            [TokenKind::UnclosedString, TokenKind::Word]
+        );
+    }
+
+    #[test]
+    fn line_markers_are_kept_like_comments() {
+        for text in ["#line 3 \"x\"", "# 3 \"x\" 1 2\r", "#\tline3 \"x\""] {
+            assert_eq!(kinds(text), [], "{text}");
+            assert_eq!(comments(text), [text.trim_end()]);
+        }
+        for text in ["#", "#line", "#line 3", "# 3\"x\"", "#line 3 \"x\" .foo"] {
+            assert_eq!(kinds(text)[0], TokenKind::BadCharacter, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_need_a_second_character_after_a_sign() {
+        assert_eq!(kinds("$"), [TokenKind::BadCharacter]);
+        assert_eq!(
+            kinds("% $1 %_ _a $$ %1"),
+            [
+                TokenKind::Operator,
+                TokenKind::Word,
+                TokenKind::Word,
+                TokenKind::Word,
+                TokenKind::Word,
+                TokenKind::Word
+            ]
+        );
         assert_eq!(
             kinds(". ."),
             [TokenKind::BadCharacter, TokenKind::BadCharacter]

@@ -20,6 +20,6 @@ mod printer;
 pub mod scopes;
 pub mod tree;
 
-pub use lexer::tokens;
-pub use parser::parse;
+pub use lexer::{comments, tokens};
+pub use parser::{parse, parse_bytes};
 pub use printer::{print, print_instruction};

@@ -1,7 +1,8 @@
 //! The values of numbers and constant expressions.
 //!
 //! Integer constants are 64 bits wide and signed unless they carry `U` or need the top bit; constant expressions follow
-//! C's precedence with the usual arithmetic conversions, all in 64 bits (PTX manual, "Constants").
+//! C's precedence with the usual arithmetic conversions, all in 64 bits (PTX manual, "Constants"). Where the manual is
+//! silent or wrong, ptxas 13.0 decides: `%` is always unsigned, a shift takes its count modulo 64, and `WARP_SZ` is 32.
 
 use crate::lexer::{Lexer, TokenKind};
 
@@ -38,27 +39,29 @@ impl Literal {
     }
 }
 
-/// The value of one number token, or nothing if it is misspelled or does not fit 64 bits.
+/// The value of one number token, or nothing if it is misspelled or too large.
 pub fn parse(text: &str) -> Option<Literal> {
     let bytes = text.as_bytes();
-    if bytes.first() == Some(&b'0') && bytes.len() > 1 {
-        match bytes[1] {
-            b'f' | b'F' if text.len() == 10 => {
-                return hexadecimal(&text[2..]).map(|bits| Literal::Single(bits as u32));
+    if let [b'0', kind, digits @ ..] = bytes {
+        match kind {
+            b'f' | b'F' if digits.len() == 8 => {
+                return digits_value(digits, 16).map(|bits| Literal::Single(bits as u32));
             }
-            b'd' | b'D' if text.len() == 18 => return hexadecimal(&text[2..]).map(Literal::Double),
+            b'd' | b'D' if digits.len() == 16 => {
+                return digits_value(digits, 16).map(Literal::Double);
+            }
             _ => {}
         }
     }
-    let (digits, suffix) = match text.strip_suffix('U') {
-        Some(digits) => (digits, true),
-        None => (text, false),
+    let (digits, suffix) = match bytes {
+        [digits @ .., b'U'] => (digits, true),
+        _ => (bytes, false),
     };
-    let bits = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] => hexadecimal(&digits[2..]),
-        [b'0', b'b' | b'B', ..] => plain(&digits[2..], 2),
-        [b'0', _, ..] if digits.bytes().all(|byte| byte.is_ascii_digit()) => plain(&digits[1..], 8),
-        _ => plain(digits, 10),
+    let bits = match digits {
+        [b'0', b'x' | b'X', rest @ ..] => digits_value(rest, 16),
+        [b'0', b'b' | b'B', rest @ ..] => digits_value(rest, 2),
+        [b'0', rest @ ..] if !rest.is_empty() => digits_value(rest, 8),
+        _ => digits_value(digits, 10),
     };
     match bits {
         Some(bits) => Some(Literal::Integer {
@@ -66,27 +69,41 @@ pub fn parse(text: &str) -> Option<Literal> {
             unsigned: suffix || bits >> 63 != 0,
         }),
         None if !suffix
-            && digits.starts_with(|c: char| c.is_ascii_digit())
-            && digits.contains(['.', 'e', 'E']) =>
+            && matches!(bytes, [b'0'..=b'9' | b'.', ..])
+            && text.contains(['.', 'e', 'E']) =>
         {
-            digits
-                .parse::<f64>()
-                .ok()
-                .map(|value| Literal::Double(value.to_bits()))
+            let value = text.parse::<f64>().ok()?;
+            value
+                .is_finite()
+                .then_some(Literal::Double(value.to_bits()))
         }
         None => None,
     }
 }
 
-fn plain(digits: &str, radix: u32) -> Option<u64> {
-    if digits.is_empty() || digits.starts_with('+') {
-        return None;
-    }
-    u64::from_str_radix(digits, radix).ok()
+/// Whether the text is a well-formed decimal number with a point or an exponent, whatever its size.
+pub(crate) fn is_decimal_float(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+        && text.parse::<f64>().is_ok()
 }
 
-fn hexadecimal(digits: &str) -> Option<u64> {
-    plain(digits, 16)
+/// The value of digits as ptxas reads them: a value that outgrows 64 bits wraps once, then it is refused.
+fn digits_value(digits: &[u8], radix: u32) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    let mut value = 0u64;
+    for &byte in digits {
+        let digit = char::from(byte).to_digit(radix)?;
+        if value >> 63 != 0 {
+            return None;
+        }
+        value = value
+            .wrapping_mul(u64::from(radix))
+            .wrapping_add(u64::from(digit));
+    }
+    Some(value)
 }
 
 /// The value of a constant expression such as `(1 << 4) + 0x10` or `-3`, or nothing if it is not one.
@@ -104,6 +121,10 @@ pub fn evaluate(text: &str) -> Option<Literal> {
             TokenKind::End => break,
             TokenKind::Number if expects_value => {
                 values.push(parse(word)?);
+                expects_value = false;
+            }
+            TokenKind::Word if expects_value && word == "WARP_SZ" => {
+                values.push(Literal::signed(32));
                 expects_value = false;
             }
             // A cast, `(.s64)`, or an open parenthesis.
@@ -136,12 +157,13 @@ pub fn evaluate(text: &str) -> Option<Literal> {
             _ => {
                 let operator = Operator::binary(word)?;
                 while let Some(&top) = operators.last() {
-                    let right_associative =
-                        matches!(operator, Operator::Question | Operator::Colon);
-                    if top == Operator::Open
-                        || top.precedence() < operator.precedence()
-                        || (right_associative && top.precedence() == operator.precedence())
-                    {
+                    // `:` closes everything since its `?`; `?` takes nothing from the left.
+                    let stop = match operator {
+                        Operator::Colon => top == Operator::Question,
+                        Operator::Question => top.precedence() <= operator.precedence(),
+                        _ => top.precedence() < operator.precedence(),
+                    };
+                    if stop || top == Operator::Open {
                         break;
                     }
                     operators.pop();
@@ -302,26 +324,22 @@ fn binary(name: &str, left: Literal, right: Literal) -> Option<Literal> {
         "*" => number(left.wrapping_mul(right)),
         "/" if unsigned => number(left.checked_div(right)?),
         "/" => number(signed_left.checked_div(signed_right)? as u64),
-        "%" if unsigned => number(left.checked_rem(right)?),
-        "%" => number(signed_left.checked_rem(signed_right)? as u64),
+        "%" => number(left.checked_rem(right)?),
         "&" => number(left & right),
         "|" => number(left | right),
         "^" => number(left ^ right),
         "<<" => Literal::Integer {
-            bits: left.checked_shl(u32::try_from(right).ok()?).unwrap_or(0),
+            bits: left.wrapping_shl(right as u32),
             unsigned: left_unsigned,
         },
-        ">>" => {
-            let count = u32::try_from(right).ok()?.min(63);
-            Literal::Integer {
-                bits: if left_unsigned {
-                    left >> count
-                } else {
-                    (signed_left >> count) as u64
-                },
-                unsigned: left_unsigned,
-            }
-        }
+        ">>" => Literal::Integer {
+            bits: if left_unsigned {
+                left.wrapping_shr(right as u32)
+            } else {
+                signed_left.wrapping_shr(right as u32) as u64
+            },
+            unsigned: left_unsigned,
+        },
         "==" => truth(left == right),
         "!=" => truth(left != right),
         "&&" => truth(left != 0 && right != 0),
@@ -384,7 +402,15 @@ mod tests {
             ("1<<4|1", 17),
             ("7/2", 3),
             ("-7/2", -3),
-            ("-7 % 3", -1),
+            ("-7 % 3", 0),
+            ("7 % -3", 7),
+            ("7 / -3", -2),
+            ("1 << 64", 1),
+            ("1 << -1", i64::MIN),
+            ("-1 >> 70", -1),
+            ("1U >> 64", 1),
+            ("WARP_SZ * 2", 64),
+            ("1 ? 2 ? 3 : 4 : 5", 3),
             ("~0", -1),
             ("!5", 0),
             ("1 ? 10 : 20", 10),
@@ -406,10 +432,36 @@ mod tests {
     }
 
     #[test]
+    fn large_numbers_wrap_as_in_ptxas() {
+        for (text, value) in [
+            ("18446744073709551616", 0),
+            ("28446744073709551616", 0x8ac7_2304_89e8_0000),
+            ("0x1FFFFFFFFFFFFFFFF", u64::MAX),
+            ("0x1000000000000000000000000000000001", 1),
+            ("02000000000000000000001", 1),
+            ("00000000000000000000000000000000000000000001", 1),
+        ] {
+            assert_eq!(parse(text).and_then(Literal::integer), Some(value));
+        }
+        for text in [
+            "184467440737095516150",
+            "99999999999999999999999",
+            "0x1FFFFFFFFFFFFFFFFF",
+            "07777777777777777777777777777777777777",
+            "0b11111111111111111111111111111111111111111111111111111111111111111",
+            "1e400",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn floats_keep_their_bits() {
         assert_eq!(evaluate("0f3F800000"), Some(Literal::Single(0x3F80_0000)));
         assert_eq!(evaluate("-0f3F800000"), Some(Literal::Single(0xBF80_0000)));
         assert_eq!(evaluate("1.5"), Some(Literal::Double(1.5f64.to_bits())));
+        assert_eq!(evaluate(".5e1"), Some(Literal::Double(5f64.to_bits())));
+        assert_eq!(evaluate("08.5"), Some(Literal::Double(8.5f64.to_bits())));
         assert_eq!(
             evaluate("0d3FF8000000000000"),
             Some(Literal::Double(1.5f64.to_bits()))

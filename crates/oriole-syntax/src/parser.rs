@@ -10,12 +10,13 @@
 //! statement may start, so that one run reports several errors. It stops after [`MOST_ERRORS`].
 
 mod declarations;
+mod directives;
+mod functions;
 mod operands;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::tree::{
-    Body, Directive, Function, FunctionKind, Guard, Instruction, Linkage, Module, Operand,
-    OperandKind, Statement, Text, Words,
+    Body, Directive, Function, Guard, Instruction, Module, Operand, OperandKind, Statement, Text,
 };
 use oriole_diagnostics::{Diagnostic, Span};
 
@@ -44,14 +45,43 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> (Module, Vec<D
     let Parser {
         body,
         functions,
+        header_directives,
+        inner_prototypes,
+        joined,
         errors,
         ..
     } = parser;
     let mut module = Module::new(name, text);
     module.top = body;
     module.functions = functions;
-    // Mnemonics written with spaces inside are kept joined, in text added behind the source.
+    module.header_directives = header_directives;
+    module.inner_prototypes = inner_prototypes;
+    if !joined.is_empty() {
+        module.add_text(&joined);
+    }
     (module, errors)
+}
+
+/// Parses a file as it was read; text that is not UTF-8 is an error.
+///
+/// The module's text then has replacement characters where the bytes made no sense.
+pub fn parse_bytes(name: impl Into<String>, bytes: Vec<u8>) -> (Module, Vec<Diagnostic>) {
+    match String::from_utf8(bytes) {
+        Ok(text) => parse(name, text),
+        Err(error) => {
+            let place = error.utf8_error().valid_up_to();
+            let byte = error.as_bytes()[place];
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let start = u32::try_from(place).unwrap_or(0);
+            let diagnostic = Diagnostic::error(
+                "invalid-utf8",
+                Span::new(start, start + '\u{fffd}'.len_utf8() as u32),
+                format!("the file is not text: byte 0x{byte:02X} is not valid UTF-8"),
+            )
+            .label("PTX is written in ASCII");
+            (Module::new(name.into(), text), vec![diagnostic])
+        }
+    }
 }
 
 /// Where a statement stands.
@@ -75,7 +105,18 @@ struct Parser<'text> {
     /// The arrays being filled: the top level's, or those of the function being read.
     body: Body,
     functions: Vec<Function>,
+    header_directives: Vec<Directive>,
+    inner_prototypes: Vec<Text>,
+    /// Words written with blanks before their dots (`mov .u32`), joined; this text goes behind the source.
+    joined: String,
     errors: Vec<Diagnostic>,
+    /// After an error: a statement starts at the current token, nothing is to be skipped.
+    resume_here: bool,
+    /// Whether something that belongs into a function was reported at the top level since the last good statement: a
+    /// misplaced `}` makes hundreds of them.
+    outside_reported: bool,
+    /// Vectors (`{ … }`) that the current statement has opened and not closed.
+    open_vectors: u32,
 }
 
 impl<'text> Parser<'text> {
@@ -89,7 +130,13 @@ impl<'text> Parser<'text> {
             previous_end: 0,
             body: Body::default(),
             functions: Vec::new(),
+            header_directives: Vec::new(),
+            inner_prototypes: Vec::new(),
+            joined: String::new(),
             errors: Vec::new(),
+            resume_here: false,
+            outside_reported: false,
+            open_vectors: 0,
         }
     }
 
@@ -133,70 +180,73 @@ impl<'text> Parser<'text> {
     fn found(&self) -> String {
         match self.current.kind {
             TokenKind::End => "the end of the file".to_owned(),
-            TokenKind::BadCharacter => format!(
-                "the character {:?}",
-                self.current_text().chars().next().unwrap_or(' ')
-            ),
-            TokenKind::UnclosedString => "a string without its closing quote".to_owned(),
-            _ => {
-                let text = self.current_text();
-                match text.char_indices().nth(40) {
-                    Some((cut, _)) => format!("`{}…`", &text[..cut]),
-                    None => format!("`{text}`"),
+            TokenKind::BadCharacter => match self.current_text().chars().next() {
+                Some(character) if character.is_control() => {
+                    format!("the character U+{:04X}", u32::from(character))
                 }
-            }
+                _ => format!("the character `{}`", self.current_text()),
+            },
+            TokenKind::UnclosedString => "a string without its closing quote".to_owned(),
+            _ => format!("`{}`", shortened(self.current_text())),
         }
     }
 
+    /// Reports that the statement cannot go on with the current token.
+    ///
+    /// What is missing at the end of a line is reported there, not at the first token of the next.
     fn unexpected(&mut self, id: &'static str, expected: &str) -> Reported {
-        let found = self.found();
-        let diagnostic = match self.current.kind {
-            TokenKind::BadNumber => Diagnostic::error(
-                "invalid-number",
-                self.current.span(),
-                format!("{found} is not a number of PTX"),
+        if self.previous_end > 0
+            && !self.is_bad_token()
+            && self
+                .lexer
+                .line_breaks_between(self.previous_end, self.current.start)
+        {
+            let found = self.found();
+            let error = Diagnostic::error(
+                id,
+                Span::new(self.previous_end - 1, self.previous_end),
+                format!("expected {expected}, found {found}"),
             )
-            .label(
-                if self
-                    .current_text()
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                {
-                    "an octal digit is missing its place or the value needs more than 64 bits"
-                } else {
-                    "expected digits, `0x…`, `0b…`, `0f` and 8 hexadecimal digits, or `0d` and 16"
-                },
-            ),
-            TokenKind::UnclosedString => Diagnostic::error(
-                "unclosed-string",
-                self.current.span(),
-                "the string is not closed on its line",
-            ),
+            .label(format!("expected {expected} after this"));
+            return self.error(error);
+        }
+        self.unexpected_here(id, expected)
+    }
+
+    fn is_bad_token(&self) -> bool {
+        matches!(
+            self.current.kind,
+            TokenKind::BadNumber | TokenKind::UnclosedString | TokenKind::BadCharacter
+        )
+    }
+
+    /// Reports that the current token is not what should stand here.
+    fn unexpected_here(&mut self, id: &'static str, expected: &str) -> Reported {
+        let found = self.found();
+        let span = self.current.span();
+        let diagnostic = match self.current.kind {
+            TokenKind::BadNumber => {
+                Diagnostic::error("invalid-number", span, format!("{found} is not a number"))
+                    .label(number_rule(self.current_text()))
+            }
+            TokenKind::UnclosedString => {
+                Diagnostic::error("unclosed-string", span, "the string is never closed")
+                    .label("expected `\"` before the end of the file")
+            }
             TokenKind::BadCharacter => Diagnostic::error(
                 "unexpected-character",
-                self.current.span(),
-                format!("expected {expected}, found {found}"),
-            ),
-            // A token on a new line: what is missing is missing at the end of the line before.
-            _ if self.previous_end > 0
-                && self
-                    .lexer
-                    .line_breaks_between(self.previous_end, self.current.start)
-                && !self.at(TokenKind::CloseBrace) =>
-            {
-                Diagnostic::error(
-                    id,
-                    Span::new(self.previous_end.saturating_sub(1), self.previous_end),
-                    format!("expected {expected}, found {found}"),
-                )
-                .label(format!("expected {expected} after this"))
-            }
-            _ => Diagnostic::error(
-                id,
-                self.current.span(),
+                span,
                 format!("expected {expected}, found {found}"),
             )
-            .label(format!("expected {expected}")),
+            .label(match self.current_text() {
+                "#" => "only `#line 1 \"file\"` may start like this",
+                "$" => "a name needs more than a `$`",
+                "." => "a word must follow the dot directly",
+                text if !text.is_ascii() => "PTX is written in ASCII",
+                _ => "no word, number or sign starts like this",
+            }),
+            _ => Diagnostic::error(id, span, format!("expected {expected}, found {found}"))
+                .label(format!("expected {expected}")),
         };
         self.error(diagnostic)
     }
@@ -209,15 +259,27 @@ impl<'text> Parser<'text> {
         }
     }
 
-    fn expect_semicolon(&mut self) -> Parsed<()> {
-        self.expect(TokenKind::Semicolon, "expected-semicolon", "`;`")
-            .map(|_| ())
-    }
-
-    /// Skips to a place where a statement can start.
-    fn resynchronize(&mut self) {
+    /// Skips to a place where a statement can start, behind the failed one's first token at `start`.
+    fn resynchronize(&mut self, start: u32) {
+        let resume_here = std::mem::take(&mut self.resume_here);
+        if self.current.start == start {
+            if self.advance().kind == TokenKind::Semicolon {
+                return;
+            }
+        } else if resume_here {
+            return;
+        }
+        let mut braces = std::mem::take(&mut self.open_vectors);
         loop {
             match self.current.kind {
+                TokenKind::OpenBrace => {
+                    braces += 1;
+                    self.advance();
+                }
+                TokenKind::CloseBrace if braces > 0 => {
+                    braces -= 1;
+                    self.advance();
+                }
                 TokenKind::Semicolon => {
                     self.advance();
                     return;
@@ -253,7 +315,6 @@ impl<'text> Parser<'text> {
     }
 
     fn module(&mut self) {
-        // About one statement in 24 bytes of real PTX; a good guess saves copies.
         while !self.too_many_errors() {
             if !self.lexer.comments.is_empty() {
                 self.take_comments();
@@ -261,71 +322,25 @@ impl<'text> Parser<'text> {
             if self.at(TokenKind::End) {
                 break;
             }
-            if self.statement(Level::Module).is_err() {
-                if self.at(TokenKind::CloseBrace) {
-                    self.advance();
+            let start = self.current.start;
+            match self.statement(Level::Module) {
+                Ok(()) => self.outside_reported = false,
+                Err(Reported) => {
+                    // A brace that nothing opened goes, with a semicolon behind it.
+                    if self.at(TokenKind::CloseBrace) && self.open_vectors == 0 {
+                        self.advance();
+                        self.eat(TokenKind::Semicolon);
+                        self.resume_here = true;
+                    }
+                    self.resynchronize(start);
                 }
-                self.resynchronize();
             }
         }
         if let Some(span) = self.lexer.unclosed_comment {
-            let error = Diagnostic::error("unclosed-comment", span, "the comment is not closed")
+            let error = Diagnostic::error("unclosed-comment", span, "the comment is never closed")
                 .label("expected `*/` before the end of the file");
             self.error(error);
         }
-    }
-
-    /// The statements of a function, from behind its `{` to its `}`.
-    fn function_body(&mut self, open: Token) -> Parsed<Body> {
-        let outer = std::mem::take(&mut self.body);
-        let mut scopes: Vec<Token> = Vec::new();
-        let result = loop {
-            if !self.lexer.comments.is_empty() {
-                self.take_comments();
-            }
-            if self.too_many_errors() {
-                break Err(Reported);
-            }
-            match self.current.kind {
-                TokenKind::OpenBrace => {
-                    let token = self.advance();
-                    scopes.push(token);
-                    self.body
-                        .statements
-                        .push(Statement::ScopeOpen(token.text()));
-                }
-                TokenKind::CloseBrace => {
-                    if scopes.pop().is_none() {
-                        self.advance();
-                        break Ok(());
-                    }
-                    let token = self.advance();
-                    self.body
-                        .statements
-                        .push(Statement::ScopeClose(token.text()));
-                }
-                TokenKind::End => {
-                    let opened = scopes.last().copied().unwrap_or(open);
-                    let error = Diagnostic::error(
-                        "unclosed-scope",
-                        self.current.span(),
-                        "expected `}`, found the end of the file",
-                    )
-                    .context(opened.span(), "this `{` is not closed");
-                    break Err(self.error(error));
-                }
-                _ => {
-                    if self.statement(Level::Function).is_err() {
-                        self.resynchronize();
-                    }
-                }
-            }
-        };
-        let mut inner = std::mem::replace(&mut self.body, outer);
-        inner.statements.shrink_to_fit();
-        inner.operands.shrink_to_fit();
-        inner.words.shrink_to_fit();
-        result.map(|()| inner)
     }
 
     #[inline]
@@ -334,6 +349,7 @@ impl<'text> Parser<'text> {
             TokenKind::Word if level == Level::Function => {
                 let word = self.advance();
                 if self.at(TokenKind::Colon) {
+                    self.check_name(word, "a label")?;
                     self.advance();
                     self.body.statements.push(Statement::Label(word.text()));
                     return Ok(());
@@ -343,57 +359,46 @@ impl<'text> Parser<'text> {
             }
             TokenKind::At => self.guarded(level),
             TokenKind::DotWord => self.directive(level),
-            TokenKind::Semicolon => {
-                self.advance();
-                self.body.statements.push(Statement::Directive(Directive {
-                    words: Words::default(),
-                    semicolon: true,
-                }));
-                Ok(())
-            }
-            TokenKind::Word => {
-                let error = Diagnostic::error(
-                    "instruction-outside-function",
-                    self.current.span(),
-                    format!("expected a directive, found {}", self.found()),
-                )
-                .label("only directives may stand outside functions");
-                Err(self.error(error))
-            }
-            TokenKind::CloseBrace => {
-                let error = Diagnostic::error(
-                    "unmatched-brace",
-                    self.current.span(),
-                    "expected a directive, found `}`",
-                )
-                .label("no `{` is open here");
-                Err(self.error(error))
-            }
-            _ if level == Level::Module => {
-                Err(self.unexpected("expected-directive", "a directive"))
-            }
-            _ => Err(self.unexpected(
+            _ if level == Level::Module => Err(self.outside_function()),
+            _ => Err(self.unexpected_here(
                 "expected-statement",
                 "an instruction, a label or a directive",
             )),
         }
     }
 
-    fn guarded(&mut self, level: Level) -> Parsed<()> {
-        let at = self.advance();
-        // `@@DWARF …`: debug information as old compilers wrote it, one line each.
-        if self.at(TokenKind::At) {
-            self.line_directive(at.start);
-            return Ok(());
+    /// Reports what cannot stand at the top level, once for all that follows.
+    fn outside_function(&mut self) -> Reported {
+        if std::mem::replace(&mut self.outside_reported, true) && !self.is_bad_token() {
+            return Reported;
         }
-        if level == Level::Module {
-            let error = Diagnostic::error(
+        let (id, label) = match self.current.kind {
+            TokenKind::Word | TokenKind::At => (
                 "instruction-outside-function",
-                at.span(),
-                "expected a directive, found `@`",
-            )
-            .label("only directives may stand outside functions");
-            return Err(self.error(error));
+                "instructions and labels stand inside functions",
+            ),
+            TokenKind::CloseBrace => ("unmatched-brace", "no `{` is open here"),
+            TokenKind::Semicolon => ("expected-directive", "no `;` may stand here"),
+            _ => return self.unexpected_here("expected-directive", "a directive"),
+        };
+        let message = format!("expected a directive, found {}", self.found());
+        let error = Diagnostic::error(id, self.current.span(), message).label(label);
+        self.error(error)
+    }
+
+    fn guarded(&mut self, level: Level) -> Parsed<()> {
+        if level == Level::Module {
+            // `@@DWARF …`: debug information as old compilers wrote it, one line each.
+            let at = self.current;
+            if self.text[at.end as usize..].starts_with('@') {
+                self.advance();
+                return self.line_words(at.text());
+            }
+            return Err(self.outside_function());
+        }
+        let at = self.advance();
+        if self.at(TokenKind::At) && self.current.start == at.end {
+            return self.line_words(at.text());
         }
         let guard = if self.eat(TokenKind::Bang) {
             Guard::IfNot
@@ -409,10 +414,16 @@ impl<'text> Parser<'text> {
         self.body
             .operands
             .push(Operand::leaf(OperandKind::Name, predicate.text()));
-        let word = match self.expect(TokenKind::Word, "expected-instruction", "an instruction") {
+        let word = match self.expect(
+            TokenKind::Word,
+            "expected-instruction",
+            "an instruction after the guard",
+        ) {
             Ok(word) => word,
             Err(reported) => {
                 self.body.operands.truncate(start);
+                // A guard before a scope: the scope itself may be well.
+                self.resume_here = self.at(TokenKind::OpenBrace);
                 return Err(reported);
             }
         };
@@ -422,6 +433,11 @@ impl<'text> Parser<'text> {
     /// The rest of an instruction behind its mnemonic. Nodes from `start` on are its own.
     #[inline]
     fn instruction(&mut self, mnemonic: Token, guard: Guard, start: usize) -> Parsed<()> {
+        let mnemonic_text = if self.at(TokenKind::DotWord) {
+            self.join_mnemonic(mnemonic)
+        } else {
+            mnemonic.text()
+        };
         let result = self.instruction_operands(mnemonic);
         let count = self.body.operands.len() - start;
         match result {
@@ -429,7 +445,7 @@ impl<'text> Parser<'text> {
                 self.body
                     .statements
                     .push(Statement::Instruction(Instruction {
-                        mnemonic: mnemonic.text(),
+                        mnemonic: mnemonic_text,
                         start: start as u32,
                         count: count as u16,
                         guard,
@@ -452,411 +468,106 @@ impl<'text> Parser<'text> {
         }
     }
 
-    // ---- directives ----
-
-    fn directive(&mut self, level: Level) -> Parsed<()> {
-        match self.current_text() {
-            ".reg" | ".sreg" | ".local" | ".shared" | ".global" | ".const" | ".param" | ".tex" => {
-                self.declaration(level)
-            }
-            ".visible" | ".extern" | ".weak" | ".common" => self.linkage(level),
-            ".entry" | ".func" => {
-                let start = self.body.words.len();
-                self.function(level, Linkage::Internal, start)
-            }
-            ".section" => self.section(),
-            ".loc" => self.location(),
-            ".version" | ".target" | ".address_size" | ".file" => {
-                let start = self.current.start;
-                self.line_directive(start);
-                Ok(())
-            }
-            ".pragma" | ".alias" | ".branchtargets" | ".calltargets" | ".callprototype" => {
-                self.semicolon_directive()
-            }
-            word if word.starts_with(".shared::") || word.starts_with(".param::") => {
-                self.declaration(level)
-            }
-            _ => {
-                let start = self.current.start;
-                self.line_directive(start);
-                Ok(())
-            }
-        }
-    }
-
-    /// A directive that ends at the end of its line, or at a `;` before it, whichever comes first.
-    fn line_directive(&mut self, start: u32) {
-        let line_end = self.lexer.line_end(start);
-        let first = self.body.words.len() as u32;
-        if self.current.start > start {
-            self.body
-                .words
-                .push(Text::new(start, self.previous_end - start));
-        }
-        let mut semicolon = false;
-        while self.current.kind != TokenKind::End && self.current.start < line_end {
-            let token = self.advance();
-            if token.kind == TokenKind::Semicolon {
-                semicolon = true;
-                break;
-            }
-            self.body.words.push(token.text());
-        }
-        self.push_directive(first, semicolon);
-    }
-
-    fn push_directive(&mut self, first: u32, semicolon: bool) {
-        let words = Words {
-            start: first,
-            count: self.body.words.len() as u32 - first,
-        };
-        self.body
-            .statements
-            .push(Statement::Directive(Directive { words, semicolon }));
-    }
-
-    /// A directive that ends in `;`.
-    fn semicolon_directive(&mut self) -> Parsed<()> {
-        let first = self.body.words.len();
-        let keyword = self.advance();
-        self.body.words.push(keyword.text());
-        loop {
-            match self.current.kind {
-                TokenKind::Semicolon => {
-                    self.advance();
-                    self.push_directive(first as u32, true);
-                    return Ok(());
-                }
-                TokenKind::Word
-                | TokenKind::DotWord
-                | TokenKind::Number
-                | TokenKind::String
-                | TokenKind::Comma
-                | TokenKind::OpenParen
-                | TokenKind::CloseParen
-                | TokenKind::OpenBracket
-                | TokenKind::CloseBracket => {
-                    let token = self.advance();
-                    self.body.words.push(token.text());
-                }
-                _ => {
-                    self.body.words.truncate(first);
-                    let expected = format!("`;` after `{}`", self.source(keyword));
-                    return Err(self.unexpected("expected-semicolon", &expected));
-                }
-            }
-        }
-    }
-
-    /// `.loc file line column [, function_name label[+offset], inlined_at file line column]`
-    fn location(&mut self) -> Parsed<()> {
-        let first = self.body.words.len();
-        let keyword = self.advance();
-        self.body.words.push(keyword.text());
-        let result = self.location_words();
-        match result {
-            Ok(()) => {
-                let semicolon = self.eat(TokenKind::Semicolon);
-                self.push_directive(first as u32, semicolon);
-            }
-            Err(_) => self.body.words.truncate(first),
-        }
-        result
-    }
-
-    fn location_words(&mut self) -> Parsed<()> {
-        self.three_numbers("file, line and column numbers after `.loc`")?;
-        while self.at(TokenKind::Comma) {
-            let comma = self.advance();
-            self.body.words.push(comma.text());
-            let word = self.expect(
-                TokenKind::Word,
-                "expected-loc-attribute",
-                "`function_name` or `inlined_at`",
-            )?;
-            self.body.words.push(word.text());
-            match self.source(word) {
-                "inlined_at" => {
-                    self.three_numbers("file, line and column numbers after `inlined_at`")?
-                }
-                "function_name" => {
-                    let label = match self.current.kind {
-                        TokenKind::DotWord => self.advance(),
-                        _ => self.expect(
-                            TokenKind::Word,
-                            "expected-label",
-                            "a label after `function_name`",
-                        )?,
-                    };
-                    self.body.words.push(label.text());
-                    if self.at(TokenKind::Plus) {
-                        let plus = self.advance();
-                        self.body.words.push(plus.text());
-                        let offset = self.expect(
-                            TokenKind::Number,
-                            "expected-number",
-                            "an offset after `+`",
-                        )?;
-                        self.body.words.push(offset.text());
-                    }
-                }
-                _ => {
-                    let error = Diagnostic::error(
-                        "expected-loc-attribute",
-                        word.span(),
-                        format!(
-                            "expected `function_name` or `inlined_at`, found `{}`",
-                            self.source(word)
-                        ),
-                    );
-                    return Err(self.error(error));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn three_numbers(&mut self, expected: &str) -> Parsed<()> {
-        for _ in 0..3 {
-            let number = self.expect(TokenKind::Number, "expected-number", expected)?;
-            self.body.words.push(number.text());
-        }
-        Ok(())
-    }
-
-    /// `.section name { … }`, the braces verbatim.
-    fn section(&mut self) -> Parsed<()> {
-        let first = self.body.words.len();
-        let keyword = self.advance();
-        self.body.words.push(keyword.text());
-        while matches!(
-            self.current.kind,
-            TokenKind::Word
-                | TokenKind::DotWord
-                | TokenKind::String
-                | TokenKind::Comma
-                | TokenKind::Number
-        ) {
-            let token = self.advance();
-            self.body.words.push(token.text());
-        }
-        let words = Words {
-            start: first as u32,
-            count: (self.body.words.len() - first) as u32,
-        };
-        self.take_comments();
-        let open = match self.expect(
-            TokenKind::OpenBrace,
-            "expected-brace",
-            "`{` after `.section`",
-        ) {
-            Ok(open) => open,
-            Err(reported) => {
-                self.body.words.truncate(first);
-                return Err(reported);
-            }
-        };
-        let mut depth = 1;
-        loop {
-            match self.current.kind {
-                TokenKind::OpenBrace => depth += 1,
-                TokenKind::CloseBrace => depth -= 1,
-                TokenKind::End => {
-                    let error = Diagnostic::error(
-                        "unclosed-scope",
-                        self.current.span(),
-                        "expected `}`, found the end of the file",
-                    )
-                    .context(open.span(), "this `{` is not closed");
-                    self.body.words.truncate(first);
-                    return Err(self.error(error));
-                }
-                _ => {}
-            }
-            // Comments inside are part of the verbatim text.
-            self.lexer.comments.clear();
-            let token = self.advance();
-            if depth == 0 {
-                self.body.statements.push(Statement::Section {
-                    words,
-                    contents: Text::new(open.start, token.end - open.start),
-                });
-                return Ok(());
-            }
-        }
-    }
-
-    // ---- functions ----
-
-    /// `.visible`, `.extern`, `.weak`, `.common`: the start of a declaration or function.
-    fn linkage(&mut self, level: Level) -> Parsed<()> {
-        let mut lookahead = Lexer::new(self.text);
-        lookahead.seek(self.current.end);
-        let next = lookahead.next();
-        if !matches!(self.source(next), ".entry" | ".func") {
-            return self.declaration(level);
-        }
-        let linkage = self.linkage_of(self.current);
-        let start = self.body.words.len();
-        let token = self.advance();
-        self.body.words.push(token.text());
-        self.function(level, linkage, start)
-    }
-
-    fn linkage_of(&self, token: Token) -> Linkage {
-        match self.source(token) {
-            ".visible" => Linkage::Visible,
-            ".extern" => Linkage::Extern,
-            ".weak" => Linkage::Weak,
-            ".common" => Linkage::Common,
-            _ => Linkage::Internal,
-        }
-    }
-
-    /// A function from `.entry` or `.func` on; words from `first` on are its prefix.
-    fn function(&mut self, level: Level, linkage: Linkage, first: usize) -> Parsed<()> {
-        if level == Level::Function {
-            let error = Diagnostic::error(
-                "nested-function",
-                self.current.span(),
-                format!("`{}` cannot stand inside a function", self.current_text()),
+    /// `ld .global .u32`: an opcode whose modifiers stand apart, as one word.
+    fn join_mnemonic(&mut self, first: Token) -> Text {
+        let mut text = first.text();
+        while self.at(TokenKind::DotWord)
+            // What starts a directive and is no modifier: the instruction before it lacks its semicolon.
+            && !matches!(
+                self.current_text(),
+                ".loc" | ".reg" | ".pragma" | ".branchtargets" | ".calltargets" | ".callprototype"
             )
-            .label("is a `}` missing before this?");
-            self.advance();
-            return Err(self.error(error));
+        {
+            let next = self.advance();
+            text = self.join(text, first, next);
         }
-        let kind = if self.current_text() == ".entry" {
-            FunctionKind::Entry
-        } else {
-            FunctionKind::Function
-        };
-        let keyword = self.advance();
-        self.body.words.push(keyword.text());
-        // `.attribute(.unified(…))` may stand between keyword and name.
-        while self.at(TokenKind::DotWord) {
-            let token = self.advance();
-            self.body.words.push(token.text());
-            if self.at(TokenKind::OpenParen) {
-                self.balanced_words()?;
-            }
-        }
-        let prefix = Words {
-            start: first as u32,
-            count: (self.body.words.len() - first) as u32,
-        };
-        let returns = if self.at(TokenKind::OpenParen) {
-            Some(self.parameter_list()?)
-        } else {
-            None
-        };
-        let name = self
-            .expect(TokenKind::Word, "expected-name", "a function name")?
-            .text();
-        let parameters = if self.at(TokenKind::OpenParen) {
-            Some(self.parameter_list()?)
-        } else {
-            None
-        };
-        let directives = self.function_directives()?;
-        let comments = self
-            .lexer
-            .comments
-            .drain(..)
-            .map(|comment| comment.text)
-            .collect();
-        let body = match self.current.kind {
-            TokenKind::Semicolon => {
-                self.advance();
-                None
-            }
-            TokenKind::OpenBrace => {
-                let open = self.advance();
-                Some(self.function_body(open)?)
-            }
-            _ => {
-                return Err(
-                    self.unexpected("expected-body", "`{` or `;` after the function header")
-                );
-            }
-        };
-        let index = self.functions.len() as u32;
-        self.functions.push(Function {
-            kind,
-            linkage,
-            prefix,
-            returns,
-            name,
-            parameters,
-            directives,
-            comments,
-            body,
-        });
-        self.body.statements.push(Statement::Function(index));
-        Ok(())
+        text
     }
 
-    /// `.maxntid 256, 1, 1` and the like, between a function's header and its body.
-    fn function_directives(&mut self) -> Parsed<Vec<Directive>> {
-        let mut directives = Vec::new();
-        while self.at(TokenKind::DotWord) {
-            let first = self.body.words.len();
-            let mut semicolon = false;
-            let keyword = self.advance();
-            self.body.words.push(keyword.text());
-            let is_pragma = self.source(keyword) == ".pragma";
-            loop {
-                match self.current.kind {
-                    TokenKind::Number | TokenKind::Comma | TokenKind::String | TokenKind::Word => {
-                        let token = self.advance();
-                        self.body.words.push(token.text());
-                    }
-                    TokenKind::OpenParen => self.balanced_words()?,
-                    TokenKind::Semicolon if is_pragma => {
-                        self.advance();
-                        semicolon = true;
-                        break;
-                    }
-                    _ => break,
-                }
-            }
-            let words = Words {
-                start: first as u32,
-                count: (self.body.words.len() - first) as u32,
-            };
-            directives.push(Directive { words, semicolon });
+    /// Appends `next` to `text`, which is the token `first` or was joined last.
+    fn join(&mut self, text: Text, first: Token, next: Token) -> Text {
+        let base = self.text.len();
+        if text == first.text() {
+            let start = base + self.joined.len();
+            self.joined.push_str(self.source(first));
+            self.joined.push_str(self.source(next));
+            Text::new(start as u32, (base + self.joined.len() - start) as u32)
+        } else {
+            self.joined.push_str(self.source(next));
+            let length = text.span().range().len() + self.source(next).len();
+            Text::new(text.span().start, length as u32)
         }
-        Ok(directives)
     }
 
-    /// Words from `(` to its `)`.
-    fn balanced_words(&mut self) -> Parsed<()> {
-        let open = self.current;
-        let mut depth = 0usize;
-        loop {
-            match self.current.kind {
-                TokenKind::OpenParen => depth += 1,
-                TokenKind::CloseParen => depth -= 1,
-                TokenKind::End
-                | TokenKind::OpenBrace
-                | TokenKind::CloseBrace
-                | TokenKind::Semicolon => {
-                    let found = self.found();
-                    let error = Diagnostic::error(
-                        "unclosed-parenthesis",
-                        self.current.span(),
-                        format!("expected `)`, found {found}"),
-                    )
-                    .context(open.span(), "this `(` is not closed");
-                    return Err(self.error(error));
-                }
-                _ => {}
-            }
-            let token = self.advance();
-            self.body.words.push(token.text());
-            if depth == 0 {
-                return Ok(());
+    /// Names have no dots, and `_` and `WARP_SZ` mean something else.
+    fn check_name(&mut self, name: Token, what: &str) -> Parsed<()> {
+        let text = self.source(name);
+        let error = if let Some(dot) = text.find('.') {
+            Diagnostic::error(
+                "invalid-name",
+                name.span(),
+                format!("`{}` is not a name for {what}", shortened(text)),
+            )
+            .label(format!(
+                "a name ends before a dot: `{}`",
+                shortened(&text[..dot])
+            ))
+        } else if text == "_" || text == "WARP_SZ" {
+            Diagnostic::error(
+                "invalid-name",
+                name.span(),
+                format!("`{text}` is not a name for {what}"),
+            )
+            .label(if text == "_" {
+                "`_` stands for a result that nobody wants"
+            } else {
+                "`WARP_SZ` is a constant"
+            })
+        } else {
+            return Ok(());
+        };
+        Err(self.error(error))
+    }
+}
+
+/// The text, cut if it is long.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+/// What is wrong with a word that starts like a number.
+fn number_rule(text: &str) -> &'static str {
+    let bytes = text.as_bytes();
+    let is_decimal = |byte: &u8| byte.is_ascii_digit();
+    match bytes {
+        [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => {
+            if digits.is_empty() {
+                "expected hexadecimal digits after `0x`"
+            } else {
+                "the value needs more than 64 bits"
             }
         }
+        [b'0', b'x' | b'X', ..] => "expected hexadecimal digits only after `0x`",
+        [b'0', b'b' | b'B', digits @ ..] => {
+            if !digits.is_empty() && digits.iter().all(|byte| matches!(byte, b'0' | b'1')) {
+                "the value needs more than 64 bits"
+            } else {
+                "expected binary digits after `0b`"
+            }
+        }
+        [b'0', b'f' | b'F', ..] => "expected 8 hexadecimal digits after `0f`",
+        [b'0', b'd' | b'D', ..] => "expected 16 hexadecimal digits after `0d`",
+        [digits @ .., b'u'] if digits.iter().all(is_decimal) => {
+            "an unsigned number ends in a capital `U`"
+        }
+        [b'0', digits @ ..] if digits.iter().all(is_decimal) && text.contains(['8', '9']) => {
+            "a number that starts with `0` is octal and has digits up to 7"
+        }
+        digits if digits.iter().all(is_decimal) => "the value needs more than 64 bits",
+        _ if crate::literal::is_decimal_float(text) => "the value is too large for 64 bits",
+        _ => "a number may only end in `U`",
     }
 }

@@ -12,6 +12,7 @@ pub fn print(module: &Module) -> String {
         module,
         text: module.whole_text(),
         output: String::with_capacity(module.source().len() + module.source().len() / 8),
+        after_line_comment: false,
     };
     printer.module();
     printer.output
@@ -23,6 +24,7 @@ pub fn print_instruction(module: &Module, body: &Body, instruction: &Instruction
         module,
         text: module.whole_text(),
         output: String::new(),
+        after_line_comment: false,
     };
     printer.instruction(body, instruction);
     printer.output
@@ -32,6 +34,8 @@ struct Printer<'module> {
     module: &'module Module,
     text: &'module str,
     output: String,
+    /// Whether the line before the end of the output ends in a comment that ends with its line.
+    after_line_comment: bool,
 }
 
 impl Printer<'_> {
@@ -44,7 +48,10 @@ impl Printer<'_> {
         let module = self.module;
         for statement in &module.top.statements {
             match *statement {
-                Statement::Function(index) => self.function(&module.functions[index as usize]),
+                Statement::Function(index) => {
+                    self.function(&module.functions[index as usize]);
+                    self.after_line_comment = false;
+                }
                 _ => self.statement(&module.top, statement, 0),
             }
         }
@@ -52,7 +59,7 @@ impl Printer<'_> {
 
     fn function(&mut self, function: &Function) {
         let top = &self.module.top;
-        for &comment in &function.comments {
+        for &comment in top.words(function.comments) {
             self.push(comment);
             self.output.push('\n');
         }
@@ -72,7 +79,7 @@ impl Printer<'_> {
             }
             self.output.push(')');
         }
-        for directive in &function.directives {
+        for directive in self.module.function_directives(function) {
             self.output.push('\n');
             self.words(top, directive.words);
             if directive.semicolon {
@@ -84,6 +91,7 @@ impl Printer<'_> {
             return;
         };
         self.output.push_str("\n{\n");
+        self.after_line_comment = false;
         let mut depth = 1;
         for statement in &body.statements {
             if matches!(statement, Statement::ScopeClose(_)) {
@@ -97,14 +105,17 @@ impl Printer<'_> {
         self.output.push_str("}\n");
     }
 
-    fn parameters(&mut self, declarations: &Range<usize>, first: &str, separator: &str) {
+    fn parameters(&mut self, declarations: &Range<u32>, first: &str, separator: &str) {
         for index in declarations.clone() {
             self.output.push_str(if index == declarations.start {
                 first
             } else {
                 separator
             });
-            self.declaration(&self.module.top, &self.module.top.declarations[index]);
+            self.declaration(
+                &self.module.top,
+                &self.module.top.declarations[index as usize],
+            );
         }
     }
 
@@ -114,14 +125,18 @@ impl Printer<'_> {
 
     /// Words separated by spaces, but for those that hug their neighbours.
     fn words(&mut self, body: &Body, words: Words) {
-        let mut tight = true;
-        for &word in body.words(words) {
+        self.words_of(body.words(words));
+    }
+
+    fn words_of(&mut self, words: &[Text]) {
+        let mut previous = "(";
+        for &word in words {
             let text = self.module.text(word);
-            if !tight && !matches!(text, "," | ")" | "]" | "[" | "<" | ">" | "(" | "+") {
+            if !hugs(previous, text) {
                 self.output.push(' ');
             }
             self.output.push_str(text);
-            tight = matches!(text, "(" | "[" | "<" | "+");
+            previous = text;
         }
     }
 
@@ -164,21 +179,27 @@ impl Printer<'_> {
                 self.output.push('}');
             }
             Statement::Comment { text, trailing } => {
-                if *trailing && self.output.ends_with('\n') && !text.is_empty() {
+                if *trailing && !self.after_line_comment && self.output.ends_with('\n') {
                     self.output.pop();
                     self.output.push(' ');
                 } else {
                     self.indent(depth);
                 }
                 self.push(*text);
-            }
-            Statement::Section { words, contents } => {
-                self.words(body, *words);
                 self.output.push('\n');
-                self.push(*contents);
+                self.after_line_comment = self.module.text(*text).starts_with(['/', '#'])
+                    && !self.module.text(*text).starts_with("/*");
+                return;
+            }
+            Statement::Section(words) => {
+                let (header, contents) = body.section(*words);
+                self.words_of(header);
+                self.output.push('\n');
+                self.push(contents);
             }
             Statement::Function(_) => {}
         }
+        self.after_line_comment = false;
         self.output.push('\n');
     }
 
@@ -243,5 +264,21 @@ impl Printer<'_> {
             nodes = self.operand(nodes);
         }
         self.output.push_str(close);
+    }
+}
+
+/// Whether no blank stands between two words of a directive. Words that would become one token never hug.
+fn hugs(previous: &str, text: &str) -> bool {
+    match text {
+        "," | ")" | "]" | "[" => true,
+        "(" | "+" => previous != "=",
+        "<" | ">" => !matches!(previous, "<" | ">" | "="),
+        // `@@DWARF` is one word for whoever reads it.
+        "@" => matches!(previous, "@" | "("),
+        _ => {
+            matches!(previous, "(" | "[" | "@")
+                || (matches!(previous, "<" | "+" | "-" | "~" | "!")
+                    && text.starts_with(|c: char| c.is_ascii_alphanumeric() || "%$_".contains(c)))
+        }
     }
 }

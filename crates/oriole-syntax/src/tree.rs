@@ -64,6 +64,10 @@ pub struct Module {
     pub top: Body,
     /// The functions in order of appearance; [`Statement::Function`] refers to them.
     pub functions: Vec<Function>,
+    /// Directives of function headers; a [`Function`] refers to a run of them.
+    pub header_directives: Vec<Directive>,
+    /// Names of functions whose prototypes stand inside function bodies, where they are kept as directives.
+    pub inner_prototypes: Vec<Text>,
 }
 
 impl Module {
@@ -74,6 +78,8 @@ impl Module {
             text,
             top: Body::default(),
             functions: Vec::new(),
+            header_directives: Vec::new(),
+            inner_prototypes: Vec::new(),
         }
     }
 
@@ -129,6 +135,12 @@ impl Module {
             })
     }
 
+    /// The directives between a function's header and its body.
+    pub fn function_directives(&self, function: &Function) -> &[Directive] {
+        let Range { start, end } = function.directives;
+        &self.header_directives[start as usize..end as usize]
+    }
+
     /// The first argument of `.target`: the architecture.
     pub fn target(&self) -> Option<&str> {
         self.directive(".target")?.next()
@@ -176,7 +188,16 @@ impl Body {
 
     /// The names a declaration declares.
     pub fn declarators(&self, declaration: &Declaration) -> &[Declarator] {
-        &self.declarators[declaration.declarators.clone()]
+        let Range { start, end } = declaration.declarators;
+        &self.declarators[start as usize..end as usize]
+    }
+
+    /// The words of a `.section`, and its contents from `{` to `}`.
+    pub fn section(&self, words: Words) -> (&[Text], Text) {
+        match *self.words(words) {
+            [ref header @ .., contents] => (header, contents),
+            [] => (&[], Text::default()),
+        }
     }
 
     /// Adds words and gives the run that stands for them.
@@ -214,13 +235,8 @@ pub enum Statement {
     },
     /// A function, by its index in [`Module::functions`]; at the top level only.
     Function(u32),
-    /// `.section name { … }`: the words before the brace, and the verbatim braces.
-    Section {
-        /// `.section` and the name.
-        words: Words,
-        /// From `{` to `}`, untouched.
-        contents: Text,
-    },
+    /// `.section name { … }`: the words before the brace; the last word is everything from `{` to `}`, untouched.
+    Section(Words),
 }
 
 /// Whether and how an instruction is guarded.
@@ -355,7 +371,7 @@ impl<'tree> Iterator for Siblings<'tree> {
     }
 }
 
-/// A directive: its words, the keyword first, and whether a semicolon ends it. No words: an empty statement.
+/// A directive: its words, the keyword first, and whether a semicolon ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directive {
     /// Keyword and arguments, commas included.
@@ -416,7 +432,7 @@ pub struct Declaration {
     /// `.align`, or 0 for the natural one.
     pub alignment: u32,
     /// Indices of the declared names in [`Body::declarators`].
-    pub declarators: Range<usize>,
+    pub declarators: Range<u32>,
 }
 
 /// One declared name.
@@ -450,16 +466,16 @@ pub struct Function {
     pub linkage: Linkage,
     /// The words before the return list or name: `.visible .entry`.
     pub prefix: Words,
-    /// The return list: indices in the top level's declarations.
-    pub returns: Option<Range<usize>>,
+    /// The return list: a run of the top level's declarations.
+    pub returns: Option<Range<u32>>,
     /// The name.
     pub name: Text,
-    /// The parameter list, if parentheses were written.
-    pub parameters: Option<Range<usize>>,
-    /// Directives between header and body: `.maxntid 256, 1, 1`.
-    pub directives: Vec<Directive>,
-    /// Comments met inside the header, printed before it.
-    pub comments: Vec<Text>,
+    /// The parameter list, if parentheses were written: a run of the top level's declarations.
+    pub parameters: Option<Range<u32>>,
+    /// Directives between header and body, such as `.maxntid 256, 1, 1`: a run of [`Module::header_directives`].
+    pub directives: Range<u32>,
+    /// Comments met inside the header, printed before it: a run of the top level's words.
+    pub comments: Words,
     /// The body, or nothing for a prototype.
     pub body: Option<Body>,
 }
@@ -470,7 +486,9 @@ mod tests {
 
     #[test]
     fn nodes_are_small() {
-        assert_eq!(size_of::<Statement>(), 20);
+        assert_eq!(size_of::<Statement>(), 16);
         assert_eq!(size_of::<Operand>(), 12);
+        assert!(size_of::<Declaration>() <= 40);
+        assert!(size_of::<Function>() <= 184);
     }
 }

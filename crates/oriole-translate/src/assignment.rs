@@ -555,7 +555,7 @@ impl Assigner<'_> {
         let reads_something = function
             .operands(last)
             .iter()
-            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(..)));
+            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
         if data.edges.len() == 1 && !reads_something {
             Placement::BeforeTerminator
         } else if self.flow.predecessors(target).len() == 1 {

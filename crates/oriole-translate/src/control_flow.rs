@@ -189,10 +189,16 @@ impl Entering<'_> {
     fn instruction(&mut self, source: u32, instruction: &tree::Instruction) -> bool {
         let body = self.body;
         let nodes = body.operands(instruction);
-        let shape = nodes.iter().map(|node| ShapeNode {
+        let first_node = instruction.nodes().end - nodes.len();
+        let (module, scopes) = (self.module, self.scopes);
+        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
             kind: ShapeKind::of(node.kind),
             prefix: node.prefix,
             size: node.size,
+            member: match scopes.references[first_node + offset] {
+                Reference::Register(_) => member(module.text(node.text)).unwrap_or(Member::WHOLE),
+                _ => Member::WHOLE,
+            },
         });
         let mnemonic = self.module.text(instruction.mnemonic);
         let format = self
@@ -201,7 +207,6 @@ impl Entering<'_> {
             .intern(mnemonic, instruction.guard, shape);
         self.operands.clear();
         self.defined.clear();
-        let first_node = instruction.nodes().end - nodes.len();
         let mut labels: Vec<u32> = Vec::new();
         let mut leaf = 0;
         for (offset, node) in nodes.iter().enumerate() {
@@ -227,10 +232,25 @@ impl Entering<'_> {
         let block = self.block;
         self.builder.append(block, format, &self.operands, source);
         let guarded = instruction.guard != Guard::None;
+        let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
+        if !labels.is_empty() && !is_branch {
+            // Perhaps a branch of the future: where control goes cannot be told.
+            self.errors.push(Diagnostic::note(
+                "unknown-control-flow",
+                instruction.mnemonic.span(),
+                format!(
+                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
+                    self.module.text(instruction.mnemonic)
+                ),
+            ));
+        }
         match terminator {
             Terminator::None => return false,
             Terminator::Branch | Terminator::IndirectBranch => {
-                if labels.is_empty() {
+                // A name that means nothing was reported when names were resolved.
+                let unknown =
+                    self.scopes.references[instruction.nodes()].contains(&Reference::Unknown);
+                if labels.is_empty() && !unknown {
                     self.errors.push(Diagnostic::error(
                         "not-a-branch-target",
                         instruction.mnemonic.span(),
@@ -260,7 +280,7 @@ impl Entering<'_> {
                         .label("expected a register of type `.pred`"),
                     );
                 }
-                Operand::Register(register, Member::WHOLE)
+                Operand::Register(register)
             }
             _ => {
                 self.errors.push(
@@ -313,26 +333,23 @@ impl Entering<'_> {
         match self.scopes.references[index] {
             Reference::Register(register) => {
                 let register = Register::from_u32(register);
-                let name = self.module.text(node.text);
-                let member = name.find('.').map_or("", |dot| &name[dot..]);
-                let known = Member::from_text(member);
-                if role.pinned || known != Some(Member::WHOLE) {
+                if role.pinned {
                     self.builder.pin(register);
                 }
                 if role.role == Role::Define {
                     self.defined.push(register);
                 }
-                match known {
-                    Some(member) => Operand::Register(register, member),
-                    None => {
-                        self.errors.push(Diagnostic::error(
-                            "unknown-member",
-                            node.text.span(),
-                            format!("registers have no member `{member}`"),
-                        ));
-                        Operand::Sink
-                    }
+                if member(self.module.text(node.text)).is_none() {
+                    self.errors.push(Diagnostic::error(
+                        "unknown-member",
+                        node.text.span(),
+                        format!(
+                            "`{}` selects no part of a register",
+                            self.module.text(node.text)
+                        ),
+                    ));
                 }
+                Operand::Register(register)
             }
             Reference::Label(label) => {
                 if let Some(listed) = self.scopes.branch_targets.get(&label) {
@@ -346,7 +363,12 @@ impl Entering<'_> {
                 Operand::Target((labels.len() - 1) as u16)
             }
             Reference::Variable(variable) => {
-                self.symbol(node.text, SymbolKind::Variable(variable), (2, variable))
+                let kind = if self.scopes.variables[variable as usize].in_header {
+                    SymbolKind::Parameter(variable)
+                } else {
+                    SymbolKind::Variable(variable)
+                };
+                self.symbol(node.text, kind, (2, variable))
             }
             Reference::Global(global) => {
                 self.symbol(node.text, SymbolKind::Global(global), (3, global))
@@ -373,5 +395,13 @@ impl Entering<'_> {
 
     fn symbol(&mut self, name: Text, kind: SymbolKind, key: (u32, u32)) -> Operand {
         Operand::Symbol(self.builder.symbol(key, SymbolData { name, kind }))
+    }
+}
+
+/// The part of a register that a mention selects.
+fn member(name: &str) -> Option<Member> {
+    match name.find('.') {
+        Some(dot) => Member::from_text(&name[dot..]),
+        None => Some(Member::WHOLE),
     }
 }

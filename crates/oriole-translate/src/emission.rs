@@ -8,7 +8,7 @@ use crate::assignment::{Assignment, Placement};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
 use oriole_collections::{DenseMap, DenseSet, IndexVec};
-use oriole_ir::{Block, Function, Instruction, Operand, Register, ShapeKind};
+use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::{Reference, Scopes};
@@ -55,6 +55,8 @@ struct Emitter<'a> {
     /// A directive that belongs to the next instruction, held back until it is known to stay.
     pending: Option<Statement>,
     mnemonics: DenseMap<&'static str, Text>,
+    /// Tables of branch targets that list a label of a removed block: they go with their branch.
+    dead_tables: DenseSet<u32>,
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -72,7 +74,7 @@ pub(crate) fn emit(
             .top
             .statements
             .iter()
-            .any(|statement| matches!(statement, Statement::Section { .. }));
+            .any(|statement| matches!(statement, Statement::Section(_)));
     let own = function.registers().len();
     let mut emitter = Emitter {
         naming: Naming::new(original),
@@ -101,7 +103,9 @@ pub(crate) fn emit(
         cursor: 0,
         pending: None,
         mnemonics: DenseMap::new(),
+        dead_tables: DenseSet::new(),
     };
+    emitter.find_dead_tables();
     emitter.declare_registers(hoisted);
     emitter.name_blocks();
     emitter.run();
@@ -174,7 +178,7 @@ impl Emitter<'_> {
                 element,
                 vector: 1,
                 alignment: 0,
-                declarators: first_declarator..self.body.declarators.len(),
+                declarators: first_declarator as u32..self.body.declarators.len() as u32,
             });
             let index = self.body.declarations.len() as u32 - 1;
             self.body.statements.push(Statement::Declaration(index));
@@ -209,6 +213,30 @@ impl Emitter<'_> {
                 if self.block_labels[target].is_none() {
                     self.block_labels[target] = Some(self.naming.label(self.module));
                 }
+            }
+        }
+    }
+
+    /// A branch that is left has all its targets left; a table with a target that is gone belongs to a branch that is gone.
+    fn find_dead_tables(&mut self) {
+        let function = self.function;
+        if self.keep_labels || function.blocks().len() == function.block_order().len() {
+            return;
+        }
+        let mut present = vec![true; self.scopes.labels.len()];
+        for data in function.blocks().values() {
+            if let Some(label) = data.label {
+                present[label as usize] = false;
+            }
+        }
+        for &block in function.block_order() {
+            if let Some(label) = function.blocks()[block].label {
+                present[label as usize] = true;
+            }
+        }
+        for (&table, targets) in self.scopes.branch_targets.iter_sorted() {
+            if targets.iter().any(|&target| !present[target as usize]) {
+                self.dead_tables.insert(table);
             }
         }
     }
@@ -316,7 +344,13 @@ impl Emitter<'_> {
                 Statement::Label(_) => {
                     let label = self.label_cursor;
                     self.label_cursor += 1;
-                    if !self.starts_block[label] || self.keep_labels {
+                    if self.dead_tables.contains(&(label as u32)) {
+                        // The table itself is the next directive; comments may stand between.
+                        self.cursor += self.original.statements[self.cursor..]
+                            .iter()
+                            .position(|statement| matches!(statement, Statement::Directive(_)))
+                            .map_or(0, |directive| directive + 1);
+                    } else if !self.starts_block[label] || self.keep_labels {
                         self.body.statements.push(statement);
                     }
                 }
@@ -450,7 +484,7 @@ impl Emitter<'_> {
         let mut source_node = source.map(|source| source.nodes().start);
         if let Some(guard) = function.guard(instruction) {
             let node = source_node.map(|node| (node, original.operands[node]));
-            let node = self.leaf(block, instruction, guard, node);
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, node);
             self.body.operands.push(node);
             source_node = source_node.map(|node| node + 1);
         }
@@ -470,7 +504,7 @@ impl Emitter<'_> {
                     {
                         tree::Operand::leaf(OperandKind::Name, table)
                     }
-                    _ => self.leaf(block, instruction, operand, from),
+                    _ => self.leaf(block, instruction, operand, part.member, from),
                 };
                 node.prefix = part.prefix;
                 node
@@ -507,6 +541,7 @@ impl Emitter<'_> {
         block: Block,
         instruction: Instruction,
         operand: Operand,
+        member: Member,
         source: Option<(usize, tree::Operand)>,
     ) -> tree::Operand {
         let function = self.function;
@@ -516,7 +551,7 @@ impl Emitter<'_> {
                 let result = function.results(instruction).nth(index as usize);
                 Some(self.assignment.register(result.expect("verified")))
             }
-            Operand::Register(register, _) => Some(register),
+            Operand::Register(register) => Some(register),
             _ => None,
         };
         if let Some(register) = register {
@@ -531,12 +566,11 @@ impl Emitter<'_> {
                 return node;
             }
             let name = self.name(register);
-            let text = match operand {
-                Operand::Register(_, member) if !member.text().is_empty() => {
-                    let name = format!("{}{}", self.module.text(name), member.text());
-                    self.module.add_text(&name)
-                }
-                _ => name,
+            let text = if member == Member::WHOLE {
+                name
+            } else {
+                let name = format!("{}{}", self.module.text(name), member.text());
+                self.module.add_text(&name)
             };
             return tree::Operand::leaf(OperandKind::Name, text);
         }
@@ -595,7 +629,7 @@ impl Emitter<'_> {
                     tree::Operand::leaf(OperandKind::Sink, text)
                 }
             },
-            Operand::Value(_) | Operand::Result(_) | Operand::Register(..) => {
+            Operand::Value(_) | Operand::Result(_) | Operand::Register(_) => {
                 unreachable!("handled above")
             }
         }

@@ -33,6 +33,9 @@ pub struct Translated {
 
 /// Translates the function with this index, which must have a body. On errors the formats are lost with it.
 ///
+/// # Errors
+/// What is wrong with the function; or, as notes only, why it must be left as it is although nothing is wrong.
+///
 /// # Panics
 /// If the function is a prototype.
 pub fn into_ssa(
@@ -46,12 +49,11 @@ pub fn into_ssa(
         .body
         .as_ref()
         .expect("only functions with a body are translated");
-    let (scopes, mut errors) = resolve(module, globals, function);
-    let Entered {
-        builder,
-        errors: more,
-    } = enter(module, function, body, &scopes, formats);
-    errors.extend(more);
+    let (scopes, errors) = resolve(module, globals, function);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Entered { builder, errors } = enter(module, function, body, &scopes, formats);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -118,13 +120,13 @@ impl<'a> Renaming<'a> {
         let operands = function.operands(instruction);
         let guard = usize::from(format.is_guarded());
         let registers = function.registers();
-        if let Some(&Operand::Register(register, _)) = operands[..guard].first()
+        if let Some(&Operand::Register(register)) = operands[..guard].first()
             && !registers[register].pinned
         {
             on_use(register);
         }
         for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register, _) = *operand
+            if let Operand::Register(register) = *operand
                 && !registers[register].pinned
                 && (leaf.role != Role::Define || guard == 1)
             {
@@ -132,7 +134,7 @@ impl<'a> Renaming<'a> {
             }
         }
         for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register, _) = *operand
+            if let Operand::Register(register) = *operand
                 && !registers[register].pinned
                 && leaf.role == Role::Define
             {
@@ -352,7 +354,7 @@ impl<'a> Renaming<'a> {
         let mut operands = std::mem::take(&mut self.scratch);
         let mut definitions: oriole_collections::SmallVec<[Register; 4]> = Default::default();
         for (index, operand) in operands.iter_mut().enumerate() {
-            let Operand::Register(register, _) = *operand else {
+            let Operand::Register(register) = *operand else {
                 continue;
             };
             let function = self.builder.function();

@@ -18,5 +18,5 @@ mod parallel_copy;
 pub use assignment::{Assignment, EdgeCopies, Placement, assign};
 pub use checker::{Mismatch, check};
 pub use into_ssa::{Translated, into_ssa};
-pub use out_of_ssa::{OutOfSsaError, out_of_ssa};
+pub use out_of_ssa::{OutOfSsaError, Written, out_of_ssa};
 pub use parallel_copy::{Copy, sequentialize};

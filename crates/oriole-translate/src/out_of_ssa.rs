@@ -12,7 +12,7 @@ use oriole_analysis::ControlFlow;
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Formats, Register};
 use oriole_syntax::scopes::{Globals, Reference, resolve};
-use oriole_syntax::tree::Module;
+use oriole_syntax::tree::{Body, Module};
 use std::fmt;
 
 /// Why a function could not be written back. The module still holds the function as it was.
@@ -32,8 +32,18 @@ impl std::error::Error for OutOfSsaError {}
 /// Larger functions are not checked symbolically in debug builds: the check keeps a map per block.
 const LARGEST_CHECKED: usize = 4_000_000;
 
-/// Writes a function back into the module it came from, as the function with this index. Gives the formats back and how
-/// many copies were inserted.
+/// What writing a function back gave.
+#[derive(Debug)]
+pub struct Written {
+    /// The formats, for the next function.
+    pub formats: Formats,
+    /// How many copies were inserted.
+    pub copies: usize,
+    /// The body the function had before.
+    pub original: Body,
+}
+
+/// Writes a function back into the module it came from, as the function with this index.
 ///
 /// # Errors
 /// If the function cannot be written without changing what a name means (a branch into a scope from outside).
@@ -42,7 +52,7 @@ pub fn out_of_ssa(
     globals: &Globals,
     index: usize,
     translated: Translated,
-) -> Result<(Formats, usize), OutOfSsaError> {
+) -> Result<Written, OutOfSsaError> {
     let Translated { function, scopes } = translated;
     let flow = ControlFlow::of(&function);
     let assignment = assign(&function, &flow);
@@ -96,7 +106,11 @@ pub fn out_of_ssa(
             }
         }
     }
-    Ok((function.into_formats(), assignment.copy_count()))
+    Ok(Written {
+        formats: function.into_formats(),
+        copies: assignment.copy_count(),
+        original,
+    })
 }
 
 /// Registers that some operand does not mean although it should; nothing if a label cannot be seen from a branch to it.

@@ -61,10 +61,10 @@ fn corpus_comes_out_as_it_went_in() {
                 violations[0],
                 oriole_ir::display(&module, &translated.function)
             );
-            let copies;
-            (formats, copies) = out_of_ssa(&mut module, &globals, index, translated)
+            let written = out_of_ssa(&mut module, &globals, index, translated)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(copies, 0, "{name}");
+            assert_eq!(written.copies, 0, "{name}");
+            formats = written.formats;
         }
         let printed = oriole_syntax::print(&module);
         let (mut expected, mut found) = (

@@ -5,12 +5,11 @@
 
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_ir::{
-    Block, Definition, Editor, Formats, Function, Instruction, Operand, ShapeKind, ShapeNode,
-    Value, verify,
+    Block, Definition, Editor, Formats, Function, Instruction, Operand, ShapeNode, Value, verify,
 };
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Guard, Prefix};
+use oriole_syntax::tree::Guard;
 use oriole_translate::{assign, check, into_ssa, out_of_ssa};
 use std::path::Path;
 
@@ -92,12 +91,7 @@ fn insert_additions(editor: &mut Editor<'_>, defined: &[(Value, Block, u32)], ra
         if random.below(10) != 0 {
             continue;
         }
-        let leaf = ShapeNode {
-            kind: ShapeKind::Leaf,
-            prefix: Prefix::None,
-            size: 1,
-        };
-        let format = editor.format("add.s32", Guard::None, [leaf; 3].into_iter());
+        let format = editor.format("add.s32", Guard::None, [ShapeNode::LEAF; 3].into_iter());
         let seven = editor.integer(7, false);
         editor.insert_before(
             next,
@@ -171,10 +165,9 @@ fn scrambled_functions_keep_their_meaning() {
                     .filter(|value| value.definition == Definition::Undefined)
                     .count();
                 let mut written = module.clone();
-                let Ok((_, inserted)) = out_of_ssa(&mut written, &globals, index, translated)
-                else {
-                    panic!("{}: no branch crosses scopes here", file.display());
-                };
+                let inserted = out_of_ssa(&mut written, &globals, index, translated)
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+                    .copies;
                 // What was written is a function, with the instructions there were and the copies that were announced.
                 let printed = oriole_syntax::print(&written);
                 let (again, errors) = oriole_syntax::parse("again", printed);

@@ -29,14 +29,19 @@
 
 #![forbid(unsafe_code)]
 
+mod reduce;
+
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
+use oriole_syntax::tree::{Body, Statement};
+use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
 pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
+pub use reduce::{Reduced, reduce};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -152,39 +157,21 @@ pub fn optimize_with(
         if module.functions[index].body.is_none() {
             continue;
         }
-        let mut translated =
-            match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats))
-            {
-                Ok(translated) => translated,
-                Err(more) => {
-                    errors.extend(more);
-                    continue;
-                }
-            };
-        // With errors elsewhere the rest is only checked.
-        if !errors.is_empty() {
-            continue;
-        }
-        oriole_opt::run(
-            &mut translated.function,
-            &options.phases,
-            &mut oriole_opt::Context {
-                knobs: &options.knobs,
-                fuel: &mut fuel,
-                statistics: &mut report.statistics,
-            },
-            &mut |phase, function| observer(module, phase, function),
-        );
-        match oriole_translate::out_of_ssa(module, &globals, index, translated) {
-            Ok((kept, copies)) => {
-                formats = kept;
-                report.copies += copies;
-            }
-            Err(error) => report.notes.push(Diagnostic::note(
-                "left-alone",
-                module.functions[index].name.span(),
-                format!("the function is left as it was: {error}"),
-            )),
+        let mut run = Run {
+            module,
+            globals: &globals,
+            options,
+            observer,
+            fuel: &mut fuel,
+            formats: &mut formats,
+            report: &mut report,
+        };
+        if let Err(more) = run.function(index, !errors.is_empty()) {
+            let (wrong, notes): (Vec<_>, Vec<_>) = more
+                .into_iter()
+                .partition(|diagnostic| diagnostic.severity == Severity::Error);
+            errors.extend(wrong);
+            report.notes.extend(notes);
         }
     }
     report.rewrites = fuel.spent();
@@ -194,6 +181,119 @@ pub fn optimize_with(
         errors.sort_by_key(|error| error.span());
         Err(errors)
     }
+}
+
+/// What the functions of a module share while they are optimized.
+struct Run<'run, 'observer> {
+    module: &'run mut Module,
+    globals: &'run Globals,
+    options: &'run Options,
+    observer: &'run mut Observer<'observer>,
+    fuel: &'run mut Fuel,
+    formats: &'run mut Formats,
+    report: &'run mut Report,
+}
+
+impl Run<'_, '_> {
+    /// Optimizes one function, or only translates it.
+    fn function(&mut self, index: usize, only_translate: bool) -> Result<(), Vec<Diagnostic>> {
+        let translated = oriole_translate::into_ssa(
+            self.module,
+            self.globals,
+            index,
+            std::mem::take(self.formats),
+        )?;
+        // With errors elsewhere the rest is only checked.
+        if only_translate {
+            return Ok(());
+        }
+        let fuel = self.fuel.clone();
+        let Some(mut done) = self.phases(index, translated, &self.options.phases) else {
+            return Ok(());
+        };
+        // Values that live longer may need copies. If those outnumber what was saved, the phases did not pay: remove dead
+        // code only, which never makes a value live longer.
+        let after = self.module.functions[index].body.as_ref().map_or(0, count);
+        if done.copies > 0 && after > count(&done.original) {
+            self.module.functions[index].body = Some(done.original);
+            *self.fuel = fuel;
+            let translated = oriole_translate::into_ssa(
+                self.module,
+                self.globals,
+                index,
+                std::mem::take(self.formats),
+            )?;
+            let kept: Vec<Phase> = self
+                .options
+                .phases
+                .iter()
+                .copied()
+                .filter(|phase| phase.pass.name == "dead-code")
+                .collect();
+            match self.phases(index, translated, &kept) {
+                Some(again) => done = again,
+                None => return Ok(()),
+            }
+            done.statistics.add("functions.not-worth-it", 1);
+        }
+        self.report.statistics.merge(&done.statistics);
+        self.report.copies += done.copies;
+        Ok(())
+    }
+
+    /// Runs phases and writes the function back; nothing if it had to be left as it was.
+    fn phases(
+        &mut self,
+        index: usize,
+        mut translated: Translated,
+        phases: &[Phase],
+    ) -> Option<Done> {
+        let mut statistics = Statistics::default();
+        let (module, observer) = (&mut *self.module, &mut *self.observer);
+        oriole_opt::run(
+            &mut translated.function,
+            phases,
+            &mut oriole_opt::Context {
+                knobs: &self.options.knobs,
+                fuel: self.fuel,
+                statistics: &mut statistics,
+            },
+            &mut |phase, function| observer(module, phase, function),
+        );
+        match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
+            Ok(written) => {
+                *self.formats = written.formats;
+                Some(Done {
+                    statistics,
+                    copies: written.copies,
+                    original: written.original,
+                })
+            }
+            Err(error) => {
+                self.report.notes.push(Diagnostic::note(
+                    "left-alone",
+                    module.functions[index].name.span(),
+                    format!("the function is left as it was: {error}"),
+                ));
+                None
+            }
+        }
+    }
+}
+
+/// What phases did to one function.
+struct Done {
+    statistics: Statistics,
+    copies: usize,
+    original: Body,
+}
+
+/// Instructions of a body.
+fn count(body: &Body) -> usize {
+    body.statements
+        .iter()
+        .filter(|statement| matches!(statement, Statement::Instruction(_)))
+        .count()
 }
 
 #[cfg(test)]
@@ -209,6 +309,22 @@ mod tests {
         assert_eq!(report.copies, 0);
         let again = optimize(&mut module, &Options::default()).unwrap();
         assert_eq!(again.rewrites, 0, "a second run changes nothing");
+    }
+
+    #[test]
+    fn control_flow_that_cannot_be_told_is_left_alone() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, 0;\n\
+                    hop.sideways L;\nadd.s32 %r2, %r1, 1;\nL:\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        assert!(
+            check(&module)
+                .iter()
+                .all(|diagnostic| diagnostic.severity == Severity::Note)
+        );
+        let before = print(&module);
+        let report = optimize(&mut module, &Options::default()).unwrap();
+        assert_eq!(report.notes[0].id, "unknown-control-flow");
+        assert_eq!(print(&module), before);
     }
 
     #[test]

@@ -29,7 +29,10 @@ fn optimizing_generated_kernels_is_idempotent() {
         let text = generate(seed, Options::default()).module();
         let mut module = parse("generated", text).unwrap();
         let first = optimize(&mut module, &Optimization::default()).unwrap();
-        assert!(first.rewrites > 0, "seed {seed}: generated kernels have dead code");
+        assert!(
+            first.rewrites > 0,
+            "seed {seed}: generated kernels have dead code"
+        );
         let second = optimize(&mut module, &Optimization::default()).unwrap();
         assert_eq!(second.rewrites, 0, "seed {seed}");
     }

@@ -3,7 +3,31 @@
 use super::{DEEPEST_OPERAND, Parsed, Parser};
 use crate::lexer::{Token, TokenKind};
 use crate::tree::{Operand, OperandKind, Prefix, Text};
-use oriole_diagnostics::Diagnostic;
+use oriole_diagnostics::{Diagnostic, Span};
+
+/// Whether a token may stand between two values of a constant expression.
+#[inline(always)]
+fn is_binary(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Plus
+            | TokenKind::Minus
+            | TokenKind::Pipe
+            | TokenKind::Operator
+            | TokenKind::Less
+            | TokenKind::Greater
+    )
+}
+
+/// Whether a dotted word can be a member of a register: `.x`, `.r`, `.b0`, `.h1`.
+fn is_member(text: &str) -> bool {
+    matches!(
+        text.as_bytes(),
+        [b'.', b'x' | b'y' | b'z' | b'w' | b'r' | b'g' | b'b' | b'a']
+            | [b'.', b'b', b'0'..=b'3']
+            | [b'.', b'h', b'0'..=b'1']
+    )
+}
 
 impl Parser<'_> {
     /// The operands of an instruction and its `;`.
@@ -37,12 +61,7 @@ impl Parser<'_> {
         match token.kind {
             TokenKind::Word => {
                 self.advance();
-                let kind = if token.end - token.start == 1 && self.source(token) == "_" {
-                    OperandKind::Sink
-                } else {
-                    OperandKind::Name
-                };
-                self.body.operands.push(Operand::leaf(kind, token.text()));
+                self.body.operands.push(self.name(token));
             }
             TokenKind::Number => {
                 self.advance();
@@ -50,49 +69,27 @@ impl Parser<'_> {
                     .operands
                     .push(Operand::leaf(OperandKind::Number, token.text()));
             }
-            TokenKind::OpenBracket => self.group(
-                OperandKind::Address,
-                TokenKind::CloseBracket,
-                "`]`",
-                is_call,
-                depth,
-            )?,
-            TokenKind::OpenBrace => self.group(
-                OperandKind::Vector,
-                TokenKind::CloseBrace,
-                "`}`",
-                is_call,
-                depth,
-            )?,
+            TokenKind::OpenBracket => {
+                return self.group(OperandKind::Address, TokenKind::CloseBracket, depth);
+            }
+            TokenKind::OpenBrace => {
+                self.open_vectors += 1;
+                self.group(OperandKind::Vector, TokenKind::CloseBrace, depth)?;
+                self.open_vectors -= 1;
+            }
             TokenKind::OpenParen if is_call => {
-                self.group(
-                    OperandKind::List,
-                    TokenKind::CloseParen,
-                    "`)`",
-                    is_call,
-                    depth,
-                )?;
+                return self.group(OperandKind::List, TokenKind::CloseParen, depth);
             }
             TokenKind::Minus | TokenKind::Bang => self.prefixed()?,
             TokenKind::OpenParen | TokenKind::Tilde | TokenKind::Plus => {
-                return self.expression(start, token.start);
+                return self.expression(token.start, true);
             }
             TokenKind::String => {
                 self.advance();
                 self.body
                     .operands
                     .push(Operand::leaf(OperandKind::String, token.text()));
-            }
-            // `.5` is a number that looks like a dotted word.
-            TokenKind::DotWord
-                if self.source(token)[1..]
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit()) =>
-            {
-                self.advance();
-                self.body
-                    .operands
-                    .push(Operand::leaf(OperandKind::Number, token.text()));
+                return Ok(());
             }
             _ => return Err(self.unexpected("expected-operand", "an operand")),
         }
@@ -102,205 +99,268 @@ impl Parser<'_> {
             | TokenKind::Semicolon
             | TokenKind::CloseBracket
             | TokenKind::CloseBrace => Ok(()),
-            TokenKind::Plus
-            | TokenKind::Minus
-            | TokenKind::Pipe
-            | TokenKind::OpenBracket
-            | TokenKind::Operator
-            | TokenKind::Less
-            | TokenKind::Greater => self.continued(start, token.start, is_call, depth),
+            kind if is_binary(kind)
+                || matches!(kind, TokenKind::OpenBracket | TokenKind::DotWord) =>
+            {
+                self.continued(start, token, depth)
+            }
             _ => Ok(()),
         }
+    }
+
+    #[inline(always)]
+    fn name(&self, token: Token) -> Operand {
+        let kind = if token.end - token.start == 1 && self.source(token) == "_" {
+            OperandKind::Sink
+        } else {
+            OperandKind::Name
+        };
+        Operand::leaf(kind, token.text())
     }
 
     /// `!p`, `-5`, `-x`.
     fn prefixed(&mut self) -> Parsed<()> {
         let sign = self.advance();
-        let prefix = if sign.kind == TokenKind::Bang {
-            Prefix::Not
-        } else {
-            Prefix::Minus
-        };
         let token = self.current;
-        let kind = match token.kind {
-            TokenKind::Word => OperandKind::Name,
-            TokenKind::Number => OperandKind::Number,
-            TokenKind::OpenParen | TokenKind::Tilde | TokenKind::Minus | TokenKind::Bang => {
-                return self.expression(self.body.operands.len(), sign.start);
+        let operand = match token.kind {
+            TokenKind::Word if self.source(token) != "WARP_SZ" => {
+                self.advance();
+                Operand {
+                    prefix: if sign.kind == TokenKind::Bang {
+                        Prefix::Not
+                    } else {
+                        Prefix::Minus
+                    },
+                    ..Operand::leaf(OperandKind::Name, token.text())
+                }
             }
-            _ => return Err(self.unexpected("expected-operand", "a name or number after the sign")),
-        };
-        self.advance();
-        // A sign belongs to its number: `-4` is one constant.
-        let operand = if kind == OperandKind::Number && prefix == Prefix::Minus {
-            Operand::leaf(kind, Text::new(sign.start, token.end - sign.start))
-        } else {
-            Operand {
-                prefix,
-                ..Operand::leaf(kind, token.text())
+            // A sign belongs to its number: `-4` is one constant.
+            TokenKind::Number if sign.kind == TokenKind::Minus => {
+                self.advance();
+                self.drop_comments_from(sign.start);
+                Operand::leaf(
+                    OperandKind::Number,
+                    Text::new(sign.start, token.end - sign.start),
+                )
             }
+            _ => return self.expression(sign.start, true),
         };
         self.body.operands.push(operand);
         Ok(())
     }
 
-    /// What follows a first part that began at node `start` and byte `from`.
-    fn continued(&mut self, start: usize, from: u32, is_call: bool, depth: usize) -> Parsed<()> {
-        loop {
-            let first = self.body.operands[start];
-            let numeric = matches!(first.kind, OperandKind::Number | OperandKind::Expression);
-            match self.current.kind {
-                TokenKind::Pipe if !numeric => {
-                    let pipe = self.advance();
-                    self.body
-                        .operands
-                        .insert(start, Operand::leaf(OperandKind::Pair, pipe.text()));
-                    let second = self.current;
-                    match second.kind {
-                        TokenKind::Word => {
-                            self.advance();
-                            let kind = if self.source(second) == "_" {
-                                OperandKind::Sink
-                            } else {
-                                OperandKind::Name
-                            };
-                            self.body.operands.push(Operand::leaf(kind, second.text()));
-                        }
-                        _ => {
-                            return Err(self.unexpected("expected-operand", "a register after `|`"));
-                        }
-                    }
-                    self.close_node(start)?;
-                }
-                TokenKind::OpenBracket if first.kind == OperandKind::Name => {
-                    let open = self.advance();
-                    self.body
-                        .operands
-                        .insert(start, Operand::leaf(OperandKind::Element, open.text()));
-                    self.check_depth(open, depth)?;
-                    self.operand(is_call, depth + 1)?;
-                    self.expect(TokenKind::CloseBracket, "expected-bracket", "`]`")?;
-                    self.close_node(start)?;
-                }
-                TokenKind::Plus | TokenKind::Minus if !numeric => {
-                    let sign = self.advance();
-                    let kind = if sign.kind == TokenKind::Plus {
-                        OperandKind::Sum
-                    } else {
-                        OperandKind::Difference
-                    };
-                    self.body
-                        .operands
-                        .insert(start, Operand::leaf(kind, sign.text()));
-                    let token = self.current;
-                    match token.kind {
-                        TokenKind::Word => {
-                            self.advance();
-                            self.body
-                                .operands
-                                .push(Operand::leaf(OperandKind::Name, token.text()));
-                        }
-                        TokenKind::Number => {
-                            self.advance();
-                            self.body
-                                .operands
-                                .push(Operand::leaf(OperandKind::Number, token.text()));
-                            if matches!(self.current.kind, TokenKind::Operator) {
-                                let at = self.body.operands.len() - 1;
-                                self.body.operands.truncate(at);
-                                self.expression_from(at, token.start, false)?;
-                            }
-                        }
-                        TokenKind::Minus => self.prefixed()?,
-                        TokenKind::OpenParen | TokenKind::Tilde => {
-                            let at = self.body.operands.len();
-                            self.expression(at, token.start)?;
-                        }
-                        _ => {
-                            return Err(self
-                                .unexpected("expected-offset", "a number or name after the sign"));
-                        }
-                    }
-                    self.close_node(start)?;
-                }
-                TokenKind::Plus
-                | TokenKind::Minus
-                | TokenKind::Pipe
-                | TokenKind::Operator
-                | TokenKind::Less
-                | TokenKind::Greater
-                    if numeric =>
-                {
-                    self.body.operands.truncate(start);
-                    return self.expression_from(start, from, false);
-                }
-                _ => return Ok(()),
+    /// What follows a first part: the node at `start`, whose text began with the token `first`.
+    fn continued(&mut self, start: usize, first: Token, depth: usize) -> Parsed<()> {
+        let node = self.body.operands[start];
+        let is_name = node.kind == OperandKind::Name;
+        match self.current.kind {
+            // `v .x`: a member apart from its register.
+            TokenKind::DotWord if is_name && is_member(self.current_text()) => {
+                let member = self.advance();
+                // The sign of `-v .x` is in the node, not in its text.
+                let name = Token {
+                    start: node.text.span().start,
+                    end: node.text.span().end,
+                    ..first
+                };
+                self.body.operands[start].text = self.join(node.text, name, member);
+                Ok(())
+            }
+            kind if is_binary(kind)
+                && (matches!(node.kind, OperandKind::Number | OperandKind::Expression)
+                    || (is_name
+                        && node.prefix == Prefix::None
+                        && self.source(first) == "WARP_SZ")) =>
+            {
+                self.body.operands.truncate(start);
+                self.expression(first.start, false)
+            }
+            TokenKind::Pipe => {
+                // The first part may be a vector: `tex.2d.v4.f32.f32 {a, b, c, d}|p, …`.
+                let pipe = self.advance();
+                self.wrap(start, OperandKind::Pair, pipe);
+                let second =
+                    self.expect(TokenKind::Word, "expected-operand", "a register after `|`")?;
+                self.body.operands.push(self.name(second));
+                self.close_node(start)
+            }
+            TokenKind::OpenBracket if is_name => {
+                let open = self.advance();
+                self.wrap(start, OperandKind::Element, open);
+                self.check_depth(open, depth)?;
+                self.operand(false, depth + 1)?;
+                self.expect(TokenKind::CloseBracket, "expected-bracket", "`]`")?;
+                self.close_node(start)
+            }
+            TokenKind::Plus if is_name => {
+                let sign = self.advance();
+                self.wrap(start, OperandKind::Sum, sign);
+                self.displacement()?;
+                self.close_node(start)
+            }
+            TokenKind::Minus if is_name => {
+                let error = Diagnostic::error(
+                    "subtracted-offset",
+                    self.current.span(),
+                    "an offset cannot be subtracted",
+                )
+                .label("write `+-` and the number");
+                Err(self.error(error))
+            }
+            // Whatever it is, the caller expects something else.
+            _ => Ok(()),
+        }
+    }
+
+    /// What is added to a name: a number, a constant expression or another name.
+    fn displacement(&mut self) -> Parsed<()> {
+        let start = self.body.operands.len();
+        let token = self.current;
+        match token.kind {
+            TokenKind::Word if self.source(token) != "WARP_SZ" => {
+                self.advance();
+                self.body
+                    .operands
+                    .push(Operand::leaf(OperandKind::Name, token.text()));
+                return Ok(());
+            }
+            TokenKind::Number => {
+                self.advance();
+                self.body
+                    .operands
+                    .push(Operand::leaf(OperandKind::Number, token.text()));
+            }
+            TokenKind::Minus => self.prefixed()?,
+            TokenKind::OpenParen
+            | TokenKind::Tilde
+            | TokenKind::Plus
+            | TokenKind::Bang
+            | TokenKind::Word => return self.expression(token.start, true),
+            _ => {
+                return Err(self.unexpected("expected-offset", "a number or name after `+`"));
             }
         }
+        if is_binary(self.current.kind) {
+            self.body.operands.truncate(start);
+            return self.expression(token.start, false);
+        }
+        Ok(())
+    }
+
+    /// Puts a node of `kind` before the node at `start`, which becomes its first child.
+    fn wrap(&mut self, start: usize, kind: OperandKind, token: Token) {
+        self.body
+            .operands
+            .insert(start, Operand::leaf(kind, token.text()));
     }
 
     /// A constant expression from the current token on, as one node whose text starts at byte `from`.
-    fn expression(&mut self, start: usize, from: u32) -> Parsed<()> {
-        self.expression_from(start, from, true)
+    fn expression(&mut self, from: u32, expects_value: bool) -> Parsed<()> {
+        self.scan_expression(expects_value, false)?;
+        self.drop_comments_from(from);
+        self.body.operands.push(Operand::leaf(
+            OperandKind::Expression,
+            Text::new(from, self.previous_end - from),
+        ));
+        Ok(())
     }
 
-    fn expression_from(&mut self, start: usize, from: u32, mut expects_value: bool) -> Parsed<()> {
-        let mut open: Vec<Token> = Vec::new();
+    /// Comments since byte `from` up to the previous token are part of the text that was kept.
+    fn drop_comments_from(&mut self, from: u32) {
+        let comments = &mut self.lexer.comments;
+        let starts_before =
+            |offset: u32| move |comment: &crate::lexer::Comment| comment.text.span().start < offset;
+        // Only the last few can be meant, so look from the back.
+        let mut first = comments.len();
+        while first > 0 && !starts_before(from)(&comments[first - 1]) {
+            first -= 1;
+        }
+        let mut last = comments.len();
+        while last > first && !starts_before(self.previous_end)(&comments[last - 1]) {
+            last -= 1;
+        }
+        comments.drain(first..last);
+    }
+
+    /// Takes the tokens of a constant expression; as words of the body if `keep_words`.
+    pub(super) fn scan_expression(
+        &mut self,
+        mut expects_value: bool,
+        keep_words: bool,
+    ) -> Parsed<()> {
+        // For every open parenthesis, where it is and how many `?` wait for their `:` inside it.
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        let mut questions = 0;
         loop {
-            let kind = self.current.kind;
-            match kind {
+            match self.current.kind {
                 TokenKind::Number if expects_value => expects_value = false,
-                TokenKind::OpenParen if expects_value => open.push(self.current),
+                TokenKind::Word if expects_value && self.current_text() == "WARP_SZ" => {
+                    expects_value = false;
+                }
+                TokenKind::OpenParen if expects_value => {
+                    open.push((self.current.start, questions));
+                    questions = 0;
+                }
                 // A cast.
                 TokenKind::DotWord
-                    if expects_value && matches!(self.current_text(), ".s64" | ".u64") =>
+                    if expects_value
+                        && !open.is_empty()
+                        && matches!(self.current_text(), ".s64" | ".u64") =>
                 {
-                    self.advance();
-                    if open.pop().is_none() {
-                        return Err(self.unexpected("expected-operand", "a number"));
+                    self.take_expression_token(keep_words);
+                    if let Some((_, outer)) = open.pop() {
+                        questions = outer;
                     }
-                    self.expect(
-                        TokenKind::CloseParen,
-                        "unclosed-parenthesis",
-                        "`)` after the type of a cast",
-                    )?;
-                    continue;
+                    if !self.at(TokenKind::CloseParen) {
+                        return Err(
+                            self.unexpected("unclosed-parenthesis", "`)` after the type of a cast")
+                        );
+                    }
                 }
-                TokenKind::CloseParen if !expects_value && open.pop().is_some() => {}
+                TokenKind::DotWord if expects_value && !open.is_empty() => {
+                    return Err(self.unexpected("invalid-cast", "`.s64` or `.u64` in a cast"));
+                }
+                TokenKind::CloseParen if !expects_value && questions == 0 && !open.is_empty() => {
+                    questions = open.pop().map_or(0, |(_, outer)| outer);
+                }
                 TokenKind::Minus | TokenKind::Plus | TokenKind::Tilde | TokenKind::Bang
                     if expects_value => {}
-                TokenKind::Minus
-                | TokenKind::Plus
-                | TokenKind::Operator
-                | TokenKind::Pipe
-                | TokenKind::Less
-                | TokenKind::Greater
-                | TokenKind::Colon
-                    if !expects_value =>
-                {
+                TokenKind::Colon if !expects_value && questions > 0 => {
+                    questions -= 1;
+                    expects_value = true;
+                }
+                kind if !expects_value && is_binary(kind) => {
+                    if self.current_text() == "?" {
+                        questions += 1;
+                    }
                     expects_value = true;
                 }
                 _ if expects_value => return Err(self.unexpected("expected-operand", "a number")),
+                _ if questions > 0 => {
+                    return Err(self.unexpected("expected-colon", "`:` after `?` and a value"));
+                }
                 _ => break,
             }
-            self.advance();
+            self.take_expression_token(keep_words);
         }
-        if let Some(&paren) = open.last() {
+        if let Some(&(paren, _)) = open.last() {
             let found = self.found();
             let error = Diagnostic::error(
                 "unclosed-parenthesis",
                 self.current.span(),
                 format!("expected `)`, found {found}"),
             )
-            .context(paren.span(), "this `(` is not closed");
+            .context(Span::new(paren, paren + 1), "this `(` is not closed");
             return Err(self.error(error));
         }
-        debug_assert_eq!(start, self.body.operands.len());
-        self.body.operands.push(Operand::leaf(
-            OperandKind::Expression,
-            Text::new(from, self.previous_end - from),
-        ));
         Ok(())
+    }
+
+    fn take_expression_token(&mut self, keep_words: bool) {
+        let token = self.advance();
+        if keep_words {
+            self.body.words.push(token.text());
+        }
     }
 
     fn check_depth(&mut self, open: Token, depth: usize) -> Parsed<()> {
@@ -315,22 +375,15 @@ impl Parser<'_> {
         Err(self.error(error))
     }
 
-    /// `{ … }`, `[ … ]` or `( … )` with commas.
-    fn group(
-        &mut self,
-        kind: OperandKind,
-        close: TokenKind,
-        close_text: &str,
-        is_call: bool,
-        depth: usize,
-    ) -> Parsed<()> {
+    /// `{ … }`, `[ … ]` or `( … )` with commas; only `( )` may be empty.
+    fn group(&mut self, kind: OperandKind, close: TokenKind, depth: usize) -> Parsed<()> {
         let start = self.body.operands.len();
         let open = self.advance();
         self.check_depth(open, depth)?;
         self.body.operands.push(Operand::leaf(kind, open.text()));
-        if !self.at(close) {
+        if !(kind == OperandKind::List && self.at(close)) {
             loop {
-                self.operand(is_call, depth + 1)?;
+                self.operand(false, depth + 1)?;
                 if self.at(TokenKind::Comma) {
                     self.advance();
                 } else {
@@ -339,8 +392,14 @@ impl Parser<'_> {
             }
         }
         if !self.at(close) {
-            let expected = format!("`,` or {close_text}");
-            return Err(self.unexpected("expected-comma-or-close", &expected));
+            return Err(self.unexpected(
+                "expected-comma-or-close",
+                match close {
+                    TokenKind::CloseBracket => "`,` or `]`",
+                    TokenKind::CloseBrace => "`,` or `}`",
+                    _ => "`,` or `)`",
+                },
+            ));
         }
         self.advance();
         self.close_node(start)

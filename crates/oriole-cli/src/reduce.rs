@@ -1,0 +1,63 @@
+//! `oriole reduce`.
+
+use crate::Failure;
+use crate::arguments::ReduceArguments;
+use crate::files;
+use crate::report::Reporter;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Whether the test command succeeds on a file.
+fn succeeds(test: &str, file: &Path) -> std::io::Result<bool> {
+    let quoted = format!("'{}'", file.display().to_string().replace('\'', "'\\''"));
+    let command = if test.contains("{}") {
+        test.replace("{}", &quoted)
+    } else {
+        format!("{test} {quoted}")
+    };
+    let status = Command::new("sh")
+        .args(["-c", &command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    Ok(status.success())
+}
+
+pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
+    let input = files::read(&arguments.file)?;
+    let module = input.parse().map_err(|errors| {
+        report.diagnostics(&input.source(), &errors);
+        Failure::Reported
+    })?;
+    let folder = tempfile::tempdir()?;
+    let candidate = folder.path().join("candidate.ptx");
+    let mut failure = None;
+    let reduced = oriole::reduce(&module, &mut |text| {
+        let outcome =
+            std::fs::write(&candidate, text).and_then(|()| succeeds(&arguments.test, &candidate));
+        outcome.unwrap_or_else(|error| {
+            failure = Some(error);
+            false
+        })
+    });
+    if let Some(error) = failure {
+        return Err(Failure::message(format!(
+            "cannot run the test command: {error}"
+        )));
+    }
+    let Some(reduced) = reduced else {
+        return Err(Failure::message(format!(
+            "the test command does not succeed on `{}` itself: there is nothing to keep",
+            input.name
+        )));
+    };
+    report.message(
+        "note",
+        &format!(
+            "{} statements left after {} candidates",
+            reduced.statements, reduced.tried
+        ),
+    );
+    files::write(arguments.output.as_deref(), &reduced.text)
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Runs this crate's tests under miri, which checks every access against Rust's aliasing and validity rules.
+#
+# Needs a nightly toolchain with the miri component; fails, and says so, where there is none. The tables use their portable
+# window code under miri, so the SSE2 code is covered by sanitize.sh instead. Both aliasing models are tried.
+set -eu
+cd "$(dirname "$0")"
+if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    echo "no nightly toolchain with miri here: NOTHING WAS CHECKED (rustup toolchain install nightly -c miri)" >&2
+    exit 1
+fi
+export PROPTEST_CASES=2 ORIOLE_MODEL_STEPS=200
+for model in "" "-Zmiri-tree-borrows"; do
+    echo "== miri $model"
+    MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-strict-provenance $model" cargo +nightly miri test --lib --tests
+done

@@ -1,0 +1,494 @@
+//! `SmallMap` and `PtrSet`: up to `N` entries inside the object, scanned in order; a hash table beyond.
+//!
+//! Most maps of a compiler hold a handful of entries. As long as there are at most `N`, there is no allocation and no hash:
+//! the entries lie in an array and a lookup compares keys one after the other. The `N + 1`st entry moves them all into a
+//! table of the design `T`; clearing comes back inside.
+
+use crate::map::{self, Map};
+use crate::raw::RawTable;
+use crate::{DenseKey, Lookup, SmallVec};
+use std::fmt;
+
+/// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
+pub struct SmallMap<K, V, const N: usize, T> {
+    repr: Repr<K, V, N, T>,
+}
+
+enum Repr<K, V, const N: usize, T> {
+    /// Never more than `N`, so never spilled to the heap by the vector itself.
+    Inline(SmallVec<[(K, V); N]>),
+    Table(Map<K, V, T>),
+}
+
+impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
+    /// An empty map; allocates nothing.
+    pub fn new() -> Self {
+        Self {
+            repr: Repr::Inline(SmallVec::new()),
+        }
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.repr {
+            Repr::Inline(entries) => entries.len(),
+            Repr::Table(map) => map.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the entries still lie inside the object.
+    #[inline]
+    pub fn is_small(&self) -> bool {
+        matches!(self.repr, Repr::Inline(_))
+    }
+
+    #[inline]
+    fn position<Q: Lookup<K> + ?Sized>(entries: &[(K, V)], key: &Q) -> Option<usize> {
+        entries.iter().position(|entry| key.matches(&entry.0))
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
+        match &self.repr {
+            Repr::Inline(entries) => Self::position(entries, key).map(|at| &entries[at].1),
+            Repr::Table(map) => map.get(key),
+        }
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get_mut<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
+        match &mut self.repr {
+            Repr::Inline(entries) => Self::position(entries, key).map(|at| &mut entries[at].1),
+            Repr::Table(map) => map.get_mut(key),
+        }
+    }
+
+    /// Whether the key is present.
+    #[inline]
+    pub fn contains_key<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Moves the entries into a table when there is no room for one more inside.
+    #[inline]
+    fn make_room(&mut self) {
+        if let Repr::Inline(entries) = &mut self.repr
+            && entries.len() == N
+        {
+            let mut map = Map::new();
+            map.reserve(N + 1);
+            map.extend(std::mem::take(entries));
+            self.repr = Repr::Table(map);
+        }
+    }
+
+    /// Stores a value and returns the one it replaced.
+    #[inline]
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if let Repr::Inline(entries) = &mut self.repr {
+            if let Some(at) = Self::position(entries, &key) {
+                return Some(std::mem::replace(&mut entries[at].1, value));
+            }
+            self.make_room();
+        }
+        match &mut self.repr {
+            Repr::Inline(entries) => {
+                entries.push((key, value));
+                None
+            }
+            Repr::Table(map) => map.insert(key, value),
+        }
+    }
+
+    /// The value of a key, made by `make` when missing.
+    #[inline]
+    pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
+        let known = match &self.repr {
+            Repr::Inline(entries) => Self::position(entries, &key),
+            Repr::Table(_) => None,
+        };
+        if known.is_none() {
+            self.make_room();
+        }
+        match &mut self.repr {
+            Repr::Inline(entries) => {
+                let at = known.unwrap_or_else(|| {
+                    entries.push((key, make()));
+                    entries.len() - 1
+                });
+                &mut entries[at].1
+            }
+            Repr::Table(map) => map.get_or_insert_with(key, make),
+        }
+    }
+
+    /// The value of a key, the default when missing.
+    #[inline]
+    pub fn get_or_default(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        self.get_or_insert_with(key, V::default)
+    }
+
+    /// Removes a key and returns its value. Other entries may move.
+    #[inline]
+    pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
+        match &mut self.repr {
+            Repr::Inline(entries) => {
+                Self::position(entries, key).map(|at| entries.swap_remove(at).1)
+            }
+            Repr::Table(map) => map.remove(key),
+        }
+    }
+
+    /// Removes a key; whether it was present. Other entries may move.
+    #[inline]
+    pub fn erase<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> bool {
+        self.remove(key).is_some()
+    }
+
+    /// Removes a key, calling `on_moved` once for each other entry that changed its place; whether it was present.
+    pub fn erase_with<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+        mut on_moved: impl FnMut(&K, &mut V),
+    ) -> bool {
+        match &mut self.repr {
+            Repr::Inline(entries) => {
+                let Some(at) = Self::position(entries, key) else {
+                    return false;
+                };
+                drop(entries.swap_remove(at));
+                if let Some((key, value)) = entries.get_mut(at) {
+                    on_moved(key, value);
+                }
+                true
+            }
+            Repr::Table(map) => map.erase_with(key, on_moved),
+        }
+    }
+
+    /// Keeps the entries for which `keep` is true, in one pass.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        match &mut self.repr {
+            Repr::Inline(entries) => entries.retain(|(key, value)| keep(key, value)),
+            Repr::Table(map) => map.retain(keep),
+        }
+    }
+
+    /// Removes the entries for which `remove` is true, in one pass, and returns how many there were.
+    pub fn remove_if(&mut self, mut remove: impl FnMut(&K, &mut V) -> bool) -> usize {
+        let before = self.len();
+        self.retain(|key, value| !remove(key, value));
+        before - self.len()
+    }
+
+    /// Removes every entry and any table.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Every entry: in insertion order while small and nothing was erased, else in no particular order.
+    #[inline]
+    pub fn iter_unordered(&self) -> Iter<'_, K, V, T> {
+        match &self.repr {
+            Repr::Inline(entries) => Iter::Inline(entries.iter()),
+            Repr::Table(map) => Iter::Table(map.iter_unordered()),
+        }
+    }
+
+    /// Every entry by ascending key.
+    pub fn iter_sorted(&self) -> std::vec::IntoIter<(&K, &V)>
+    where
+        K: Ord,
+    {
+        let mut entries: Vec<(&K, &V)> = self.iter_unordered().collect();
+        entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        entries.into_iter()
+    }
+}
+
+/// Iterator of [`SmallMap::iter_unordered`].
+pub enum Iter<'a, K, V, T: RawTable<K, V>> {
+    /// Inside the object.
+    Inline(std::slice::Iter<'a, (K, V)>),
+    /// In a table.
+    Table(map::Iter<'a, K, V, T>),
+}
+
+impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
+    type Item = (&'a K, &'a V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Iter::Inline(entries) => entries.next().map(|(key, value)| (key, value)),
+            Iter::Table(entries) => entries.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Iter::Inline(entries) => entries.size_hint(),
+            Iter::Table(entries) => entries.size_hint(),
+        }
+    }
+}
+
+impl<K, V, T: RawTable<K, V>> ExactSizeIterator for Iter<'_, K, V, T> {}
+
+/// Owning iterator of a [`SmallMap`].
+pub enum IntoIter<K, V, const N: usize, T: RawTable<K, V>> {
+    /// From inside the object.
+    Inline(smallvec::IntoIter<[(K, V); N]>),
+    /// From a table.
+    Table(map::IntoIter<K, V, T>),
+}
+
+impl<K, V, const N: usize, T: RawTable<K, V>> Iterator for IntoIter<K, V, N, T> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        match self {
+            IntoIter::Inline(entries) => entries.next(),
+            IntoIter::Table(entries) => entries.next(),
+        }
+    }
+}
+
+impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> IntoIterator for SmallMap<K, V, N, T> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V, N, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        match self.repr {
+            Repr::Inline(entries) => IntoIter::Inline(entries.into_iter()),
+            Repr::Table(map) => IntoIter::Table(map.into_iter()),
+        }
+    }
+}
+
+impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> Default for SmallMap<K, V, N, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K, V, const N: usize, T> Clone for SmallMap<K, V, N, T>
+where
+    K: DenseKey + Clone,
+    V: Clone,
+    T: RawTable<K, V>,
+{
+    fn clone(&self) -> Self {
+        Self {
+            repr: match &self.repr {
+                Repr::Inline(entries) => Repr::Inline(entries.clone()),
+                Repr::Table(map) => Repr::Table(map.clone()),
+            },
+        }
+    }
+}
+
+impl<K, V, const N: usize, T> PartialEq for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    V: PartialEq,
+    T: RawTable<K, V>,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self
+                .iter_unordered()
+                .all(|(key, value)| other.get(key) == Some(value))
+    }
+}
+
+impl<K: DenseKey, V: Eq, const N: usize, T: RawTable<K, V>> Eq for SmallMap<K, V, N, T> {}
+
+impl<K, V, const N: usize, T> fmt::Debug for SmallMap<K, V, N, T>
+where
+    K: DenseKey + fmt::Debug,
+    V: fmt::Debug,
+    T: RawTable<K, V>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter_unordered()).finish()
+    }
+}
+
+impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> Extend<(K, V)> for SmallMap<K, V, N, T> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        for (key, value) in entries {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<K, V, const N: usize, T> FromIterator<(K, V)> for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    T: RawTable<K, V>,
+{
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::new();
+        map.extend(entries);
+        map
+    }
+}
+
+/// The key of a [`PtrSet`]: an address, with the sentinels −1 and −2 in the classic design.
+pub struct Pointer<T>(*const T);
+
+impl<T> Clone for Pointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Pointer<T> {}
+
+impl<T> PartialEq for Pointer<T> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl<T> Eq for Pointer<T> {}
+
+impl<T> DenseKey for Pointer<T> {
+    #[inline(always)]
+    fn mix(&self) -> u64 {
+        self.0.mix()
+    }
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        self.0.classic_hash()
+    }
+    #[inline(always)]
+    fn classic_sentinels() -> Option<[Self; 2]> {
+        Some([-1isize, -2].map(|value| Self(std::ptr::without_provenance(value as usize))))
+    }
+}
+
+/// A set of pointers with room for `N` inside itself; use it through [`SmallPtrSet`](crate::SmallPtrSet).
+///
+/// It holds addresses and never looks at what they point to.
+pub struct PtrSet<T, const N: usize, R> {
+    map: SmallMap<Pointer<T>, (), N, R>,
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> PtrSet<T, N, R> {
+    /// An empty set; allocates nothing.
+    pub fn new() -> Self {
+        Self {
+            map: SmallMap::new(),
+        }
+    }
+
+    /// Number of pointers.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Whether the pointers still lie inside the object.
+    #[inline]
+    pub fn is_small(&self) -> bool {
+        self.map.is_small()
+    }
+
+    /// Whether the pointer is present.
+    #[inline]
+    pub fn contains(&self, pointer: *const T) -> bool {
+        self.map.contains_key(&Pointer(pointer))
+    }
+
+    /// Adds a pointer; whether it was missing.
+    #[inline]
+    pub fn insert(&mut self, pointer: *const T) -> bool {
+        self.map.insert(Pointer(pointer), ()).is_none()
+    }
+
+    /// Removes a pointer; whether it was present.
+    #[inline]
+    pub fn remove(&mut self, pointer: *const T) -> bool {
+        self.map.erase(&Pointer(pointer))
+    }
+
+    /// Removes the pointers for which `remove` is true, in one pass, and returns how many there were.
+    pub fn remove_if(&mut self, mut remove: impl FnMut(*const T) -> bool) -> usize {
+        self.map.remove_if(|pointer, ()| remove(pointer.0))
+    }
+
+    /// Removes every pointer and any table.
+    pub fn clear(&mut self) {
+        self.map.clear();
+    }
+
+    /// Every pointer, in no particular order.
+    pub fn iter_unordered(&self) -> impl ExactSizeIterator<Item = *const T> {
+        self.map.iter_unordered().map(|(pointer, ())| pointer.0)
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> Default for PtrSet<T, N, R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> Clone for PtrSet<T, N, R> {
+    fn clone(&self) -> Self {
+        Self {
+            map: self.map.clone(),
+        }
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> PartialEq for PtrSet<T, N, R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> Eq for PtrSet<T, N, R> {}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> fmt::Debug for PtrSet<T, N, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter_unordered()).finish()
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> Extend<*const T> for PtrSet<T, N, R> {
+    fn extend<I: IntoIterator<Item = *const T>>(&mut self, pointers: I) {
+        for pointer in pointers {
+            self.insert(pointer);
+        }
+    }
+}
+
+impl<T, const N: usize, R: RawTable<Pointer<T>, ()>> FromIterator<*const T> for PtrSet<T, N, R> {
+    fn from_iter<I: IntoIterator<Item = *const T>>(pointers: I) -> Self {
+        let mut set = Self::new();
+        set.extend(pointers);
+        set
+    }
+}

@@ -1,0 +1,504 @@
+//! The rules of each design, one by one: when they grow, what they reserve, what moves, what a stale cursor says.
+
+use oriole_collections::classic::{self, EightAligned};
+use oriole_collections::map::Map;
+use oriole_collections::raw::RawTable;
+use oriole_collections::small::Pointer;
+use oriole_collections::{DenseKey, hybrid, linear, string_linear};
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+/// A key whose home is given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Homed {
+    home: u32,
+    number: u32,
+}
+
+impl DenseKey for Homed {
+    fn mix(&self) -> u64 {
+        u64::from(self.home) | u64::from(self.number) << 56
+    }
+}
+
+fn message(work: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(work)).expect_err("it must panic");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => payload.downcast::<&str>().expect("a text").to_string(),
+    }
+}
+
+#[test]
+fn linear_grows_past_three_quarters_and_starts_with_64() {
+    let mut map = linear::DenseMap::new();
+    assert_eq!((map.bucket_count(), map.allocated_bytes()), (0, 0));
+    for n in 0..48u64 {
+        map.insert(n, n);
+        assert_eq!(map.bucket_count(), 64);
+    }
+    // 64 buckets of 16 bytes and one word of used bits.
+    assert_eq!(map.allocated_bytes(), 64 * 16 + 8);
+    map.insert(48, 48);
+    assert_eq!(map.bucket_count(), 128);
+}
+
+#[test]
+fn hybrid_fills_lists_and_large_tables_to_seven_eighths() {
+    let mut map = hybrid::DenseMap::new();
+    let mut sizes = Vec::new();
+    for n in 0..113u64 {
+        map.insert(n, n);
+        if sizes
+            .last()
+            .is_none_or(|&(buckets, _)| buckets != map.bucket_count())
+        {
+            sizes.push((map.bucket_count(), map.len()));
+        }
+    }
+    assert_eq!(
+        sizes,
+        [(8, 1), (16, 9), (32, 17), (64, 33), (128, 57), (256, 113)]
+    );
+    let mut narrow = hybrid::DenseMap::new();
+    narrow.insert(1u32, 1u32);
+    assert_eq!(
+        narrow.allocated_bytes(),
+        128,
+        "sixteen slots of eight bytes"
+    );
+    assert_eq!(size_of::<hybrid::Table<u64, u64>>(), 48);
+}
+
+#[test]
+fn clear_frees_a_large_table_that_is_less_than_a_quarter_full() {
+    fn check<T: RawTable<u32, u32>>(keeps: usize, shrinks_to: usize) {
+        let mut map = Map::<u32, u32, T>::with_capacity(1000);
+        let large = map.bucket_count();
+        assert!(large >= 1024);
+        map.extend((0..600).map(|n| (n, n)));
+        map.clear();
+        assert_eq!(map.bucket_count(), keeps, "{}: half full", T::NAME);
+        map.extend((0..50).map(|n| (n, n)));
+        map.clear();
+        assert_eq!(map.bucket_count(), shrinks_to, "{}: nearly empty", T::NAME);
+        map.clear();
+        map.shrink_to_fit();
+        assert_eq!(map.allocated_bytes(), 0);
+    }
+    check::<linear::Table<_, _>>(2048, 128);
+    check::<classic::Table<_, _>>(2048, 128);
+    check::<hybrid::Table<_, _>>(2048, 64);
+}
+
+#[test]
+fn every_key_value_is_legal_but_for_the_classic_tables() {
+    let keys = [0, 1, u32::MAX - 1, u32::MAX];
+    let mut set: hybrid::DenseSet<u32> = keys.into();
+    assert_eq!(set.len(), 4);
+    assert!(keys.iter().all(|key| set.remove(key)));
+    let set: linear::DenseSet<u32> = keys.into();
+    assert!(keys.iter().all(|key| set.contains(key)));
+    for reserved in [u32::MAX, u32::MAX - 1] {
+        let text = message(|| {
+            classic::DenseSet::new().insert(reserved);
+        });
+        assert!(text.contains("reserve this key"), "{text}");
+    }
+}
+
+#[test]
+fn classic_sentinels_by_family() {
+    fn addresses<K: DenseKey>(address: fn(&K) -> usize) -> [isize; 2] {
+        let sentinels = K::classic_sentinels().expect("a family");
+        sentinels.each_ref().map(|key| address(key) as isize)
+    }
+    assert_eq!(u32::classic_sentinels(), Some([0xFFFF_FFFF, 0xFFFF_FFFE]));
+    assert_eq!(addresses::<*const u64>(|key| key.addr()), [-4096, -8192]);
+    assert_eq!(
+        addresses::<EightAligned<u64>>(|key| key.0.addr()),
+        [-8, -16]
+    );
+    assert_eq!(i32::classic_sentinels(), Some([i32::MAX, i32::MIN]));
+    assert_eq!(
+        <(u32, u64)>::classic_sentinels(),
+        Some([(u32::MAX, u64::MAX), (u32::MAX - 1, u64::MAX - 1)])
+    );
+    assert!(Pointer::<u8>::classic_sentinels().is_some());
+    assert_eq!(String::classic_sentinels(), None);
+    assert_eq!(<(u32, bool)>::classic_sentinels(), None);
+}
+
+#[test]
+fn classic_hashes() {
+    assert_eq!(7u32.classic_hash(), 7 * 37);
+    let pointer: *const u8 = std::ptr::without_provenance(0x5555_1234_5670);
+    assert_eq!(
+        pointer.classic_hash(),
+        (0x1234_5670u32 >> 4) ^ (0x1234_5670u32 >> 9)
+    );
+}
+
+#[test]
+fn classic_doubles_at_three_quarters() {
+    let mut map = classic::DenseMap::new();
+    for n in 0..47u32 {
+        map.insert(n, ());
+        assert_eq!(map.bucket_count(), 64);
+    }
+    // 4 * (47 + 1) >= 3 * 64.
+    map.insert(47, ());
+    assert_eq!(map.bucket_count(), 128);
+}
+
+#[test]
+fn classic_rehashes_at_its_size_when_an_eighth_is_truly_empty() {
+    let mut table = classic::DenseMap::new();
+    for n in 0..40u32 {
+        table.insert(n, ());
+    }
+    // Each round erases one key and inserts another, which uses up an empty bucket whenever it does not land on a
+    // tombstone. Without the rule the table would run out of empty buckets and lookups would not end.
+    for n in 40..4000u32 {
+        assert!(table.erase(&(n - 40)));
+        table.insert(n, ());
+        assert_eq!(table.bucket_count(), 64);
+        assert!(!table.contains_key(&(n - 40)));
+    }
+    assert_eq!(
+        table.into_sorted_vec(),
+        (3960..4000).map(|n| (n, ())).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn classic_string_table_grows_from_16() {
+    let mut map = classic::StringMap::new();
+    let mut sizes = BTreeMap::new();
+    for n in 0..770u32 {
+        map.insert(&format!("__nvvm_builtin_{n}"), n);
+        *sizes.entry(map.bucket_count()).or_insert(0) += 1;
+    }
+    // The size after each insertion: doubled by the one that passes three quarters.
+    let expected = [
+        (16, 12),
+        (32, 12),
+        (64, 24),
+        (128, 48),
+        (256, 96),
+        (512, 192),
+        (1024, 384),
+        (2048, 2),
+    ];
+    assert_eq!(sizes.into_iter().collect::<Vec<_>>(), expected);
+    assert!((0..770).all(|n| map.get(&format!("__nvvm_builtin_{n}")) == Some(&n)));
+    assert_eq!(map.get("__nvvm_builtin_770"), None);
+}
+
+#[test]
+fn linear_erase_reports_each_shifted_entry_once() {
+    // Homes 5, 5, 6, 5, 9 lie at 5, 6, 7, 8, 9. Without the first, the second and the fourth can move back.
+    let keys =
+        [(5, 0), (5, 1), (6, 2), (5, 3), (9, 4)].map(|(home, number)| Homed { home, number });
+    let mut map: linear::DenseMap<Homed, u32> = keys.map(|key| (key, key.number)).into();
+    let mut moved = Vec::new();
+    assert!(map.erase_with(&keys[0], |key, value| {
+        assert_eq!(key.number, *value);
+        moved.push(*value);
+    }));
+    assert_eq!(moved, [1, 2, 3]);
+    assert!(!map.erase_with(&keys[0], |_, _| unreachable!("nothing was erased")));
+    assert!(keys[1..].iter().all(|key| map[key] == key.number));
+}
+
+#[test]
+fn hybrid_erase_moves_nothing_in_a_large_table_and_a_rehash_takes_the_marks_away() {
+    // Forty keys of one home fill three windows of a table of 64.
+    let keys: Vec<Homed> = (0..40).map(|number| Homed { home: 10, number }).collect();
+    let mut map: hybrid::DenseMap<Homed, u32> = keys.iter().map(|key| (*key, key.number)).collect();
+    assert_eq!(map.bucket_count(), 64);
+    for key in &keys[..20] {
+        assert!(map.erase_with(key, |_, _| unreachable!("large tables move nothing")));
+    }
+    assert!(
+        keys.iter()
+            .all(|key| map.contains_key(key) == (key.number >= 20))
+    );
+    // Keys come and go far longer than there are buckets to mark: the table neither fills up nor grows.
+    for number in 40..4000 {
+        map.insert(
+            Homed {
+                home: number % 61,
+                number,
+            },
+            number,
+        );
+        assert!(map.erase(&Homed {
+            home: number % 61,
+            number
+        }));
+        assert_eq!(map.bucket_count(), 64);
+    }
+    let left: BTreeSet<u32> = map.values_unordered().copied().collect();
+    assert_eq!(left, (20..40).collect());
+}
+
+#[test]
+fn a_list_is_erased_from_by_moving_its_last_entry() {
+    let mut map: hybrid::DenseMap<u32, &str> = [(1, "a"), (2, "b"), (3, "c"), (4, "d")].into();
+    let mut moved = Vec::new();
+    map.erase_with(&2, |key, value| moved.push((*key, *value)));
+    assert_eq!(moved, [(4, "d")]);
+    map.erase_with(&3, |_, _| unreachable!("it was the last"));
+    assert_eq!(map.keys_unordered().copied().collect::<Vec<_>>(), [1, 4]);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_stale_cursor_says_where_it_was_made_and_where_the_table_changed() {
+    fn check<T: RawTable<u32, u32>>() {
+        let mut map = Map::<u32, u32, T>::new();
+        map.insert(1, 10);
+        let made = line!() + 1;
+        let cursor = map.cursor(&1).expect("present");
+        assert_eq!(map.at(cursor), (&1, &10));
+        *map.at_mut(cursor) = 11;
+        map.insert(1, 12);
+        assert_eq!(map.at(cursor).1, &12, "overwriting a value moves nothing");
+        let changed = line!() + 1;
+        map.insert(2, 20);
+        let text = message(|| {
+            map.at(cursor);
+        });
+        for line in [made, changed] {
+            assert!(
+                text.contains(&format!("tables.rs:{line}:")),
+                "{line} is not in: {text}"
+            );
+        }
+        for (mutation, name) in [
+            (
+                (|map| assert_eq!(map.remove(&2), Some(20))) as fn(&mut Map<u32, u32, T>),
+                "remove",
+            ),
+            (|map| map.retain(|_, _| true), "retain"),
+            (|map| map.reserve(9), "reserve"),
+            (|map| map.shrink_to_fit(), "shrink_to_fit"),
+            (|map| *map.entry(7).or_insert(7) += 1, "entry"),
+            (|map| map.clear(), "clear"),
+        ] {
+            let cursor = map.cursor(&1).expect("present");
+            mutation(&mut map);
+            assert!(
+                message(|| assert_eq!(map.at(cursor).0, &1)).contains("stale cursor"),
+                "{name}"
+            );
+        }
+    }
+    check::<hybrid::Table<_, _>>();
+    check::<linear::Table<_, _>>();
+    check::<classic::Table<_, _>>();
+}
+
+#[test]
+fn a_panic_in_a_callback_neither_leaks_nor_drops_twice() {
+    struct Counted<'a>(&'a Cell<i32>);
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
+    }
+    fn check<'a, T: RawTable<Homed, Counted<'a>>>(alive: &'a Cell<i32>) {
+        for panic_at in 0..12 {
+            let mut map = Map::<Homed, Counted<'_>, T>::new();
+            for number in 0..50 {
+                alive.set(alive.get() + 1);
+                map.insert(Homed { home: 3, number }, Counted(alive));
+            }
+            let mut calls = 0;
+            let mut trip = || {
+                calls += 1;
+                assert!(calls <= panic_at, "tripped");
+            };
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                for number in 0..5 {
+                    map.erase_with(&Homed { home: 3, number }, |_, _| trip());
+                }
+                map.retain(|key, _| {
+                    trip();
+                    !key.number.is_multiple_of(2)
+                });
+            }));
+            let iterated = map.iter_unordered().count();
+            assert_eq!(iterated, map.len());
+            assert_eq!(alive.get(), iterated as i32, "{}", T::NAME);
+            drop(map);
+            assert_eq!(alive.get(), 0, "{}", T::NAME);
+        }
+    }
+    let alive = Cell::new(0);
+    check::<hybrid::Table<_, _>>(&alive);
+    check::<linear::Table<_, _>>(&alive);
+    check::<classic::Table<_, _>>(&alive);
+}
+
+#[test]
+fn borrowed_forms_find_owned_keys() {
+    let mut map: hybrid::DenseMap<String, u32> = hybrid::DenseMap::new();
+    map.insert("one".into(), 1);
+    assert_eq!(map.get("one"), Some(&1));
+    assert_eq!(map.remove("two"), None);
+    assert_eq!(map["one"], 1);
+    let mut lists: classic::DenseMap<Vec<u32>, u32> = classic::DenseMap::new();
+    lists.insert(vec![1, 2], 3);
+    assert_eq!(lists.get(&[1u32, 2][..]), Some(&3));
+}
+
+#[test]
+fn tables_are_send_and_sync_when_their_entries_are() {
+    fn both<T: Send + Sync>() {}
+    both::<hybrid::DenseMap<u32, String>>();
+    both::<linear::DenseMap<u32, String>>();
+    both::<classic::DenseMap<u32, String>>();
+    both::<string_linear::StringMap<String>>();
+    both::<classic::StringMap<String>>();
+}
+
+#[test]
+fn small_map_moves_out_at_the_entry_after_its_last_place() {
+    let mut map = hybrid::SmallDenseMap::<u32, Rc<u32>, 4>::new();
+    for n in 0..4 {
+        assert_eq!(map.insert(n, Rc::new(n)), None);
+        assert!(map.is_small());
+    }
+    *map.get_or_insert_with(3, || unreachable!("present")) = Rc::new(33);
+    assert!(map.is_small());
+    assert_eq!(**map.get_or_insert_with(4, || Rc::new(4)), 4);
+    assert!(!map.is_small());
+    assert_eq!(
+        map.iter_sorted()
+            .map(|(k, v)| (*k, **v))
+            .collect::<Vec<_>>(),
+        [(0, 0), (1, 1), (2, 2), (3, 33), (4, 4)]
+    );
+    map.clear();
+    assert!(map.is_small() && map.is_empty());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(usize),
+    Remove(usize),
+    RemoveIf(usize),
+    Contains(usize),
+    Clear,
+}
+
+fn set_steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => (0usize..60).prop_map(Step::Insert),
+        4 => (0usize..60).prop_map(Step::Remove),
+        4 => (0usize..60).prop_map(Step::Contains),
+        1 => (2usize..6).prop_map(Step::RemoveIf),
+        1 => Just(Step::Clear),
+    ];
+    prop::collection::vec(step, 1..200)
+}
+
+macro_rules! pointer_set_model {
+    ($name:ident, $design:ident) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(48))]
+            #[test]
+            fn $name(steps in set_steps()) {
+                let objects = [0u64; 60];
+                let mut set = $design::SmallPtrSet::<u64, 8>::new();
+                let mut model = BTreeSet::new();
+                for step in steps {
+                    match step {
+                        Step::Insert(n) => {
+                            prop_assert_eq!(set.insert(&raw const objects[n]), model.insert(&raw const objects[n]));
+                        }
+                        Step::Remove(n) => {
+                            prop_assert_eq!(set.remove(&raw const objects[n]), model.remove(&(&raw const objects[n])));
+                        }
+                        Step::Contains(n) => {
+                            prop_assert_eq!(set.contains(&raw const objects[n]), model.contains(&(&raw const objects[n])));
+                        }
+                        Step::RemoveIf(d) => {
+                            let chosen = |p: *const u64| (p.addr() / 8).is_multiple_of(d);
+                            let before = model.len();
+                            model.retain(|p| !chosen(*p));
+                            prop_assert_eq!(set.remove_if(chosen), before - model.len());
+                        }
+                        Step::Clear => {
+                            set.clear();
+                            model.clear();
+                        }
+                    }
+                    prop_assert_eq!(set.len(), model.len());
+                    prop_assert!(set.len() <= 8 || !set.is_small());
+                    prop_assert_eq!(set.iter_unordered().collect::<BTreeSet<_>>(), model.clone());
+                    prop_assert_eq!(&set, &set.clone());
+                }
+            }
+        }
+    };
+}
+pointer_set_model!(pointer_set_of_hybrid, hybrid);
+pointer_set_model!(pointer_set_of_linear, linear);
+pointer_set_model!(pointer_set_of_classic, classic);
+
+macro_rules! string_map_model {
+    ($name:ident, $design:ident) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(48))]
+            #[test]
+            fn $name(steps in set_steps()) {
+                let mut map = $design::StringMap::<Rc<usize>>::new();
+                let mut model = BTreeMap::new();
+                let name = |n: usize| "x".repeat(n % 7) + &n.to_string();
+                for (number, step) in steps.into_iter().enumerate() {
+                    match step {
+                        Step::Insert(n) if number.is_multiple_of(2) => {
+                            let value = Rc::new(number);
+                            prop_assert_eq!(map.insert(&name(n), value.clone()), model.insert(name(n), value));
+                        }
+                        Step::Insert(n) => {
+                            let value = Rc::new(number);
+                            prop_assert_eq!(
+                                map.get_or_insert_with(&name(n), || value.clone()),
+                                model.entry(name(n)).or_insert(value)
+                            );
+                        }
+                        Step::Remove(n) => prop_assert_eq!(map.remove(&name(n)), model.remove(&name(n))),
+                        Step::Contains(n) => {
+                            prop_assert_eq!(map.get(&name(n)), model.get(&name(n)));
+                            prop_assert_eq!(map.contains_key(&name(n)), model.contains_key(&name(n)));
+                        }
+                        Step::RemoveIf(d) => {
+                            let before = model.len();
+                            model.retain(|_, v| !v.is_multiple_of(d));
+                            prop_assert_eq!(map.remove_if(|_, v| v.is_multiple_of(d)), before - model.len());
+                        }
+                        Step::Clear => {
+                            map.clear();
+                            model.clear();
+                        }
+                    }
+                    prop_assert_eq!(map.len(), model.len());
+                    let expected: Vec<_> = model.iter().map(|(k, v)| (k.as_str(), v)).collect();
+                    prop_assert_eq!(map.iter_sorted().collect::<Vec<_>>(), expected);
+                    prop_assert_eq!(&map, &map.clone());
+                }
+                drop(map);
+                prop_assert!(model.values().all(|value| Rc::strong_count(value) == 1));
+            }
+        }
+    };
+}
+string_map_model!(string_map_of_linear, string_linear);
+string_map_model!(string_map_of_classic, classic);

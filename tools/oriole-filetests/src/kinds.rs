@@ -1,0 +1,297 @@
+//! What each kind of test does with its file.
+
+use crate::test_file::{Fact, Section, SectionName, TestFile};
+use crate::{Header, Outcome};
+use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Source};
+use oriole_diagnostics::ColorChoice;
+use oriole_ir::Formats;
+use oriole_syntax::scopes::Globals;
+use serde::Deserialize;
+use similar::{ChangeTag, TextDiff};
+use std::fmt::Write;
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Parse and print.
+    Syntax,
+    /// Also resolve names, go into SSA form and out again.
+    Check,
+    /// Show the SSA form.
+    Ssa,
+    /// Run passes.
+    Opt,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 4] = [Kind::Syntax, Kind::Check, Kind::Ssa, Kind::Opt];
+}
+
+/// Sections that a file of a kind must have when there is nothing wrong with it: of each group one.
+pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
+    match kind {
+        Kind::Syntax | Kind::Check => &[],
+        Kind::Ssa => &[&[SectionName::Output]],
+        Kind::Opt => &[&[
+            SectionName::Diff,
+            SectionName::Unchanged,
+            SectionName::Output,
+        ]],
+    }
+}
+
+/// The name that files have in diagnostics, whatever their path.
+const NAME: &str = "test.ptx";
+
+/// Does what the file asks for.
+pub(crate) fn run(file: &TestFile) -> Outcome {
+    let mut run = Run {
+        header: &file.header,
+        source: Source::new(NAME, &file.source),
+        outcome: Outcome::default(),
+    };
+    let (module, errors) = oriole_syntax::parse(NAME, file.source.as_str());
+    if run.say(&errors) {
+        return run.finish(&errors);
+    }
+    run.round_trip(&module);
+    if file.header.kind == Kind::Syntax {
+        return run.finish(&[]);
+    }
+    let diagnostics = oriole::check(&module);
+    if run.say(&diagnostics) {
+        return run.finish(&diagnostics);
+    }
+    run.out_again(&module);
+    match file.header.kind {
+        Kind::Syntax | Kind::Check => {}
+        Kind::Ssa => run.ssa(&module),
+        Kind::Opt => {
+            let notes = run.optimize(&module);
+            run.say(&notes);
+            return run.finish(&notes);
+        }
+    }
+    run.finish(&[])
+}
+
+struct Run<'file> {
+    header: &'file Header,
+    source: Source<'file>,
+    outcome: Outcome,
+}
+
+impl Run<'_> {
+    fn finish(mut self, diagnostics: &[Diagnostic]) -> Outcome {
+        if !diagnostics.is_empty() {
+            let text = diagnostics
+                .iter()
+                .map(|diagnostic| {
+                    oriole_diagnostics::render(&self.source, diagnostic, ColorChoice::Never)
+                })
+                .collect::<Vec<String>>()
+                .join("\n");
+            self.section(SectionName::Diagnostics, text);
+        }
+        self.outcome
+    }
+
+    /// Turns diagnostics into facts; gives whether there are any.
+    fn say(&mut self, diagnostics: &[Diagnostic]) -> bool {
+        for diagnostic in diagnostics {
+            let position = self.source.position(diagnostic.span().start);
+            self.outcome.facts.push(Fact {
+                line: position.line as usize,
+                text: format!(
+                    "{}[{}] {}: {}",
+                    diagnostic.severity.text(),
+                    diagnostic.id,
+                    position.column,
+                    diagnostic.message
+                ),
+            });
+        }
+        !diagnostics.is_empty()
+    }
+
+    fn fail(&mut self, failure: impl Into<String>) {
+        self.outcome.failures.push(failure.into());
+    }
+
+    fn section(&mut self, name: SectionName, text: String) {
+        self.outcome.sections.push(Section { name, text });
+    }
+
+    /// The text of a module, spoiled if the file asks for it.
+    fn print(&self, module: &Module) -> String {
+        self.spoil(oriole::print(module))
+    }
+
+    fn spoil(&self, text: String) -> String {
+        match &self.header.sabotage {
+            Some([from, to]) => text.replace(from.as_str(), to),
+            None => text,
+        }
+    }
+
+    /// Printing loses nothing, and prints the same when read again.
+    fn round_trip(&mut self, module: &Module) {
+        let printed = self.print(module);
+        let source = self.source.text();
+        if let Some(difference) = token_difference(source, &printed) {
+            self.fail(format!("printing changes tokens: {difference}"));
+        }
+        let (before, after) = (
+            oriole_syntax::comments(source),
+            oriole_syntax::comments(&printed),
+        );
+        if before != after {
+            self.fail("printing changes comments");
+        }
+        let (again, errors) = oriole_syntax::parse(NAME, printed.as_str());
+        if let Some(error) = errors.first() {
+            self.fail(format!("the printed text is wrong: {}", error.message));
+        } else if self.outcome.failures.is_empty() && self.print(&again) != printed {
+            self.fail("printing again gives another text");
+        }
+    }
+
+    /// Into SSA form and out again, without passes, changes nothing.
+    fn out_again(&mut self, module: &Module) {
+        let mut copy = module.clone();
+        match oriole::optimize(&mut copy, &Options::level(Level::None)) {
+            Ok(_) => {
+                let printed = self.print(&copy);
+                if let Some(difference) = token_difference(self.source.text(), &printed) {
+                    self.fail(format!("into SSA form and out: {difference}"));
+                }
+            }
+            Err(errors) => self.fail(format!(
+                "into SSA form and out: {}",
+                errors.first().map_or("", |error| error.message.as_str())
+            )),
+        }
+    }
+
+    fn ssa(&mut self, module: &Module) {
+        let (globals, _) = Globals::of(module);
+        let mut text = String::new();
+        for (index, function) in module.functions.iter().enumerate() {
+            if function.body.is_none() {
+                continue;
+            }
+            match oriole_translate::into_ssa(module, &globals, index, Formats::new()) {
+                Ok(translated) => {
+                    text.push_str(&oriole_ir::display(module, &translated.function));
+                }
+                Err(errors) => {
+                    self.fail(format!("into SSA form: {}", errors.len()));
+                }
+            }
+        }
+        let text = self.spoil(text);
+        self.section(SectionName::Output, text);
+    }
+
+    fn options(&self) -> Result<Options, String> {
+        let mut options = match self.header.level {
+            Some(0) => Options::level(Level::None),
+            Some(1) => Options::level(Level::Less),
+            Some(3) => Options::level(Level::Aggressive),
+            _ => Options::level(Level::Default),
+        };
+        if let Some(passes) = &self.header.passes {
+            options.phases = oriole_opt::select(passes.iter().map(String::as_str))
+                .map_err(|error| error.to_string())?;
+        }
+        let mut knobs = Knobs::default();
+        for knob in &self.header.knobs {
+            knobs.set(knob).map_err(|error| error.to_string())?;
+        }
+        options.knobs = knobs;
+        if let Some(fuel) = self.header.fuel {
+            options.fuel = Fuel::limited(fuel);
+        }
+        Ok(options)
+    }
+
+    /// Runs the passes; gives what they had to say.
+    fn optimize(&mut self, module: &Module) -> Vec<Diagnostic> {
+        let options = match self.options() {
+            Ok(options) => options,
+            Err(error) => {
+                self.fail(error);
+                return Vec::new();
+            }
+        };
+        let mut copy = module.clone();
+        let report = match oriole::optimize(&mut copy, &options) {
+            Ok(report) => report,
+            Err(errors) => return errors,
+        };
+        let (before, after) = (oriole::print(module), self.print(&copy));
+        match oriole::parse(NAME, after.as_str()).map(|again| oriole::check(&again)) {
+            Ok(errors) | Err(errors) if errors.is_empty() => {}
+            Ok(errors) | Err(errors) => {
+                self.fail(format!("the output is wrong: {}", errors[0].message));
+            }
+        }
+        if before == after {
+            self.section(SectionName::Unchanged, String::new());
+        } else {
+            self.section(SectionName::Diff, difference(&before, &after));
+        }
+        self.section(SectionName::Output, after);
+        let mut stats = String::new();
+        for (name, count) in report.statistics.iter() {
+            let _ = writeln!(stats, "{name} = {count}");
+        }
+        let stats = self.spoil(stats);
+        self.section(SectionName::Stats, stats);
+        report.notes
+    }
+}
+
+/// The first token in which two texts differ.
+fn token_difference(before: &str, after: &str) -> Option<String> {
+    let (mut left, mut right) = (oriole_syntax::tokens(before), oriole_syntax::tokens(after));
+    loop {
+        match (left.next(), right.next()) {
+            (None, None) => return None,
+            (left, right) if left == right => {}
+            (left, right) => {
+                let show = |token: Option<&str>| {
+                    token.map_or("the end".to_owned(), |token| format!("`{token}`"))
+                };
+                return Some(format!("{} became {}", show(left), show(right)));
+            }
+        }
+    }
+}
+
+/// The lines that differ, with two lines around them.
+fn difference(before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let mut text = String::new();
+    for (index, group) in diff.grouped_ops(2).iter().enumerate() {
+        if index > 0 {
+            text.push_str("...\n");
+        }
+        for change in group
+            .iter()
+            .flat_map(|operation| diff.iter_changes(operation))
+        {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            };
+            text.push(sign);
+            text.push_str(change.value().trim_end_matches('\n'));
+            text.push('\n');
+        }
+    }
+    text
+}
