@@ -114,7 +114,8 @@ impl Joins {
             let block = slots.block_at(raw[at].start);
             let end = slots.end(block);
             let first = at;
-            let mut defines = block == 0 && is_live_in(0);
+            // What comes into the entry from outside dominates everything: it meets others only where they are defined.
+            let mut defines = false;
             while at < raw.len() && raw[at].start < end {
                 defines |= raw[at].start.moment() != Moment::Block;
                 at += 1;

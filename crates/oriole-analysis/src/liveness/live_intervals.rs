@@ -632,24 +632,16 @@ impl LiveIntervals {
     /// Makes an interval reach further uses (slots at which it is read, block ends included), joining values where they
     /// meet on the way.
     pub fn extend_to_uses(&mut self, program: &impl Program, entity: u32, uses: &[Slot]) {
-        let mut all: Vec<Slot> = self
-            .segments(entity)
-            .iter()
-            .map(|segment| segment.end)
-            .filter(|end| end.moment() == Moment::Register)
-            .collect();
-        // A segment that ends with its block and is live in no successor was read at the block's end.
+        // What is live stays live: each block's part of a segment counts as a use where it ends.
+        let mut all: Vec<Slot> = Vec::new();
         for segment in self.segments(entity) {
-            if segment.end.moment() == Moment::Block {
-                let block = self.slots.block_at(slot_from_bits(segment.end.bits() - 1));
-                let goes_on = program
-                    .successors()
-                    .of(block)
-                    .iter()
-                    .any(|&next| self.is_live_in(entity, next));
-                if !goes_on {
-                    all.push(segment.end);
-                }
+            let mut block = self.slots.block_at(segment.start);
+            while self.slots.end(block) < segment.end {
+                all.push(self.slots.end(block));
+                block += 1;
+            }
+            if segment.end.moment() != Moment::Dead {
+                all.push(segment.end);
             }
         }
         all.extend_from_slice(uses);

@@ -10,7 +10,7 @@
 
 use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Block, Definition, Formats, Function, Instruction, Operand, ShapeKind, ShapeNode};
+use oriole_ir::{Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode};
 use oriole_isa::{Opcode, Role, ScalarType, Terminator};
 use oriole_syntax::scopes::{Reference, Scopes};
 use oriole_syntax::tree::{self, Body, Guard, Module, Statement};
@@ -329,10 +329,16 @@ impl Reader<'_> {
     fn instruction(&mut self, statement: u32, instruction: &tree::Instruction) -> bool {
         let number = self.statements.len() as u32;
         let nodes = self.body.operands(instruction);
-        let shape = nodes.iter().map(|node| ShapeNode {
+        let first_node = instruction.nodes().end - nodes.len();
+        let (module, scopes) = (self.module, self.scopes);
+        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
             kind: ShapeKind::of(node.kind),
             prefix: node.prefix,
             size: node.size,
+            member: match scopes.references[first_node + offset] {
+                Reference::Register(_) => member(module.text(node.text)),
+                _ => Member::WHOLE,
+            },
         });
         let mnemonic = self.module.text(instruction.mnemonic);
         let format = self.formats.intern(mnemonic, instruction.guard, shape);
@@ -345,7 +351,6 @@ impl Reader<'_> {
             self.accesses.push(Access::new(register, AccessKind::Use));
             self.read[register as usize] = number;
         }
-        let first_node = instruction.nodes().end - nodes.len();
         let mut labels: Vec<u32> = Vec::new();
         let opcode = format.mnemonic.opcode();
         let asynchronous = matches!(opcode, Opcode::WgmmaMmaAsync | Opcode::WgmmaMmaAsyncSp);
@@ -415,6 +420,13 @@ impl Reader<'_> {
         }
         true
     }
+}
+
+/// The part of a register that a mention selects.
+fn member(name: &str) -> Member {
+    name.find('.')
+        .and_then(|dot| Member::from_text(&name[dot..]))
+        .unwrap_or(Member::WHOLE)
 }
 
 impl Program for Registers {
@@ -568,7 +580,7 @@ impl Values {
                 Operand::Value(value) => {
                     items.push(Access::new(value.as_u32(), AccessKind::Use));
                 }
-                Operand::Register(register, _) => {
+                Operand::Register(register) => {
                     items.push(Access::new(value_count + register.as_u32(), AccessKind::Use));
                 }
                 _ => {}
@@ -579,14 +591,19 @@ impl Values {
                 items.push(Access::new(value.as_u32(), AccessKind::Use));
             }
         }
-        for (leaf, operand) in format.leaves.iter().zip(function.leaves(instruction)) {
+        let nodes = format
+            .shape
+            .iter()
+            .filter(|node| node.kind == ShapeKind::Leaf);
+        let leaves = format.leaves.iter().zip(nodes);
+        for ((leaf, node), operand) in leaves.zip(function.leaves(instruction)) {
             match *operand {
                 Operand::Value(value) => items.push(Access::new(value.as_u32(), AccessKind::Use)),
-                Operand::Register(register, member) => {
+                Operand::Register(register) => {
                     let defines = leaf.role.defines();
                     let tied = leaf.role.uses()
                         || guard.is_some()
-                        || member != oriole_ir::Member::WHOLE;
+                        || node.member != Member::WHOLE;
                     let kind = match (defines, tied) {
                         (true, true) => AccessKind::UseDefine,
                         (true, false) => AccessKind::Define,

@@ -203,9 +203,6 @@ impl<'a, P: Program> Twin<'a, P> {
                 live[point] && !definitions.iter().any(|definition| definition.0 == point)
             })
             .collect();
-        if blocks > 0 && is_live_in[0] {
-            defining.push(0);
-        }
         let joins = if definitions.is_empty() || is_live_in.iter().all(|&is| !is) {
             vec![false; blocks]
         } else {

@@ -1,7 +1,8 @@
 //! What must hold of live intervals.
 //!
 //! 1. Segments are not empty, sorted, disjoint, and no two that touch have one value.
-//! 2. Every value has a segment that starts at its definition, and every segment a value.
+//! 2. Every value is live where it is defined, and every segment has a value. (A join may stand inside a segment: below a
+//!    block that jumps back to it.)
 //! 3. Every read in reachable code is covered by exactly one segment that ends no sooner.
 //! 4. Every definition in reachable code is a value.
 //! 5. What comes into a block without a definition there is live out of every reachable predecessor, with the same value.
@@ -41,11 +42,8 @@ fn shape(intervals: &LiveIntervals, entity: u32, wrong: &mut Vec<String>) {
         }
     }
     for (number, value) in values.iter().enumerate() {
-        let found = segments
-            .binary_search_by_key(&value.definition, |segment| segment.start)
-            .is_ok_and(|index| segments[index].value as usize == number);
-        if !found {
-            wrong.push(format!("{entity}: no segment starts at the definition of value {number}"));
+        if intervals.value_at(entity, value.definition) != Some(number as u32) {
+            wrong.push(format!("{entity}: value {number} is not live where it is defined"));
         }
     }
     if values.windows(2).any(|pair| pair[0].definition >= pair[1].definition) {
