@@ -8,6 +8,7 @@
 //! - [`Pressure`] adds it up by register file, [`prediction`] says how many registers `ptxas` is going to use, and
 //!   [`occupancy`] what that means for a multiprocessor.
 
+pub mod features;
 mod joins;
 mod live_intervals;
 mod live_sets;
