@@ -10,7 +10,7 @@
 
 use super::live_intervals::{Segment, ValueKind, ValueNumber};
 use super::program::Program;
-use super::slot_indexes::{Moment, Slot, SlotIndexes};
+use super::slot_indexes::{Moment, Slot};
 use oriole_ir::graph::{Tree, immediate_dominators};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,6 +21,7 @@ pub(crate) struct Joins {
     /// Position of each block in preorder.
     preorder: Vec<u32>,
     round: u32,
+    live: Vec<u32>,
     defines: Vec<u32>,
     visited: Vec<u32>,
     placed: Vec<u32>,
@@ -29,6 +30,9 @@ pub(crate) struct Joins {
     runs: Vec<(u32, u32, u32)>,
     ends: Vec<(u32, u32)>,
     fresh: Vec<ValueNumber>,
+    defining: Vec<u32>,
+    order: Vec<u32>,
+    names: Vec<u32>,
 }
 
 impl Joins {
@@ -44,6 +48,7 @@ impl Joins {
             tree,
             preorder,
             round: 0,
+            live: vec![0; count],
             defines: vec![0; count],
             visited: vec![0; count],
             placed: vec![0; count],
@@ -52,6 +57,9 @@ impl Joins {
             runs: Vec::new(),
             ends: Vec::new(),
             fresh: Vec::new(),
+            defining: Vec::new(),
+            order: Vec::new(),
+            names: Vec::new(),
         }
     }
 
@@ -60,9 +68,7 @@ impl Joins {
         &mut self,
         program: &impl Program,
         definitions: impl Iterator<Item = u32>,
-        is_live_in: impl Fn(u32) -> bool,
     ) {
-        self.round += 1;
         let round = self.round;
         for block in definitions {
             if std::mem::replace(&mut self.defines[block as usize], round) != round {
@@ -77,7 +83,7 @@ impl Joins {
                     if self.tree.depth(target) > depth
                         || self.tree.parent(target) == block
                         || self.placed[target as usize] == round
-                        || !is_live_in(target)
+                        || self.live[target as usize] != round
                     {
                         continue;
                     }
@@ -87,7 +93,7 @@ impl Joins {
                     }
                 }
                 for &child in self.tree.children(block) {
-                    if self.visited[child as usize] != round && is_live_in(child) {
+                    if self.visited[child as usize] != round && self.live[child as usize] == round {
                         self.visited[child as usize] = round;
                         self.stack.push(child);
                     }
@@ -96,36 +102,40 @@ impl Joins {
         }
     }
 
-    /// Gives values to the segments of a register, of which each lies in one block, and joins neighbours of one value. A
-    /// segment that starts where its block does, and at no definition, is live-in. Results are appended.
+    /// Gives values to the segments of a register, of which each lies in one block, whose number stands in place of the
+    /// value, and joins neighbours of one value. A segment that starts where its block does is live-in. Results are
+    /// appended.
     pub(crate) fn resolve(
         &mut self,
         program: &impl Program,
-        slots: &SlotIndexes,
         raw: &mut [Segment],
-        is_live_in: impl Fn(u32) -> bool,
         segments: &mut Vec<Segment>,
         values: &mut Vec<ValueNumber>,
     ) {
         self.runs.clear();
-        let mut definitions: Vec<u32> = Vec::new();
+        self.round += 1;
+        let mut definitions = std::mem::take(&mut self.defining);
+        definitions.clear();
         let mut at = 0;
         while at < raw.len() {
-            let block = slots.block_at(raw[at].start);
-            let end = slots.end(block);
+            let block = raw[at].value;
             let first = at;
-            // What comes into the entry from outside dominates everything: it meets others only where they are defined.
-            let mut defines = false;
-            while at < raw.len() && raw[at].start < end {
-                defines |= raw[at].start.moment() != Moment::Block;
+            if raw[at].start.moment() == Moment::Block {
+                self.live[block as usize] = self.round;
                 at += 1;
             }
-            if defines {
+            // What comes into the entry from outside is no definition: it dominates everything, and meets others only
+            // where they are defined.
+            if at < raw.len() && raw[at].value == block {
                 definitions.push(block);
+            }
+            while at < raw.len() && raw[at].value == block {
+                at += 1;
             }
             self.runs.push((block, first as u32, at as u32));
         }
-        self.place(program, definitions.into_iter(), is_live_in);
+        self.place(program, definitions.iter().copied());
+        self.defining = definitions;
         let mut runs = std::mem::take(&mut self.runs);
         runs.sort_unstable_by_key(|run| self.preorder[run.0 as usize]);
         self.ends.clear();
@@ -155,16 +165,19 @@ impl Joins {
         }
         self.runs = runs;
         // Values are numbered in order of their definitions.
-        let mut order: Vec<u32> = (0..self.fresh.len() as u32).collect();
-        order.sort_unstable_by_key(|&value| self.fresh[value as usize].definition);
-        let mut names = vec![0u32; order.len()];
-        for (name, &value) in order.iter().enumerate() {
-            names[value as usize] = name as u32;
+        self.order.clear();
+        self.order.extend(0..self.fresh.len() as u32);
+        self.order
+            .sort_unstable_by_key(|&value| self.fresh[value as usize].definition);
+        self.names.clear();
+        self.names.resize(self.fresh.len(), 0);
+        for (name, &value) in self.order.iter().enumerate() {
+            self.names[value as usize] = name as u32;
             values.push(self.fresh[value as usize]);
         }
         let base = segments.len();
         for segment in raw.iter() {
-            let value = names[segment.value as usize];
+            let value = self.names[segment.value as usize];
             match segments[base..].last_mut() {
                 Some(last) if last.value == value && last.end == segment.start => {
                     last.end = segment.end;

@@ -97,6 +97,7 @@ const CLOSED: u32 = 0;
 
 struct Raw {
     entity: u32,
+    block: u32,
     start: Slot,
     end: Slot,
 }
@@ -112,6 +113,8 @@ struct Walk<'a, P> {
     /// Where each global with one value is defined.
     definition: Vec<u32>,
     raw: Vec<Raw>,
+    /// The block whose segments are found.
+    block: u32,
     /// Scratch: live-out words, or round stamps and a list.
     out: Vec<u64>,
     stamps: Vec<u32>,
@@ -126,7 +129,10 @@ impl<P: Program> Walk<'_, P> {
     fn run(&mut self) {
         let (program, slots) = (self.program, self.slots);
         for block in (0..program.block_count() as u32).rev() {
+            // What is closed at the boundary belongs to the block below.
+            self.block = block + 1;
             self.boundary(block);
+            self.block = block;
             if !self.sets.is_reachable(block) {
                 continue;
             }
@@ -166,7 +172,13 @@ impl<P: Program> Walk<'_, P> {
         } else {
             slot_from_bits(end)
         };
-        self.raw.push(Raw { entity, start, end });
+        let block = self.block;
+        self.raw.push(Raw {
+            entity,
+            block,
+            start,
+            end,
+        });
         if let Some(bit) = self.sets.bit(entity) {
             self.definition[bit as usize] = start.bits();
         }
@@ -176,8 +188,10 @@ impl<P: Program> Walk<'_, P> {
         let entity = self.sets.entity(bit);
         let end = std::mem::replace(&mut self.open[entity as usize], CLOSED);
         debug_assert!(end != CLOSED);
+        let block = self.block;
         self.raw.push(Raw {
             entity,
+            block,
             start,
             end: slot_from_bits(end),
         });
@@ -332,6 +346,7 @@ impl LiveIntervals {
             open: vec![CLOSED; entities],
             definition: vec![u32::MAX; bits],
             raw: Vec::with_capacity(program.instruction_count()),
+            block: 0,
             out: vec![0; sets.word_count()],
             stamps: vec![0; if sets.is_sparse() { bits } else { 0 }],
             list: Vec::new(),
@@ -380,7 +395,8 @@ impl LiveIntervals {
                     }
                 }
                 Some(bit) if complex[bit as usize / 64] >> (bit % 64) & 1 == 0 => {
-                    intervals.segments.extend_from_slice(raw);
+                    let segments = raw.iter().map(|&segment| Segment { value: 0, ..segment });
+                    intervals.segments.extend(segments);
                     let definition = definition[bit as usize];
                     intervals.values.push(if definition == u32::MAX {
                         ValueNumber {
@@ -396,12 +412,9 @@ impl LiveIntervals {
                     });
                 }
                 Some(_) => {
-                    let sets = &intervals.sets;
                     joins.as_mut().expect("made for complex registers").resolve(
                         program,
-                        &intervals.slots,
                         raw,
-                        |block| sets.is_live_in(entity, block),
                         &mut intervals.segments,
                         &mut intervals.values,
                     );
@@ -523,7 +536,7 @@ fn kind_at(definition: Slot) -> ValueKind {
     }
 }
 
-/// Sorts segments found backward by entity and then forward.
+/// Sorts segments found backward by entity and then forward; their blocks stand in place of values.
 fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
     let mut starts = vec![0u32; entities + 1];
     for segment in &raw {
@@ -542,13 +555,19 @@ fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
         };
         raw.len()
     ];
-    for Raw { entity, start, end } in raw {
+    for Raw {
+        entity,
+        block,
+        start,
+        end,
+    } in raw
+    {
         let place = &mut next[entity as usize];
         *place -= 1;
         sorted[*place as usize] = Segment {
             start,
             end,
-            value: 0,
+            value: block,
         };
     }
     (starts, sorted)
@@ -803,7 +822,7 @@ impl LiveIntervals {
                     found.push(Segment {
                         start: slot,
                         end,
-                        value: 0,
+                        value: block,
                     });
                 } else {
                     end = end.or(Some(slot));
@@ -813,7 +832,7 @@ impl LiveIntervals {
                 found.push(Segment {
                     start: self.slots.start(block),
                     end: end.expect("live-in blocks read or pass on"),
-                    value: 0,
+                    value: block,
                 });
             }
             raw.extend(found.into_iter().rev());
@@ -827,9 +846,7 @@ impl LiveIntervals {
         if parameters.is_empty() {
             Joins::new(program).resolve(
                 program,
-                &self.slots,
                 &mut raw,
-                |block| live_in[block as usize],
                 &mut owned.segments,
                 &mut owned.values,
             );
@@ -840,6 +857,10 @@ impl LiveIntervals {
                 kind: ValueKind::Parameter,
             });
             for segment in raw {
+                let segment = Segment {
+                    value: 0,
+                    ..segment
+                };
                 match owned.segments.last_mut() {
                     Some(last) if last.end == segment.start => last.end = segment.end,
                     _ => owned.segments.push(segment),

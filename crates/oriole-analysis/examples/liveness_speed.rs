@@ -1,0 +1,135 @@
+//! How fast live intervals are, on shapes that are quadratic when done wrong.
+//!
+//!     cargo run --release -p oriole-analysis --example liveness_speed
+
+#![allow(clippy::print_stdout)]
+
+use oriole_analysis::liveness::{LiveIntervals, Pressure, Program, Registers, Values};
+use oriole_ir::Formats;
+use oriole_syntax::scopes::{Globals, resolve};
+use oriole_translate::into_ssa;
+use std::fmt::Write;
+use std::time::Instant;
+
+fn kernel(registers: usize, body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
+         .reg .pred %p<{0}>; .reg .b32 %r<{0}>; .reg .b64 %rd<8>;\nld.param.u64 %rd1, [p]; ld.param.u32 %r0, [n];\n{body}\nret;\n}}\n",
+        registers + 8
+    )
+}
+
+/// A chain in one block.
+fn straight(count: usize) -> String {
+    let mut body = String::new();
+    for index in 1..=count {
+        let _ = writeln!(body, "add.u32 %r{index}, %r{}, {};", index - 1, index % 100);
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{count};");
+    kernel(count, &body)
+}
+
+/// Loops one behind the other, each with a counter assigned three times.
+fn loops(count: usize) -> String {
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for index in 0..count / 2 {
+        let counter = index + 2;
+        let _ = writeln!(
+            body,
+            "mov.u32 %r{counter}, 0;\nL{index}: add.u32 %r{counter}, %r{counter}, 1;\nadd.u32 %r1, %r1, %r{counter};\n\
+             setp.lt.u32 %p{index}, %r{counter}, %r0;\n@%p{index} bra L{index};"
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;");
+    kernel(count + 2, &body)
+}
+
+/// As many registers live at once as there are, across one join.
+fn wide(count: usize) -> String {
+    let mut body = String::new();
+    for index in 1..=count {
+        let _ = writeln!(body, "ld.global.u32 %r{index}, [%rd1+{}];", index * 4);
+    }
+    body.push_str("setp.lt.u32 %p1, %r1, %r0;\n@%p1 bra A;\nadd.u32 %r2, %r2, 1;\nA:\n");
+    for index in 1..=count {
+        let _ = writeln!(body, "st.global.u32 [%rd1+{}], %r{index};", index * 4);
+    }
+    kernel(count, &body)
+}
+
+/// Registers assigned on both sides of many branches and read far below.
+fn ladder(count: usize) -> String {
+    let mut body = String::new();
+    for index in 0..count / 3 {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p1, %r0, {index};\nmov.u32 %r{0}, 1;\n@%p1 bra E{index};\nmov.u32 %r{0}, 2;\nE{index}:\n{1}",
+            index + 1,
+            if index > 30 { format!("add.u32 %r{0}, %r{0}, %r{1};", index + 1, index - 30) } else { String::new() }
+        );
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{};", count / 3);
+    kernel(count, &body)
+}
+
+fn measure(name: &str, text: &str) {
+    let (module, errors) = oriole_syntax::parse(name, text);
+    assert!(errors.is_empty(), "{name}");
+    let (globals, _) = Globals::of(&module);
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some(body) = &function.body else { continue };
+        let (scopes, _) = resolve(&module, &globals, function);
+        let mut formats = Formats::new();
+        let mut reading = f64::MAX;
+        let mut engine = f64::MAX;
+        let mut adding = f64::MAX;
+        let mut bytes = 0;
+        let mut count = 0;
+        let mut blocks = 0;
+        for _ in 0..5 {
+            let start = Instant::now();
+            let program = Registers::of(&module, body, &scopes, &mut formats);
+            reading = reading.min(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            let intervals = LiveIntervals::of(&program);
+            engine = engine.min(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            let _ = Pressure::of(&program, &intervals);
+            adding = adding.min(start.elapsed().as_secs_f64());
+            bytes = intervals.bytes();
+            count = program.instruction_count();
+            blocks = program.block_count();
+        }
+        let translated = into_ssa(&module, &globals, index, formats).expect("sound");
+        let mut values = f64::MAX;
+        for _ in 0..5 {
+            let start = Instant::now();
+            let program = Values::of(&translated.function);
+            let _ = LiveIntervals::of(&program);
+            values = values.min(start.elapsed().as_secs_f64());
+        }
+        let rate = |seconds: f64| count as f64 / seconds / 1e6;
+        println!(
+            "{name:24} {count:8} instructions {blocks:6} blocks: intervals {:6.1} M/s, with reading the tree {:5.1} M/s, \
+             pressure {:6.1} M/s, SSA values {:5.1} M/s, {:4.1} bytes an instruction",
+            rate(engine),
+            rate(engine + reading),
+            rate(adding),
+            rate(values),
+            bytes as f64 / count as f64
+        );
+    }
+}
+
+fn main() {
+    if let Some(file) = std::env::args().nth(1) {
+        let text = std::fs::read_to_string(&file).expect("the file can be read");
+        return measure("file", &text);
+    }
+    for scale in [1, 4] {
+        measure("straight", &straight(100_000 * scale / 4));
+        measure("loops", &loops(20_000 * scale / 4));
+        measure("wide", &wide(100_000 * scale / 4));
+        measure("ladder", &ladder(60_000 * scale / 4));
+    }
+}
