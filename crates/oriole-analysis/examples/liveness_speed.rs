@@ -65,7 +65,11 @@ fn ladder(count: usize) -> String {
             body,
             "setp.lt.u32 %p1, %r0, {index};\nmov.u32 %r{0}, 1;\n@%p1 bra E{index};\nmov.u32 %r{0}, 2;\nE{index}:\n{1}",
             index + 1,
-            if index > 30 { format!("add.u32 %r{0}, %r{0}, %r{1};", index + 1, index - 30) } else { String::new() }
+            if index > 30 {
+                format!("add.u32 %r{0}, %r{0}, %r{1};", index + 1, index - 30)
+            } else {
+                String::new()
+            }
         );
     }
     let _ = writeln!(body, "st.global.u32 [%rd1], %r{};", count / 3);

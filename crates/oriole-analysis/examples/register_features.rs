@@ -25,7 +25,8 @@ fn main() {
     }
     println!("file\ttarget\tname\tregisters\tlimit\t{}", NAMES.join("\t"));
     for (file, rows) in files {
-        let text = std::fs::read_to_string(format!("{folder}/{file}")).expect("the file can be read");
+        let text =
+            std::fs::read_to_string(format!("{folder}/{file}")).expect("the file can be read");
         let (module, errors) = oriole_syntax::parse(file, text);
         assert!(errors.is_empty(), "{file}");
         let (globals, _) = Globals::of(&module);
@@ -39,7 +40,13 @@ fn main() {
                 let (scopes, _) = resolve(&module, &globals, function);
                 let registers = Registers::of(&module, body, &scopes, &mut formats);
                 let translated = into_ssa(&module, &globals, index, formats).ok()?;
-                Some(Summary::of(&module, &globals, function, &registers, &translated.function))
+                Some(Summary::of(
+                    &module,
+                    &globals,
+                    function,
+                    &registers,
+                    &translated.function,
+                ))
             })
             .collect();
         for (index, function) in module.functions.iter().enumerate() {
@@ -51,7 +58,13 @@ fn main() {
                 let target = Target::from_text(row[1]).expect("a target");
                 let all = features(&module, &summaries, index, target);
                 let numbers: Vec<String> = all.values().iter().map(f32::to_string).collect();
-                println!("{file}\t{}\t{name}\t{}\t{}\t{}", row[1], row[4], all.limit, numbers.join("\t"));
+                println!(
+                    "{file}\t{}\t{name}\t{}\t{}\t{}",
+                    row[1],
+                    row[4],
+                    all.limit,
+                    numbers.join("\t")
+                );
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
 use oriole_analysis::liveness::{
-    Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile, Registers, Segment, SlotIndexes,
-    ValueKind, Values, slow, verify,
+    Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile,
+    Registers, Segment, SlotIndexes, ValueKind, Values, slow, verify,
 };
 use oriole_ir::Formats;
 use oriole_ir::graph::Adjacency;
@@ -54,7 +54,10 @@ fn check_module(module: &Module, what: &str) -> usize {
         let what = format!("{what}: {}", module.text(function.name));
         check(&Registers::of(module, body, &scopes, &mut formats), &what);
         let translated = into_ssa(module, &globals, index, std::mem::take(&mut formats)).unwrap();
-        check(&Values::of(&translated.function), &format!("{what} (values)"));
+        check(
+            &Values::of(&translated.function),
+            &format!("{what} (values)"),
+        );
         formats = translated.function.into_formats();
         checked += 1;
     }
@@ -90,7 +93,11 @@ fn the_corpus_agrees_with_the_slow_twin() {
     let files = corpus();
     assert!(files.len() >= 300);
     // A debug build takes every seventh file; `ORIOLE_ALL=1`, or a release build, all of them.
-    let step = if cfg!(debug_assertions) && std::env::var_os("ORIOLE_ALL").is_none() { 7 } else { 1 };
+    let step = if cfg!(debug_assertions) && std::env::var_os("ORIOLE_ALL").is_none() {
+        7
+    } else {
+        1
+    };
     let mut functions = 0;
     for path in files.iter().step_by(step) {
         let text = std::fs::read_to_string(path).unwrap();
@@ -105,7 +112,10 @@ fn generated_kernels_agree_with_the_slow_twin() {
         .ok()
         .and_then(|count| count.parse().ok())
         .unwrap_or(60u64);
-    let first = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0u64);
+    let first = std::env::var("ORIOLE_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(0u64);
     for seed in first..first + count {
         let kernel = oriole_generate::generate(seed, oriole_generate::Options::default());
         check_module(&parse(&kernel.module()), &format!("seed {seed}"));
@@ -132,7 +142,9 @@ impl Toy {
         let edges: Vec<(u32, u32)> = blocks
             .iter()
             .enumerate()
-            .flat_map(|(block, (_, targets))| targets.iter().map(move |&target| (block as u32, target)))
+            .flat_map(|(block, (_, targets))| {
+                targets.iter().map(move |&target| (block as u32, target))
+            })
             .collect();
         let successors = Adjacency::new(blocks.len(), edges.into_iter());
         Toy {
@@ -165,7 +177,11 @@ impl Program for Toy {
         self.entities
     }
     fn file(&self, entity: u32) -> RegisterFile {
-        if entity % 4 == 3 { RegisterFile::Predicate } else { RegisterFile::Data }
+        if entity % 4 == 3 {
+            RegisterFile::Predicate
+        } else {
+            RegisterFile::Data
+        }
     }
     fn units(&self, entity: u32) -> u32 {
         if entity % 4 == 2 { 2 } else { 1 }
@@ -218,7 +234,9 @@ fn toy(random: &mut Random) -> Toy {
                     accesses
                 })
                 .collect();
-            let targets = (0..random.below(4)).map(|_| random.below(block_count) as u32).collect();
+            let targets = (0..random.below(4))
+                .map(|_| random.below(block_count) as u32)
+                .collect();
             (instructions, targets)
         })
         .collect();
@@ -227,7 +245,11 @@ fn toy(random: &mut Random) -> Toy {
 
 #[test]
 fn any_graph_agrees_with_the_slow_twin() {
-    let count = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
+    let count = if cfg!(debug_assertions) {
+        2_000
+    } else {
+        20_000
+    };
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut joins = 0;
     for round in 0..count {
@@ -250,10 +272,16 @@ fn small_functions_take_the_short_way_to_the_same_sets() {
         if program.instruction_count() > oriole_analysis::liveness::SMALL {
             continue;
         }
-        let (short, long) = (LiveSets::of(&program), LiveSets::with(&program, Method::Dense));
+        let (short, long) = (
+            LiveSets::of(&program),
+            LiveSets::with(&program, Method::Dense),
+        );
         for block in 0..program.block_count() as u32 {
             assert_eq!(short.live_in(block), long.live_in(block));
-            assert_eq!(short.live_out(&program, block), long.live_out(&program, block));
+            assert_eq!(
+                short.live_out(&program, block),
+                long.live_out(&program, block)
+            );
         }
     }
 }
@@ -326,7 +354,10 @@ fn extending_and_shrinking_follow_the_uses() {
         }
         let entity = random.below(program.entities as u64) as u32;
         let at = random.below(program.instruction_count() as u64) as usize;
-        if program.accesses[at].iter().any(|access| access.entity() == entity) {
+        if program.accesses[at]
+            .iter()
+            .any(|access| access.entity() == entity)
+        {
             continue;
         }
         let before = LiveIntervals::of(&program);
@@ -343,7 +374,10 @@ fn extending_and_shrinking_follow_the_uses() {
         program.accesses[at].pop();
         let uses: Vec<_> = (0..program.instruction_count() as u32)
             .filter(|&instruction| {
-                program.accesses(instruction).iter().any(|access| access.entity() == entity && access.uses())
+                program
+                    .accesses(instruction)
+                    .iter()
+                    .any(|access| access.entity() == entity && access.uses())
             })
             .map(|instruction| extended.slots().slot(instruction, Moment::Register))
             .collect();
@@ -361,7 +395,9 @@ fn instructions_are_inserted_without_numbering_everything_again() {
         let before: Vec<Vec<Segment>> = (0..program.entity_count() as u32)
             .map(|entity| intervals.segments(entity).to_vec())
             .collect();
-        let mut place = intervals.slots().start(random.below(program.block_count() as u64) as u32);
+        let mut place = intervals
+            .slots()
+            .start(random.below(program.block_count() as u64) as u32);
         let mut renumbered = 0;
         for _ in 0..20 {
             let (name, renumbering) = intervals.slots_mut().insert_after(place);
@@ -383,7 +419,10 @@ fn instructions_are_inserted_without_numbering_everything_again() {
             let now = intervals.segments(entity as u32);
             assert_eq!(now.len(), segments.len());
             for (new, old) in now.iter().zip(segments) {
-                assert_eq!((new.value, new.start.moment(), new.end.moment()), (old.value, old.start.moment(), old.end.moment()));
+                assert_eq!(
+                    (new.value, new.start.moment(), new.end.moment()),
+                    (old.value, old.start.moment(), old.end.moment())
+                );
             }
         }
     }
@@ -399,10 +438,20 @@ fn dead_definitions_and_segments_by_hand() {
     assert_eq!(intervals.create_dead_def(0, slot(1)), 1);
     assert_eq!(intervals.segments(0).len(), 2);
     let (start, end) = (slot(1), slot(2));
-    intervals.add_segment(0, Segment { start, end, value: 1 });
+    intervals.add_segment(
+        0,
+        Segment {
+            start,
+            end,
+            value: 1,
+        },
+    );
     assert_eq!(intervals.value_at(0, slot(1)), Some(1));
     assert_eq!(intervals.value_at(0, slot(2)), None);
-    assert_eq!(format!("{:?}", intervals.segments(0)), "[[4r,4d:0), [8r,12r:1)]");
+    assert_eq!(
+        format!("{:?}", intervals.segments(0)),
+        "[[4r,4d:0), [8r,12r:1)]"
+    );
 }
 
 fn function(body: &str) -> (Module, Registers) {
@@ -413,7 +462,12 @@ fn function(body: &str) -> (Module, Registers) {
     let (globals, _) = Globals::of(&module);
     let (scopes, errors) = resolve(&module, &globals, &module.functions[0]);
     assert!(errors.is_empty());
-    let registers = Registers::of(&module, module.functions[0].body.as_ref().unwrap(), &scopes, &mut Formats::new());
+    let registers = Registers::of(
+        &module,
+        module.functions[0].body.as_ref().unwrap(),
+        &scopes,
+        &mut Formats::new(),
+    );
     (module, registers)
 }
 
@@ -423,9 +477,19 @@ fn a_loop_counter_has_a_value_for_each_way_round() {
         "mov.u32 %r1, 0; ld.param.u32 %r2, [n];\nL: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra L; ret;",
     );
     let intervals = LiveIntervals::of(&program);
-    assert_eq!(format!("{:?}", intervals.segments(0)), "[[4r,12B:0), [12B,16r:1), [16r,28B:2)]");
+    assert_eq!(
+        format!("{:?}", intervals.segments(0)),
+        "[[4r,12B:0), [12B,16r:1), [16r,28B:2)]"
+    );
     let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
-    assert_eq!(kinds, [ValueKind::Instruction, ValueKind::Phi, ValueKind::Instruction]);
+    assert_eq!(
+        kinds,
+        [
+            ValueKind::Instruction,
+            ValueKind::Phi,
+            ValueKind::Instruction
+        ]
+    );
     assert_eq!(format!("{:?}", intervals.segments(1)), "[[8r,28B:0)]");
     let pressure = Pressure::of(&program, &intervals);
     assert_eq!(pressure.peak(RegisterFile::Data).units, 2);
@@ -440,16 +504,28 @@ fn guarded_partial_and_unknown_definitions_read_what_they_leave() {
          mov.f32 %v.x, 0f00000000; mov.f32 %f1, %v.y; st.global.f32 [%rd1], %f1; ret;",
     );
     let kinds = |instruction: u32| -> Vec<AccessKind> {
-        program.accesses(instruction).iter().map(|access| access.kind()).collect()
+        program
+            .accesses(instruction)
+            .iter()
+            .map(|access| access.kind())
+            .collect()
     };
     assert_eq!(kinds(2), [AccessKind::Use, AccessKind::UseDefine]);
     assert_eq!(kinds(4), [AccessKind::UseDefine]);
     assert_eq!(kinds(5), [AccessKind::UseDefine]);
     let intervals = LiveIntervals::of(&program);
     // The guarded move ends the first value where its own begins.
-    assert_eq!(format!("{:?}", intervals.segments(1)), "[[4r,12r:0), [12r,16r:1)]");
+    assert_eq!(
+        format!("{:?}", intervals.segments(1)),
+        "[[4r,12r:0), [12r,16r:1)]"
+    );
     // A vector register takes its four parts, from the start on; the address, never written, takes two registers.
-    assert_eq!(Pressure::of(&program, &intervals).peak(RegisterFile::Data).units, 7);
+    assert_eq!(
+        Pressure::of(&program, &intervals)
+            .peak(RegisterFile::Data)
+            .units,
+        7
+    );
     check(&program, "guards");
 }
 
@@ -463,7 +539,8 @@ fn code_that_cannot_run_is_not_live() {
 
 #[test]
 fn the_entry_may_be_a_loop() {
-    let (_, program) = function("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;");
+    let (_, program) =
+        function("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;");
     let intervals = LiveIntervals::of(&program);
     let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
     assert!(kinds.contains(&ValueKind::Phi), "{kinds:?}");

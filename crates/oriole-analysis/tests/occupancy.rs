@@ -6,14 +6,23 @@ use oriole_isa::Target;
 fn numbers(line: &str) -> Vec<u32> {
     line.split(' ')
         .skip(1)
-        .map(|word| if word == "-" { UNLIMITED } else { word.parse().unwrap() })
+        .map(|word| {
+            if word == "-" {
+                UNLIMITED
+            } else {
+                word.parse().unwrap()
+            }
+        })
         .collect()
 }
 
 #[test]
 fn the_recorded_table_is_reproduced() {
     let text = include_str!("occupancy.txt");
-    let mut lines = text.lines().filter(|line| !line.starts_with('#')).peekable();
+    let mut lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .peekable();
     let registers = numbers(lines.next().unwrap());
     let threads = numbers(lines.next().unwrap());
     let shared = numbers(lines.next().unwrap());
@@ -34,19 +43,43 @@ fn the_recorded_table_is_reproduced() {
                 },
             )
         };
-        let warps: Vec<u32> = threads.iter().map(|&t| of(1, t, 0, 0, true).limits[2]).collect();
+        let warps: Vec<u32> = threads
+            .iter()
+            .map(|&t| of(1, t, 0, 0, true).limits[2])
+            .collect();
         assert_eq!(warps, numbers(lines.next().unwrap()), "{target}: warps");
-        assert_eq!(of(1, 32, 0, 0, true).limits[3], numbers(lines.next().unwrap())[0], "{target}: blocks");
-        let by_barriers: Vec<u32> = barriers.iter().map(|&b| of(1, 32, 0, b, true).limits[4]).collect();
-        assert_eq!(by_barriers, numbers(lines.next().unwrap()), "{target}: barriers");
+        assert_eq!(
+            of(1, 32, 0, 0, true).limits[3],
+            numbers(lines.next().unwrap())[0],
+            "{target}: blocks"
+        );
+        let by_barriers: Vec<u32> = barriers
+            .iter()
+            .map(|&b| of(1, 32, 0, b, true).limits[4])
+            .collect();
+        assert_eq!(
+            by_barriers,
+            numbers(lines.next().unwrap()),
+            "{target}: barriers"
+        );
         for opt_in in [true, false] {
-            let by_shared: Vec<u32> = shared.iter().map(|&s| of(1, 32, s, 0, opt_in).limits[1]).collect();
-            assert_eq!(by_shared, numbers(lines.next().unwrap()), "{target}: shared memory, {opt_in}");
+            let by_shared: Vec<u32> = shared
+                .iter()
+                .map(|&s| of(1, 32, s, 0, opt_in).limits[1])
+                .collect();
+            assert_eq!(
+                by_shared,
+                numbers(lines.next().unwrap()),
+                "{target}: shared memory, {opt_in}"
+            );
         }
         for &r in &registers {
             let recorded = numbers(lines.next().unwrap());
             assert_eq!(recorded[0], r);
-            let by_registers: Vec<u32> = threads.iter().map(|&t| of(r, t, 0, 0, true).limits[0]).collect();
+            let by_registers: Vec<u32> = threads
+                .iter()
+                .map(|&t| of(r, t, 0, 0, true).limits[0])
+                .collect();
             assert_eq!(by_registers, recorded[1..], "{target}: {r} registers");
         }
         let last = lines.next().unwrap();
@@ -84,7 +117,10 @@ fn cliffs_are_where_occupancy_changes() {
     };
     let target = Target::new(9, 0);
     let now = Occupancy::of(target, demand);
-    assert_eq!((now.blocks, now.warps, now.limiter()), (6, 48, Limiter::Registers));
+    assert_eq!(
+        (now.blocks, now.warps, now.limiter()),
+        (6, 48, Limiter::Registers)
+    );
     let cliffs = Cliffs::of(target, demand);
     assert_eq!(cliffs.fewer_registers.unwrap().at, 32);
     assert_eq!(cliffs.fewer_registers.unwrap().blocks, 8);

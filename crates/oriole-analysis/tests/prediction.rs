@@ -70,10 +70,9 @@ fn rows() -> Vec<Row> {
             if !matches!(target.number(), 80 | 90) {
                 continue;
             }
-            let index = module
-                .functions
-                .iter()
-                .position(|function| function.body.is_some() && module.text(function.name) == fields[3]);
+            let index = module.functions.iter().position(|function| {
+                function.body.is_some() && module.text(function.name) == fields[3]
+            });
             if let Some(index) = index
                 && summaries[index].is_some()
             {
@@ -107,7 +106,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let products = |x: &[f64], mx: f64, y: &[f64], my: f64| -> f64 {
         x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
     };
-    products(a, mean_a, b, mean_b) / (products(a, mean_a, a, mean_a) * products(b, mean_b, b, mean_b)).sqrt()
+    products(a, mean_a, b, mean_b)
+        / (products(a, mean_a, a, mean_a) * products(b, mean_b, b, mean_b)).sqrt()
 }
 
 /// Mean absolute error, rank correlation, share of right occupancies at 256 threads.
@@ -115,7 +115,11 @@ fn figures(rows: &[Row], guess: impl Fn(&Row) -> u32) -> (f64, f64, f64) {
     let guesses: Vec<u32> = rows.iter().map(guess).collect();
     let actual: Vec<u32> = rows.iter().map(|row| row.actual).collect();
     let count = rows.len() as f64;
-    let error: u32 = guesses.iter().zip(&actual).map(|(a, b)| a.abs_diff(*b)).sum();
+    let error: u32 = guesses
+        .iter()
+        .zip(&actual)
+        .map(|(a, b)| a.abs_diff(*b))
+        .sum();
     let blocks = |target, registers| {
         let demand = Demand {
             registers,
@@ -153,8 +157,16 @@ fn register_counts_are_predicted() {
         .count() as f64
         / rows.len() as f64;
     println!("{} kernels not fitted", rows.len());
-    println!("pressure alone: mean error {:.2}, rank correlation {:.3}, occupancy right {:.3}", plain.0, plain.1, plain.2);
-    println!("prediction:     mean error {error:.2}, rank correlation {rank:.3}, occupancy right {bucket:.3}, inside the interval {inside:.3}");
-    assert!(error <= 4.0 && rank >= 0.9 && bucket >= 0.8, "{error} {rank} {bucket}");
+    println!(
+        "pressure alone: mean error {:.2}, rank correlation {:.3}, occupancy right {:.3}",
+        plain.0, plain.1, plain.2
+    );
+    println!(
+        "prediction:     mean error {error:.2}, rank correlation {rank:.3}, occupancy right {bucket:.3}, inside the interval {inside:.3}"
+    );
+    assert!(
+        error <= 4.0 && rank >= 0.9 && bucket >= 0.8,
+        "{error} {rank} {bucket}"
+    );
     assert!(inside >= 0.75, "{inside}");
 }

@@ -14,6 +14,7 @@ mod files;
 mod graphviz;
 mod lists;
 mod optimize;
+mod pressure;
 mod reduce;
 mod report;
 mod tree_text;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
+        Command::Pressure(options) => pressure::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -27,21 +27,83 @@ const COUNTS: usize = 32;
 pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     // Pressures: registers as written, values, without what takes none, without uniform ones, the same with loads moved
     // up, in loops.
-    "written", "values", "folded", "data", "hoisted", "hoisted_data", "loop_peak", "loop_data", "average",
+    "written",
+    "values",
+    "folded",
+    "data",
+    "hoisted",
+    "hoisted_data",
+    "loop_peak",
+    "loop_data",
+    "average",
     // The same with what is called.
-    "written_deep", "values_deep", "folded_deep", "data_deep", "hoisted_deep", "hoisted_data_deep", "loop_peak_deep",
-    "loop_data_deep", "average_deep",
+    "written_deep",
+    "values_deep",
+    "folded_deep",
+    "data_deep",
+    "hoisted_deep",
+    "hoisted_data_deep",
+    "loop_peak_deep",
+    "loop_data_deep",
+    "average_deep",
     // Highest.
-    "predicates", "in_loop_at_peak", "wide_at_peak", "live_across_loops", "depth", "widest_load", "widest_store",
-    "fragments", "special", "run_of_loads", "loop_loads", "largest_block", "mentioned", "between_blocks", "unrolled",
-    "symbols", "loop_values", "block_loads",
+    "predicates",
+    "in_loop_at_peak",
+    "wide_at_peak",
+    "live_across_loops",
+    "depth",
+    "widest_load",
+    "widest_store",
+    "fragments",
+    "special",
+    "run_of_loads",
+    "loop_loads",
+    "largest_block",
+    "mentioned",
+    "between_blocks",
+    "unrolled",
+    "symbols",
+    "loop_values",
+    "block_loads",
     // Counts.
-    "instructions", "blocks", "loops", "parameters", "loads_global", "loads_shared", "loads_local", "loads_generic",
-    "stores", "divisions_32", "divisions_64", "divisions_f32", "divisions_f64", "roots", "transcendental", "doubles",
-    "halves", "calls", "unknown_calls", "barriers", "atomics", "shuffles", "block_values", "conversions",
-    "wide_values", "branches", "frame", "float_work", "integer_work", "selections", "textures", "guards",
+    "instructions",
+    "blocks",
+    "loops",
+    "parameters",
+    "loads_global",
+    "loads_shared",
+    "loads_local",
+    "loads_generic",
+    "stores",
+    "divisions_32",
+    "divisions_64",
+    "divisions_f32",
+    "divisions_f64",
+    "roots",
+    "transcendental",
+    "doubles",
+    "halves",
+    "calls",
+    "unknown_calls",
+    "barriers",
+    "atomics",
+    "shuffles",
+    "block_values",
+    "conversions",
+    "wide_values",
+    "branches",
+    "frame",
+    "float_work",
+    "integer_work",
+    "selections",
+    "textures",
+    "guards",
     // Flags.
-    "debug", "hopper", "blackwell", "functions", "limit",
+    "debug",
+    "hopper",
+    "blackwell",
+    "functions",
+    "limit",
 ];
 
 /// The features of one function.
@@ -193,7 +255,12 @@ impl Folded {
             }
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                arguments.extend(parameters.iter().copied().zip(edge.arguments.iter().copied()));
+                arguments.extend(
+                    parameters
+                        .iter()
+                        .copied()
+                        .zip(edge.arguments.iter().copied()),
+                );
             }
         }
         arguments.sort_unstable();
@@ -280,9 +347,10 @@ impl<'a> View<'a> {
                 let used = function
                     .results(instruction)
                     .any(|result| folded.needed[result.index()]);
-                let alias = function.results(instruction).next().is_some_and(|result| {
-                    matches!(folded.kinds[result.index()], Kind::Alias(_))
-                });
+                let alias = function
+                    .results(instruction)
+                    .next()
+                    .is_some_and(|result| matches!(folded.kinds[result.index()], Kind::Alias(_)));
                 if (!stays && !used) || alias {
                     continue;
                 }
@@ -357,8 +425,16 @@ fn hoist_loads(function: &Function, values: &Values, order: &mut Vec<u32>, first
                 }
             }
         }
-        result.extend(order[at..end].iter().filter(|&&number| first[number as usize]));
-        result.extend(order[at..end].iter().filter(|&&number| !first[number as usize]));
+        result.extend(
+            order[at..end]
+                .iter()
+                .filter(|&&number| first[number as usize]),
+        );
+        result.extend(
+            order[at..end]
+                .iter()
+                .filter(|&&number| !first[number as usize]),
+        );
         if end < order.len() {
             result.push(order[end]);
         }
@@ -404,16 +480,23 @@ impl Program for View<'_> {
 }
 
 /// Numbers in a directive of the function's header.
-fn directive(module: &Module, function: &tree::Function, keyword: &str) -> Option<Vec<u32>> {
-    module.function_directives(function).iter().find_map(|directive| {
-        let words = module.top.words(directive.words);
-        let (&first, rest) = words.split_first()?;
-        (module.text(first) == keyword).then(|| {
-            rest.iter()
-                .filter_map(|&word| module.text(word).parse().ok())
-                .collect()
+pub(crate) fn directive(
+    module: &Module,
+    function: &tree::Function,
+    keyword: &str,
+) -> Option<Vec<u32>> {
+    module
+        .function_directives(function)
+        .iter()
+        .find_map(|directive| {
+            let words = module.top.words(directive.words);
+            let (&first, rest) = words.split_first()?;
+            (module.text(first) == keyword).then(|| {
+                rest.iter()
+                    .filter_map(|&word| module.text(word).parse().ok())
+                    .collect()
+            })
         })
-    })
 }
 
 /// Registers a thread may have at most: 255, or what `.maxnreg`, `.maxntid`, `.reqntid` and `.minnctapersm` leave.
@@ -474,7 +557,11 @@ impl Summary {
         let hoisted = Pressure::of(&hoisted_view, &hoisted_intervals);
         let hoisted_data = Pressure::weighted(&hoisted_view, &hoisted_intervals, divergent_units);
         let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
-        let block_of = |number: u32| function.block_of(instruction_at(number)).expect("in a block");
+        let block_of = |number: u32| {
+            function
+                .block_of(instruction_at(number))
+                .expect("in a block")
+        };
         let mut loop_peak = 0;
         let mut loop_data = 0;
         let mut sum = 0u64;
@@ -487,7 +574,10 @@ impl Summary {
                 loop_data = loop_data.max(data.at(RegisterFile::Data, number));
             }
             if function.format(instruction_at(number)).effects.is_call {
-                calls.push((callee(module, globals, function, instruction_at(number)), here as f32));
+                calls.push((
+                    callee(module, globals, function, instruction_at(number)),
+                    here as f32,
+                ));
             }
         }
         let top = plain.peak(RegisterFile::Data);
@@ -507,7 +597,9 @@ impl Summary {
         let mut loop_values = loop_loads.clone();
         let mut sizes = vec![(0u32, false); loop_loads.len()];
         for (index, this) in loops.iter().enumerate() {
-            let live = intervals.sets().live_in(positions[loops.header(this).index()]);
+            let live = intervals
+                .sets()
+                .live_in(positions[loops.header(this).index()]);
             let units = live
                 .into_iter()
                 .filter(|&entity| view.file(entity) == RegisterFile::Data)
@@ -524,8 +616,8 @@ impl Summary {
                 for instruction in function.instructions_of(block) {
                     let format = function.format(instruction);
                     sizes[this.index()].0 += 1;
-                    sizes[this.index()].1 |= format.effects.is_call
-                        || format.effects.ordering.orders_memory();
+                    sizes[this.index()].1 |=
+                        format.effects.is_call || format.effects.ordering.orders_memory();
                     loop_values[this.index()] += function
                         .results(instruction)
                         .map(|value| folded.units(function, value))
@@ -537,7 +629,10 @@ impl Summary {
         let mut unrolled = 0;
         for this in loops.iter() {
             let size = &sizes[this.index()];
-            if size.0 <= 48 && !size.1 && !loops.iter().any(|other| loops.parent(other) == Some(this)) {
+            if size.0 <= 48
+                && !size.1
+                && !loops.iter().any(|other| loops.parent(other) == Some(this))
+            {
                 unrolled = unrolled.max(loop_loads[this.index()] * 4);
             }
         }
@@ -551,13 +646,20 @@ impl Summary {
         let mut symbols: Vec<u32> = Vec::new();
         for &block in flow.reverse_postorder() {
             for instruction in function.instructions_of(block) {
-                symbols.extend(function.leaves(instruction).iter().filter_map(|leaf| match leaf {
-                    Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
-                        SymbolKind::Global(_) | SymbolKind::Variable(_) => Some(symbol.as_u32()),
-                        _ => None,
-                    },
-                    _ => None,
-                }));
+                symbols.extend(
+                    function
+                        .leaves(instruction)
+                        .iter()
+                        .filter_map(|leaf| match leaf {
+                            Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                                SymbolKind::Global(_) | SymbolKind::Variable(_) => {
+                                    Some(symbol.as_u32())
+                                }
+                                _ => None,
+                            },
+                            _ => None,
+                        }),
+                );
             }
         }
         symbols.sort_unstable();
@@ -605,7 +707,9 @@ impl Summary {
                 view.instruction_count() as u32,
                 flow.reverse_postorder().len() as u32,
                 loops.iter().count() as u32,
-                tree.parameters.as_ref().map_or(0, |range| range.len() as u32),
+                tree.parameters
+                    .as_ref()
+                    .map_or(0, |range| range.len() as u32),
                 counts.loads_global,
                 counts.loads_shared,
                 counts.loads_local,
@@ -650,9 +754,7 @@ fn mentioned_units(registers: &Registers) -> u32 {
         }
     }
     (0..registers.entity_count() as u32)
-        .filter(|&entity| {
-            seen[entity as usize] && registers.file(entity) == RegisterFile::Data
-        })
+        .filter(|&entity| seen[entity as usize] && registers.file(entity) == RegisterFile::Data)
         .map(|entity| registers.units(entity))
         .sum()
 }
@@ -704,15 +806,8 @@ pub fn frame_bytes(module: &Module, function: &tree::Function) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
-/// The features of a function, from the summaries of all functions of its module (nothing for prototypes).
-pub fn features(
-    module: &Module,
-    summaries: &[Option<Summary>],
-    index: usize,
-    target: oriole_isa::Target,
-) -> Features {
-    let own = summaries[index].as_ref().expect("a function with a body");
-    // Everything that is called, callees before callers; recursion is cut where it closes.
+/// A function and everything it calls, callees before callers; recursion is cut where it closes.
+pub fn called(summaries: &[Option<Summary>], index: usize) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     let mut state = vec![0u8; summaries.len()];
     let mut stack = vec![(index, 0usize)];
@@ -720,7 +815,9 @@ pub fn features(
     while let Some((function, at)) = stack.last_mut() {
         let (function, place) = (*function, *at);
         *at += 1;
-        let summary = summaries[function].as_ref().expect("only bodies are called");
+        let summary = summaries[function]
+            .as_ref()
+            .expect("only bodies are called");
         match summary.calls.get(place) {
             Some(&(Some(target), _)) => {
                 if state[target] == 0 && summaries[target].is_some() {
@@ -735,11 +832,25 @@ pub fn features(
             }
         }
     }
+    order
+}
+
+/// The features of a function, from the summaries of all functions of its module (nothing for prototypes).
+pub fn features(
+    module: &Module,
+    summaries: &[Option<Summary>],
+    index: usize,
+    target: oriole_isa::Target,
+) -> Features {
+    let own = summaries[index].as_ref().expect("a function with a body");
+    let order = called(summaries, index);
     let mut deep = vec![[0f32; PEAKS]; summaries.len()];
     let mut highest = [0f32; HIGHEST];
     let mut counts = [0f32; COUNTS];
     for &function in &order {
-        let summary = summaries[function].as_ref().expect("only bodies are called");
+        let summary = summaries[function]
+            .as_ref()
+            .expect("only bodies are called");
         let mut peaks = summary.peaks;
         for &(callee, live) in &summary.calls {
             if let Some(callee) = callee {
@@ -856,7 +967,9 @@ impl Counts {
         let bits = first.map_or(32, |own| own.bits());
         self.calls += u32::from(format.effects.is_call);
         self.doubles += u32::from(first == Some(ScalarType::F64));
-        self.halves += u32::from(float && bits == 16 || bits == 32 && first.is_some_and(|own| own.lanes() == 2));
+        self.halves += u32::from(
+            float && bits == 16 || bits == 32 && first.is_some_and(|own| own.lanes() == 2),
+        );
         self.wide_values += u32::from(results == 2);
         self.guards += u32::from(format.is_guarded() && !format.is_terminator());
         let removable = format.effects.is_removable();

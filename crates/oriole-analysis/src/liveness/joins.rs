@@ -64,11 +64,7 @@ impl Joins {
     }
 
     /// Marks the blocks where values join, given those that define the register.
-    fn place(
-        &mut self,
-        program: &impl Program,
-        definitions: impl Iterator<Item = u32>,
-    ) {
+    fn place(&mut self, program: &impl Program, definitions: impl Iterator<Item = u32>) {
         let round = self.round;
         for block in definitions {
             if std::mem::replace(&mut self.defines[block as usize], round) != round {
@@ -157,7 +153,8 @@ impl Joins {
                 } else {
                     current = Some(self.fresh(segment.start, ValueKind::Instruction));
                 }
-                segment.value = current.expect("a block without definition has a dominator with one");
+                segment.value =
+                    current.expect("a block without definition has a dominator with one");
             }
             if let Some(current) = current {
                 self.ends.push((block, current));

@@ -373,7 +373,9 @@ impl LiveIntervals {
         };
         let mut sorted = sorted;
         for entity in 0..entities as u32 {
-            intervals.segment_starts.push(intervals.segments.len() as u32);
+            intervals
+                .segment_starts
+                .push(intervals.segments.len() as u32);
             intervals.value_starts.push(intervals.values.len() as u32);
             let range = starts[entity as usize] as usize..starts[entity as usize + 1] as usize;
             if range.is_empty() {
@@ -395,7 +397,10 @@ impl LiveIntervals {
                     }
                 }
                 Some(bit) if complex[bit as usize / 64] >> (bit % 64) & 1 == 0 => {
-                    let segments = raw.iter().map(|&segment| Segment { value: 0, ..segment });
+                    let segments = raw.iter().map(|&segment| Segment {
+                        value: 0,
+                        ..segment
+                    });
                     intervals.segments.extend(segments);
                     let definition = definition[bit as usize];
                     intervals.values.push(if definition == u32::MAX {
@@ -421,7 +426,9 @@ impl LiveIntervals {
                 }
             }
         }
-        intervals.segment_starts.push(intervals.segments.len() as u32);
+        intervals
+            .segment_starts
+            .push(intervals.segments.len() as u32);
         intervals.value_starts.push(intervals.values.len() as u32);
         intervals.segments.shrink_to_fit();
         intervals.values.shrink_to_fit();
@@ -844,12 +851,7 @@ impl LiveIntervals {
             .filter(|slot| slot.moment() == Moment::Block)
             .collect();
         if parameters.is_empty() {
-            Joins::new(program).resolve(
-                program,
-                &mut raw,
-                &mut owned.segments,
-                &mut owned.values,
-            );
+            Joins::new(program).resolve(program, &mut raw, &mut owned.segments, &mut owned.values);
         } else {
             // A parameter is its value's only definition.
             owned.values.push(ValueNumber {

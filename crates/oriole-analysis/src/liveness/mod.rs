@@ -16,15 +16,19 @@ pub mod occupancy;
 pub mod prediction;
 mod pressure;
 mod program;
-pub mod slow;
+mod resources;
 mod slot_indexes;
+pub mod slow;
+mod source_lines;
 mod verifier;
 
 pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
+pub use resources::Resources;
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
+pub use source_lines::{SourceLine, SourceLines};
 pub use verifier::verify;
 
 use crate::manager::{Analyses, Analysis, Reads};

@@ -160,10 +160,11 @@ fn blocks_by_shared_memory(limits: &Limits, major: u16, demand: Demand) -> u32 {
     }
     if allocated > limit + limits.shared_memory_reserved {
         0
-    } else if allocated == 0 {
-        UNLIMITED
     } else {
-        limits.shared_memory / allocated
+        limits
+            .shared_memory
+            .checked_div(allocated)
+            .unwrap_or(UNLIMITED)
     }
 }
 

@@ -10,7 +10,9 @@
 
 use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode};
+use oriole_ir::{
+    Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+};
 use oriole_isa::{Opcode, Role, ScalarType, Terminator};
 use oriole_syntax::scopes::{Reference, Scopes};
 use oriole_syntax::tree::{self, Body, Guard, Module, Statement};
@@ -140,8 +142,7 @@ impl<T: Copy> Lists<T> {
 
     #[inline]
     pub(crate) fn of(&self, index: u32) -> &[T] {
-        &self.items
-            [self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
+        &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
     }
 
     fn open_items(&mut self) -> &mut Vec<T> {
@@ -170,12 +171,7 @@ pub struct Registers {
 impl Registers {
     /// Reads a function with a body. Names that do not resolve and branches to nowhere are left out: whoever wants them
     /// reported translates the function into SSA form.
-    pub fn of(
-        module: &Module,
-        body: &Body,
-        scopes: &Scopes,
-        formats: &mut Formats,
-    ) -> Registers {
+    pub fn of(module: &Module, body: &Body, scopes: &Scopes, formats: &mut Formats) -> Registers {
         let mut files = Vec::with_capacity(scopes.registers.len());
         let mut units = Vec::with_capacity(scopes.registers.len());
         for register in &scopes.registers {
@@ -345,8 +341,7 @@ impl Reader<'_> {
         let format = &self.formats[format];
         let guarded = instruction.guard != Guard::None;
         if guarded
-            && let Reference::Register(register) =
-                self.scopes.references[instruction.nodes().start]
+            && let Reference::Register(register) = self.scopes.references[instruction.nodes().start]
         {
             self.accesses.push(Access::new(register, AccessKind::Use));
             self.read[register as usize] = number;
@@ -581,7 +576,10 @@ impl Values {
                     items.push(Access::new(value.as_u32(), AccessKind::Use));
                 }
                 Operand::Register(register) => {
-                    items.push(Access::new(value_count + register.as_u32(), AccessKind::Use));
+                    items.push(Access::new(
+                        value_count + register.as_u32(),
+                        AccessKind::Use,
+                    ));
                 }
                 _ => {}
             }
@@ -601,9 +599,7 @@ impl Values {
                 Operand::Value(value) => items.push(Access::new(value.as_u32(), AccessKind::Use)),
                 Operand::Register(register) => {
                     let defines = leaf.role.defines();
-                    let tied = leaf.role.uses()
-                        || guard.is_some()
-                        || node.member != Member::WHOLE;
+                    let tied = leaf.role.uses() || guard.is_some() || node.member != Member::WHOLE;
                     let kind = match (defines, tied) {
                         (true, true) => AccessKind::UseDefine,
                         (true, false) => AccessKind::Define,

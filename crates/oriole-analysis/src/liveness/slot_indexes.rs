@@ -183,9 +183,7 @@ impl SlotIndexes {
 
     /// The block a slot is in; the last one for the end of the function.
     pub fn block_at(&self, slot: Slot) -> u32 {
-        let behind = self
-            .starts
-            .partition_point(|&start| start <= slot.number());
+        let behind = self.starts.partition_point(|&start| start <= slot.number());
         (behind as u32 - 1).min(self.starts.len() as u32 - 2)
     }
 
@@ -307,7 +305,11 @@ impl SlotIndexes {
         if blocks as usize + 1 != self.starts.len() {
             return Err("a block is missing".to_owned());
         }
-        if self.order.first().is_some_and(|&first| first & BLOCK_BIT == 0) {
+        if self
+            .order
+            .first()
+            .is_some_and(|&first| first & BLOCK_BIT == 0)
+        {
             return Err("an instruction stands before the first block".to_owned());
         }
         Ok(())

@@ -192,9 +192,7 @@ impl<'a, P: Program> Twin<'a, P> {
         }
         for &(point, _) in &definitions {
             if !live[point] {
-                for dead in point..point / 4 * 4 + Moment::Dead as usize {
-                    live[dead] = true;
-                }
+                live[point..point / 4 * 4 + Moment::Dead as usize].fill(true);
             }
         }
         let is_live_in: Vec<bool> = (0..blocks)

@@ -32,21 +32,31 @@ fn shape(intervals: &LiveIntervals, entity: u32, wrong: &mut Vec<String>) {
     let values = intervals.values(entity);
     for segment in segments {
         if segment.start >= segment.end || segment.value as usize >= values.len() {
-            wrong.push(format!("{entity}: the segment {segment:?} is empty or has no value"));
+            wrong.push(format!(
+                "{entity}: the segment {segment:?} is empty or has no value"
+            ));
         }
     }
     for pair in segments.windows(2) {
         let touching = pair[0].end == pair[1].start && pair[0].value == pair[1].value;
         if pair[0].end > pair[1].start || touching {
-            wrong.push(format!("{entity}: {:?} and {:?} are not apart", pair[0], pair[1]));
+            wrong.push(format!(
+                "{entity}: {:?} and {:?} are not apart",
+                pair[0], pair[1]
+            ));
         }
     }
     for (number, value) in values.iter().enumerate() {
         if intervals.value_at(entity, value.definition) != Some(number as u32) {
-            wrong.push(format!("{entity}: value {number} is not live where it is defined"));
+            wrong.push(format!(
+                "{entity}: value {number} is not live where it is defined"
+            ));
         }
     }
-    if values.windows(2).any(|pair| pair[0].definition >= pair[1].definition) {
+    if values
+        .windows(2)
+        .any(|pair| pair[0].definition >= pair[1].definition)
+    {
         wrong.push(format!("{entity}: values are out of order"));
     }
 }
@@ -118,7 +128,9 @@ fn covered(program: &impl Program, intervals: &LiveIntervals, wrong: &mut Vec<St
             for access in program.accesses(instruction) {
                 let entity = access.entity();
                 if access.uses() && intervals.segment_at(entity, before(at)).is_none() {
-                    wrong.push(format!("{entity}: dead where instruction {instruction} reads it"));
+                    wrong.push(format!(
+                        "{entity}: dead where instruction {instruction} reads it"
+                    ));
                 }
                 let start = if access.kind() == AccessKind::EarlyClobber {
                     before(at)
@@ -131,13 +143,17 @@ fn covered(program: &impl Program, intervals: &LiveIntervals, wrong: &mut Vec<St
                         .binary_search_by_key(&start, |value| value.definition)
                         .is_err()
                 {
-                    wrong.push(format!("{entity}: instruction {instruction} defines no value"));
+                    wrong.push(format!(
+                        "{entity}: instruction {instruction} defines no value"
+                    ));
                 }
             }
         }
         for &entity in program.exit_uses(block) {
             if !intervals.is_live_out(entity, block) {
-                wrong.push(format!("{entity}: dead at the end of block {block}, which reads it"));
+                wrong.push(format!(
+                    "{entity}: dead at the end of block {block}, which reads it"
+                ));
             }
         }
     }
