@@ -17,6 +17,7 @@ mod optimize;
 mod pressure;
 mod reduce;
 mod report;
+mod run;
 mod tree_text;
 
 use arguments::{Arguments, Command};
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
+        Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
         Command::Pressure(options) => pressure::run(options, &report),
         Command::Passes => lists::passes(),

@@ -1,7 +1,7 @@
 //! Compares a recording made on a GPU with `evaluate`, and lists every form that differs.
 //!
 //! ```text
-//! cargo run --release -p oriole-isa --example replay -- results.bin
+//! cargo run --release -p oriole-isa --example replay -- results.bin [SHOWN]
 //! ```
 
 #![allow(
@@ -16,7 +16,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let path = std::env::args().nth(1).expect("usage: replay results.bin");
-    let report = vectors::replay::replay(&std::fs::read(path).expect("the recording"));
+    let shown = std::env::args()
+        .nth(2)
+        .map_or(3, |text| text.parse().expect("how many mismatches to show"));
+    let report = vectors::replay::replay(&std::fs::read(path).expect("the recording"), shown);
     for failure in &report.failures {
         println!("{failure}");
     }

@@ -1,6 +1,6 @@
 //! Value instructions to draw from: every form recorded on hardware.
 
-use oriole_isa::{Mnemonic, Opcode, Role, ScalarType};
+use oriole_isa::{Mnemonic, Opcode, ReductionOperation, Role, ScalarType};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -103,6 +103,18 @@ fn is_approximate(mnemonic: &str, opcode: Opcode) -> bool {
 fn plain(text: &'static str, count: usize) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
     let roles = mnemonic.operand_roles(count)?;
+    // Without a rounding, ptxas may fuse a product with the sum it feeds, so the result depends on the code around.
+    let may_be_fused = matches!(
+        mnemonic.opcode(),
+        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad
+    ) && mnemonic
+        .types()
+        .iter()
+        .any(|scalar_type| scalar_type.is_float())
+        && mnemonic.modifiers().rounding.is_none();
+    if may_be_fused {
+        return None;
+    }
     let mut slots = Vec::new();
     let boolean = mnemonic.modifiers().boolean.is_some();
     let half = matches!(
@@ -149,14 +161,21 @@ fn video(
     b: &'static str,
 ) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
+    // Hardware goes its own ways here, and `evaluate` does not follow (docs/numerics.md).
+    let merged_shift =
+        matches!(mnemonic.opcode(), Opcode::Vshl | Opcode::Vshr) && destination != "-";
+    let extremum = matches!(
+        mnemonic.modifiers().operation,
+        Some(ReductionOperation::Min | ReductionOperation::Max)
+    );
+    if merged_shift || extremum || mnemonic.opcode() == Opcode::Vmad {
+        return None;
+    }
     let packed = text
         .split('.')
         .next()
         .is_some_and(|opcode| opcode.ends_with(['2', '4']));
-    let takes_c = packed
-        || mnemonic.opcode() == Opcode::Vmad
-        || destination != "-"
-        || mnemonic.modifiers().operation.is_some();
+    let takes_c = packed || destination != "-" || mnemonic.modifiers().operation.is_some();
     let mut slots = vec![
         Slot::Result(Width::Word),
         Slot::Source(Width::Word, selector(a)),
@@ -181,10 +200,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearly_all_forms_are_usable() {
+    fn most_forms_are_usable() {
         let count: usize = forms().iter().map(|(_, forms)| forms.len()).sum();
         let lines = include_str!("value_forms.txt").lines().count();
-        assert!(count * 100 >= lines * 98, "{count} of {lines}");
+        assert!(count * 100 >= lines * 80, "{count} of {lines}");
         assert!(forms().len() >= 60, "{} opcodes", forms().len());
     }
 }

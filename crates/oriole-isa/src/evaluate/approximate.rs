@@ -9,7 +9,7 @@ use crate::opcode::Opcode;
 
 /// The value of the instruction within its documented error, exact where [`evaluate`] is.
 ///
-/// Division and remainder by zero give all ones and the dividend, as current hardware does.
+/// Division and remainder by zero give all ones, as current hardware does.
 pub fn approximate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> {
     if let Some(exact) = evaluate(mnemonic, inputs) {
         return Some(exact);
@@ -21,11 +21,8 @@ pub fn approximate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> {
     if !scalar_type.is_float() {
         let width = scalar_type.bits();
         return match (mnemonic.opcode(), inputs) {
-            (Opcode::Div, &[_, b]) if truncate(b, width) == 0 => {
+            (Opcode::Div | Opcode::Rem, &[_, b]) if truncate(b, width) == 0 => {
                 Some(Outputs::one(truncate(!0, width)))
-            }
-            (Opcode::Rem, &[a, b]) if truncate(b, width) == 0 => {
-                Some(Outputs::one(truncate(a, width)))
             }
             _ => None,
         };
@@ -119,7 +116,7 @@ mod tests {
     fn division_by_zero_has_a_value() {
         let run = |text: &str| approximate(&Mnemonic::parse(text), &[7, 0]).map(|o| o.values()[0]);
         assert_eq!(run("div.u32"), Some(0xffff_ffff));
-        assert_eq!(run("rem.u32"), Some(7));
+        assert_eq!(run("rem.u32"), Some(0xffff_ffff));
         assert_eq!(run("add.u32"), Some(7));
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Bits> {
         }
         (Opcode::Fns, &[mask, base, offset]) => find_nth_set(mask, base, offset)?,
         (Opcode::Bfe, &[a, b, c]) => {
-            let (position, length) = ((b & 0xff) as u32, (c & 0xff) as u32);
+            let (position, length) = (field_operand(b, width), field_operand(c, width));
             let last = (position + length).wrapping_sub(1).min(width - 1);
             let sign = scalar_type.is_signed() && length > 0 && (low(a) >> last) & 1 != 0;
             // Above the value stands the sign, so that a field reaching beyond it is filled.
@@ -70,7 +70,7 @@ pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Bits> {
             })
         }
         (Opcode::Bfi, &[a, b, c, d]) => {
-            let (position, length) = ((c & 0xff) as u32, (d & 0xff) as u32);
+            let (position, length) = (field_operand(c, width), field_operand(d, width));
             if position >= width {
                 low(b)
             } else {
@@ -105,11 +105,21 @@ pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Bits> {
     })
 }
 
+/// The position or length of a field. The manual says that eight bits count; that holds of 32-bit fields, while 64-bit
+/// ones are put together from shifts that clamp on all 32 bits.
+fn field_operand(value: Bits, width: u32) -> u32 {
+    if width == 64 {
+        truncate(value, 32).min(256) as u32
+    } else {
+        (value & 0xff) as u32
+    }
+}
+
 fn find_nth_set(mask: Bits, base: Bits, offset: Bits) -> Option<Bits> {
     let base = sign_extend(base, 32);
     let offset = sign_extend(offset, 32);
-    // The manual leaves a base beyond the mask undefined.
-    if !(0..32).contains(&base) {
+    // The manual leaves a base beyond the mask undefined; the offset without a magnitude is not searched by hardware.
+    if !(0..32).contains(&base) || offset == i128::from(i32::MIN) {
         return None;
     }
     let is_set = |position: i128| (mask >> position) & 1 != 0;
@@ -203,7 +213,11 @@ mod tests {
 
     /// The manual's loop for `bfe`, bit by bit.
     fn extract_by_definition(a: u64, b: u32, c: u32, width: u32, signed: bool) -> u64 {
-        let (position, length) = (b & 0xff, c & 0xff);
+        let (position, length) = if width == 64 {
+            (b, c)
+        } else {
+            (b & 0xff, c & 0xff)
+        };
         let sign = if !signed || length == 0 {
             0
         } else {

@@ -47,6 +47,20 @@ pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> 
             };
             Some(Outputs::two(combine(low).into(), combine(other).into()))
         }
+        // One half-word mask for each lane.
+        (Opcode::Set, &[destination, source])
+            if destination.is_integer()
+                && (destination.lanes(), destination.bits()) == (1, 32)
+                && source.lanes() == 2 =>
+        {
+            let mut result = 0;
+            for lane in 0..2 {
+                if combine(lane_truth(source, lane)?) {
+                    result |= 0xffff << (lane * 16);
+                }
+            }
+            Some(Outputs::one(result))
+        }
         (Opcode::Set, &[destination, source]) if destination.lanes() == source.lanes() => {
             let lane_type = destination.lane();
             let width = lane_type.bits();

@@ -4,7 +4,7 @@
 //! between integers wraps unless it is.
 
 use super::float::{flushes, relu, saturate};
-use super::float_format::{Exact, F32, Format, Specials, TF32, Value};
+use super::float_format::{Exact, F16, F32, F64, Format, Specials, TF32, Value};
 use super::{Bits, as_number, integer, nan, truncate};
 use crate::mnemonic::Mnemonic;
 use crate::modifier::{Flag, Rounding};
@@ -118,13 +118,25 @@ fn to_integer(
 
 fn between_floats(mnemonic: &Mnemonic, to: Format, from: Format, bits: u64) -> Option<u64> {
     let flush = mnemonic.has(Flag::FlushToZero);
-    let bits = if flush && flushes(from) {
+    // Between single and half precision nothing is flushed on the way in.
+    let bits = if flush && from == F32 && to != F16 {
         from.flush(bits)
     } else {
         bits
     };
     let rounding = mnemonic.modifiers().rounding;
     let result = match from.decode(bits) {
+        // Without rounding or flushing these are moves.
+        Value::Nan if to == from && to != F16 && rounding.is_none() && keeps_nan(mnemonic) => bits,
+        Value::Nan if to == TF32 && from == F32 && rounding == Some(Rounding::NearestAway) => {
+            // The mantissa is cut; saturation then subtracts one, as it does from infinity.
+            return Some((bits >> 13) - u64::from(mnemonic.has(Flag::SaturateFinite)));
+        }
+        // `.ftz` makes the conversion arithmetic, which knows one NaN.
+        Value::Nan if flush && from != F64 && to == F32 => nan::canonical(to),
+        Value::Nan if flush && from == F32 && to == F64 => {
+            nan::of_conversion(from, to, nan::canonical(from))
+        }
         Value::Nan if to.specials == Specials::None => return Some(to.largest(false)),
         Value::Nan => nan::of_conversion(from, to, bits),
         Value::Infinity { negative } => {
@@ -157,6 +169,12 @@ fn between_floats(mnemonic: &Mnemonic, to: Format, from: Format, bits: u64) -> O
         },
     };
     Some(finish(mnemonic, to, result))
+}
+
+fn keeps_nan(mnemonic: &Mnemonic) -> bool {
+    ![Flag::FlushToZero, Flag::Saturate, Flag::Relu]
+        .iter()
+        .any(|&flag| mnemonic.has(flag))
 }
 
 /// A number rounded to an integral value of the same format.

@@ -69,7 +69,20 @@ fn evaluate_lane(mnemonic: &Mnemonic, format: Format, inputs: &[u64]) -> Option<
         .modifiers()
         .rounding
         .unwrap_or(Rounding::NearestEven);
-    let raw = match (mnemonic.opcode(), inputs) {
+    let mut raw = compute(mnemonic, format, inputs, rounding)?;
+    // Half precision flushes what is tiny before it is rounded, even if rounding lifts it to the smallest normal number.
+    if flush && format == F16 && raw & !format.sign_bit() == 1 << format.mantissa_bits {
+        raw = compute(mnemonic, format, inputs, Rounding::Zero)?;
+    }
+    if mnemonic.opcode() == Opcode::Copysign {
+        return Some(raw);
+    }
+    Some(finish(mnemonic, format, raw))
+}
+
+/// The rounded result before `.ftz`, `.sat` and `.relu`.
+fn compute(mnemonic: &Mnemonic, format: Format, inputs: &[u64], rounding: Rounding) -> Option<u64> {
+    Some(match (mnemonic.opcode(), inputs) {
         (Opcode::Add, &[a, b]) => add(format, a, b, inputs, rounding),
         (Opcode::Sub, &[a, b]) => add(format, a, b ^ format.sign_bit(), inputs, rounding),
         (Opcode::Mul, &[a, b]) => multiply(format, a, b, inputs, rounding),
@@ -81,9 +94,7 @@ fn evaluate_lane(mnemonic: &Mnemonic, format: Format, inputs: &[u64]) -> Option<
         (Opcode::Sqrt, &[a]) => square_root(format, a, rounding),
         (Opcode::Abs, &[a]) => sign_operation(format, a, a & !format.sign_bit()),
         (Opcode::Neg, &[a]) => sign_operation(format, a, a ^ format.sign_bit()),
-        (Opcode::Copysign, &[a, b]) => {
-            return Some(b & !format.sign_bit() | a & format.sign_bit());
-        }
+        (Opcode::Copysign, &[a, b]) => b & !format.sign_bit() | a & format.sign_bit(),
         (Opcode::Min | Opcode::Max, &[a, b]) => extremum(mnemonic, format, a, b),
         (Opcode::Min | Opcode::Max, &[a, b, c]) => {
             if mnemonic.has(Flag::XorSign) {
@@ -100,8 +111,7 @@ fn evaluate_lane(mnemonic: &Mnemonic, format: Format, inputs: &[u64]) -> Option<
             extremum(mnemonic, format, first, absolute(c))
         }
         _ => return None,
-    };
-    Some(finish(mnemonic, format, raw))
+    })
 }
 
 /// Applies `.ftz`, `.sat` and `.relu` to a result.

@@ -1,0 +1,734 @@
+//! Asynchronous copies, memory barriers (`mbarrier`) and tensor maps.
+//!
+//! A `cp.async` reads its source when it is issued and writes its destination when a wait says that it must have arrived: a
+//! kernel that forgets to wait reads old data. Bulk copies arrive at once. The contents of an `mbarrier` and of a tensor map
+//! are opaque in PTX; the layouts here are our own.
+
+use std::collections::VecDeque;
+
+use oriole_isa::{Geometry, Opcode, ScalarType, Space};
+
+use crate::access::Spot;
+use crate::execute::{Executor, lanes_of};
+use crate::memory::SHARED_WINDOW;
+use crate::program::SpecialOperand;
+use crate::special::Scene;
+use crate::trap::{Fault, Outcome, TrapKind};
+use crate::warp::PendingCopy;
+
+/// An `mbarrier`: arrivals pending and expected, bytes pending, and the parity of the phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MemoryBarrier {
+    pending: u64,
+    expected: u64,
+    bytes: i64,
+    phase: u64,
+}
+
+impl MemoryBarrier {
+    fn unpack(word: u64) -> MemoryBarrier {
+        MemoryBarrier {
+            pending: word & 0xf_ffff,
+            expected: word >> 20 & 0xf_ffff,
+            bytes: ((word << 1) as i64) >> 41,
+            phase: word >> 63,
+        }
+    }
+
+    fn pack(self) -> u64 {
+        self.pending & 0xf_ffff
+            | (self.expected & 0xf_ffff) << 20
+            | (self.bytes as u64 & 0x7f_ffff) << 40
+            | self.phase << 63
+    }
+
+    fn settle(&mut self) {
+        if self.pending == 0 && self.bytes == 0 {
+            self.phase ^= 1;
+            self.pending = self.expected;
+        }
+    }
+}
+
+/// Offsets of the fields of a tensor map.
+const MAP_RANK: u64 = 8;
+const MAP_BOX: u64 = 12;
+const MAP_DIMENSIONS: u64 = 32;
+const MAP_STRIDES: u64 = 56;
+const MAP_ELEMENT_STRIDES: u64 = 88;
+const MAP_TYPE: u64 = 108;
+const MAP_INTERLEAVE: u64 = 112;
+const MAP_SWIZZLE: u64 = 116;
+const MAP_FILL: u64 = 120;
+
+impl Executor<'_> {
+    pub(crate) fn asynchronous(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        use Opcode::*;
+        let opcode = scene.special.mnemonic.opcode();
+        match opcode {
+            CpAsync => self.issue_copy(scene),
+            CpAsyncCommitGroup => {
+                let open = std::mem::take(&mut scene.warp.open_copies);
+                let (mine, rest): (Vec<_>, Vec<_>) = open
+                    .into_iter()
+                    .partition(|copy| scene.active >> copy.lane & 1 != 0);
+                scene.warp.open_copies = rest;
+                let groups = &mut scene.warp.copy_groups;
+                groups.resize(32, VecDeque::new());
+                for lane in lanes_of(scene.active) {
+                    groups[lane].push_back(
+                        mine.iter()
+                            .filter(|copy| copy.lane as usize == lane)
+                            .cloned()
+                            .collect(),
+                    );
+                }
+                Ok(())
+            }
+            CpAsyncWaitGroup | CpAsyncWaitAll => {
+                let keep = if opcode == CpAsyncWaitAll {
+                    0
+                } else {
+                    scene.uniform(0)? as usize
+                };
+                self.finish_copies(scene, keep, opcode == CpAsyncWaitAll);
+                Ok(())
+            }
+            CpAsyncMbarrierArrive => {
+                self.finish_copies(scene, 0, true);
+                // Without `.noinc` the pending count rises first, so that the arrival is not one of those expected.
+                if scene.special.mnemonic.has_modifier("noinc") {
+                    self.each_barrier(scene, 0, |barrier, _| {
+                        barrier.pending = barrier.pending.saturating_sub(1);
+                        barrier.settle();
+                        Ok(())
+                    })?;
+                }
+                Ok(())
+            }
+            MbarrierInit => {
+                let counts = scene.values(1)?;
+                self.each_barrier(scene, 0, |barrier, lane| {
+                    *barrier = MemoryBarrier {
+                        pending: counts[lane],
+                        expected: counts[lane],
+                        bytes: 0,
+                        phase: 0,
+                    };
+                    Ok(())
+                })
+            }
+            MbarrierInval => Ok(()),
+            MbarrierExpectTx | MbarrierCompleteTx => {
+                let bytes = scene.values(1)?;
+                let sign = if opcode == MbarrierExpectTx { 1 } else { -1 };
+                self.each_barrier(scene, 0, |barrier, lane| {
+                    barrier.bytes += sign * bytes[lane] as i64;
+                    barrier.settle();
+                    Ok(())
+                })
+            }
+            MbarrierArrive | MbarrierArriveDrop => {
+                self.arrive_at_barrier(scene, opcode == MbarrierArriveDrop)
+            }
+            MbarrierTestWait | MbarrierTryWait => {
+                let tokens = scene.values(2)?;
+                let parity = scene.special.mnemonic.has_modifier("parity");
+                let mut truth = 0;
+                self.each_barrier(scene, 1, |barrier, lane| {
+                    let awaited = if parity {
+                        tokens[lane] & 1
+                    } else {
+                        tokens[lane] >> 63
+                    };
+                    truth |= u32::from(barrier.phase != awaited) << lane;
+                    Ok(())
+                })?;
+                if truth & scene.active != scene.active {
+                    scene.warp.polls += 4;
+                }
+                scene.set_truth(truth);
+                Ok(())
+            }
+            MbarrierPendingCount => {
+                let values = scene
+                    .values(1)?
+                    .map(|word| MemoryBarrier::unpack(word).pending);
+                scene.set_destination(&values);
+                Ok(())
+            }
+            CpAsyncBulk | CpReduceAsyncBulk => self.bulk_copy(scene),
+            CpAsyncBulkTensor => self.tensor_copy(scene),
+            TensormapReplace => self.replace_field(scene),
+            TensormapCpFenceproxy => {
+                let (to, from) = (
+                    self.scene_addresses(scene, 0)?,
+                    self.scene_addresses(scene, 1)?,
+                );
+                let lane = scene.active.trailing_zeros() as usize;
+                let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
+                let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
+                let data = self.read_bytes(scene, lane, from, 128);
+                self.write_bytes(scene, lane, to, &data);
+                Ok(())
+            }
+            StAsync => {
+                let addresses = self.scene_addresses(scene, 0)?;
+                let sources = scene.vector(1)?;
+                let scalar_type = scene
+                    .special
+                    .mnemonic
+                    .first_type()
+                    .ok_or_else(|| scene.missing())?;
+                let size = scalar_type.bytes();
+                for lane in lanes_of(scene.active) {
+                    let spot = self.spot(
+                        scene,
+                        Space::SharedCluster,
+                        addresses[lane],
+                        size * sources.len() as u32,
+                        true,
+                        lane,
+                    )?;
+                    for (element, &slot) in sources.iter().enumerate() {
+                        let value = scene.slot(slot)[lane];
+                        self.write(
+                            scene.warp,
+                            scene.group,
+                            lane,
+                            spot.plus(element as u64 * u64::from(size)),
+                            size,
+                            value,
+                        );
+                    }
+                }
+                self.complete_bytes(
+                    scene,
+                    2,
+                    u64::from(size) * sources.len() as u64,
+                    scene.active,
+                )
+            }
+            _ => Err(scene.missing()),
+        }
+    }
+
+    fn scene_addresses(&self, scene: &Scene<'_>, operand: usize) -> Outcome<crate::program::Lanes> {
+        Ok(self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(operand)?,
+        ))
+    }
+
+    fn spot(
+        &self,
+        scene: &Scene<'_>,
+        space: Space,
+        address: u64,
+        size: u32,
+        write: bool,
+        lane: usize,
+    ) -> Outcome<Spot> {
+        // Larger than a word: aligned to 16 bytes and inside at both ends.
+        let unit = size.min(16);
+        let spot = self.locate(
+            scene.warp,
+            scene.group,
+            scene.block,
+            space,
+            address,
+            unit,
+            write,
+            lane,
+        )?;
+        if size > unit {
+            self.locate(
+                scene.warp,
+                scene.group,
+                scene.block,
+                space,
+                address + u64::from(size - unit),
+                unit,
+                write,
+                lane,
+            )?;
+        }
+        Ok(spot)
+    }
+
+    pub(crate) fn read_bytes(
+        &self,
+        scene: &Scene<'_>,
+        lane: usize,
+        spot: Spot,
+        size: u64,
+    ) -> Vec<u8> {
+        (0..size)
+            .map(|byte| self.read(scene.warp, scene.group, lane, spot.plus(byte), 1) as u8)
+            .collect()
+    }
+
+    pub(crate) fn write_bytes(&self, scene: &mut Scene<'_>, lane: usize, spot: Spot, data: &[u8]) {
+        for (byte, &value) in data.iter().enumerate() {
+            self.write(
+                scene.warp,
+                scene.group,
+                lane,
+                spot.plus(byte as u64),
+                1,
+                value.into(),
+            );
+        }
+        if let Spot::Shared(block, offset) = spot {
+            scene.group.blocks[block]
+                .checks
+                .initialize(offset, data.len() as u64);
+        }
+    }
+
+    fn issue_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let (to, from) = (
+            self.scene_addresses(scene, 0)?,
+            self.scene_addresses(scene, 1)?,
+        );
+        let size = scene.uniform(2)? as u32;
+        let hint = usize::from(scene.special.mnemonic.has(oriole_isa::Flag::CacheHint));
+        let fourth = scene.special.operands.len() - hint > 3;
+        let ignored = match scene.special.operands.get(3) {
+            Some(SpecialOperand::Predicate(_)) if fourth => Some(scene.predicate(3)?),
+            _ => None,
+        };
+        let sizes = match scene.special.operands.get(3) {
+            Some(SpecialOperand::Value(_)) if fourth => Some(scene.values(3)?),
+            _ => None,
+        };
+        if self.launch.options.profile {
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Global,
+                &from,
+                scene.active,
+                size,
+            );
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Shared,
+                &to,
+                scene.active,
+                size,
+            );
+        }
+        for lane in lanes_of(scene.active) {
+            let mut given = sizes.map_or(size, |sizes| (sizes[lane] as u32).min(size));
+            if ignored.is_some_and(|ignored| ignored >> lane & 1 != 0) {
+                given = 0;
+            }
+            self.spot(scene, Space::Shared, to[lane], size, true, lane)?;
+            let mut data = vec![0; size as usize];
+            for byte in 0..u64::from(given) {
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    Space::Global,
+                    from[lane] + byte,
+                    1,
+                    false,
+                    lane,
+                )?;
+                data[byte as usize] = self.read(scene.warp, scene.group, lane, spot, 1) as u8;
+            }
+            scene.warp.open_copies.push(PendingCopy {
+                lane: lane as u32,
+                destination: to[lane],
+                data,
+            });
+        }
+        Ok(())
+    }
+
+    /// Lets all but the latest `keep` groups of the active lanes arrive, and the copies in no group where `open` says so.
+    fn finish_copies(&self, scene: &mut Scene<'_>, keep: usize, open: bool) {
+        let mut arrived = Vec::new();
+        for lane in lanes_of(scene.active) {
+            if let Some(groups) = scene.warp.copy_groups.get_mut(lane) {
+                while groups.len() > keep {
+                    arrived.extend(groups.pop_front().into_iter().flatten());
+                }
+            }
+        }
+        if open {
+            let copies = std::mem::take(&mut scene.warp.open_copies);
+            let (mine, rest): (Vec<_>, Vec<_>) = copies
+                .into_iter()
+                .partition(|copy| scene.active >> copy.lane & 1 != 0);
+            arrived.extend(mine);
+            scene.warp.open_copies = rest;
+        }
+        for copy in arrived {
+            let block = scene.block;
+            let offset = copy.destination & 0xff_ffff;
+            self.write_bytes(
+                scene,
+                copy.lane as usize,
+                Spot::Shared(block, offset),
+                &copy.data,
+            );
+        }
+    }
+
+    /// Applies `change` to the barrier that each active lane addresses, one after the other.
+    fn each_barrier(
+        &self,
+        scene: &mut Scene<'_>,
+        operand: usize,
+        mut change: impl FnMut(&mut MemoryBarrier, usize) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let addresses = self.scene_addresses(scene, operand)?;
+        for lane in lanes_of(scene.active) {
+            self.with_barrier(scene, addresses[lane], lane, |barrier| {
+                change(barrier, lane)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn with_barrier(
+        &self,
+        scene: &mut Scene<'_>,
+        address: u64,
+        lane: usize,
+        change: impl FnOnce(&mut MemoryBarrier) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let space = if address >> 32 == SHARED_WINDOW >> 32 {
+            Space::Generic
+        } else {
+            Space::Shared
+        };
+        let spot = self.locate(
+            scene.warp,
+            scene.group,
+            scene.block,
+            space,
+            address,
+            8,
+            true,
+            lane,
+        )?;
+        let mut barrier = MemoryBarrier::unpack(self.read(scene.warp, scene.group, lane, spot, 8));
+        change(&mut barrier)?;
+        self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
+        if let Spot::Shared(block, offset) = spot {
+            scene.group.blocks[block].checks.initialize(offset, 8);
+            let warp = scene.warp.index;
+            if self.launch.options.check_races {
+                scene.group.blocks[scene.block]
+                    .checks
+                    .synchronize(address & 0xffff_ffff, warp);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive_at_barrier(&self, scene: &mut Scene<'_>, drop: bool) -> Outcome<()> {
+        let expects = scene.special.mnemonic.has_modifier("expect_tx");
+        let third = match scene.special.operands.len() {
+            3 => Some(scene.values(2)?),
+            _ => None,
+        };
+        let mut states = [0; 32];
+        self.each_barrier(scene, 1, |barrier, lane| {
+            states[lane] = barrier.pack();
+            let count = match third {
+                Some(values) if !expects => values[lane],
+                _ => 1,
+            };
+            if let (true, Some(values)) = (expects, third) {
+                barrier.bytes += values[lane] as i64;
+            }
+            if barrier.pending < count {
+                return Err(Fault::new(
+                    TrapKind::DivergentBarrier,
+                    "more threads arrive at an mbarrier than it expects",
+                ));
+            }
+            barrier.pending -= count;
+            if drop {
+                barrier.expected -= count;
+            }
+            barrier.settle();
+            Ok(())
+        })?;
+        scene.set_destination(&states);
+        Ok(())
+    }
+
+    /// Tells the barrier that operand `operand` addresses that bytes have arrived, once for each lane of the mask.
+    fn complete_bytes(
+        &self,
+        scene: &mut Scene<'_>,
+        operand: usize,
+        bytes: u64,
+        lanes: u32,
+    ) -> Outcome<()> {
+        let addresses = self.scene_addresses(scene, operand)?;
+        for lane in lanes_of(lanes) {
+            self.with_barrier(scene, addresses[lane], lane, |barrier| {
+                barrier.bytes -= bytes as i64;
+                barrier.settle();
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn bulk_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = &scene.special.mnemonic;
+        if mnemonic.has_modifier("multicast::cluster") || mnemonic.has_modifier("cp_mask") {
+            return Err(scene.missing());
+        }
+        let to_space = mnemonic.destination_space().unwrap_or(Space::Generic);
+        let from_space = mnemonic.source_space().unwrap_or(Space::Generic);
+        let reduces = mnemonic.opcode() == Opcode::CpReduceAsyncBulk;
+        let scalar_type = mnemonic.first_type().unwrap_or(ScalarType::B8);
+        let operation = mnemonic.modifiers().operation;
+        let completes = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
+        let (to, from, sizes) = (
+            self.scene_addresses(scene, 0)?,
+            self.scene_addresses(scene, 1)?,
+            scene.values(2)?,
+        );
+        for lane in lanes_of(scene.active) {
+            let size = sizes[lane] as u32;
+            if !size.is_multiple_of(16) {
+                return Err(Fault::at(
+                    TrapKind::Misaligned,
+                    format!("a bulk copy of {size} bytes, no multiple of 16"),
+                    lane as u32,
+                    to[lane],
+                ));
+            }
+            if size > 0 {
+                let source = self.spot(scene, from_space, from[lane], size, false, lane)?;
+                let target = self.spot(scene, to_space, to[lane], size, true, lane)?;
+                let mut data = self.read_bytes(scene, lane, source, size.into());
+                if reduces {
+                    let step = scalar_type.bytes();
+                    let operation = operation.ok_or_else(|| scene.missing())?;
+                    for at in (0..size).step_by(step as usize) {
+                        let old =
+                            self.read(scene.warp, scene.group, lane, target.plus(at.into()), step);
+                        let range = at as usize..(at + step) as usize;
+                        let mut word = [0; 8];
+                        word[..step as usize].copy_from_slice(&data[range.clone()]);
+                        let new = crate::access::apply_atomic(
+                            operation,
+                            scalar_type,
+                            None,
+                            old,
+                            u64::from_le_bytes(word),
+                            0,
+                        )
+                        .filter(|_| !scalar_type.is_float())
+                        .ok_or_else(|| scene.missing())?;
+                        data[range].copy_from_slice(&new.to_le_bytes()[..step as usize]);
+                    }
+                }
+                self.write_bytes(scene, lane, target, &data);
+            }
+            if completes {
+                self.complete_bytes(scene, 3, size.into(), 1 << lane)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_field(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = &scene.special.mnemonic;
+        let addresses = self.scene_addresses(scene, 0)?;
+        let last = scene.special.operands.len() - 1;
+        let ordinal = if last == 2 { scene.uniform(1)? } else { 0 };
+        let field = [
+            "global_address",
+            "rank",
+            "box_dim",
+            "global_dim",
+            "global_stride",
+            "element_stride",
+            "elemtype",
+            "interleave_layout",
+            "swizzle_mode",
+            "fill_mode",
+        ]
+        .into_iter()
+        .find(|field| mnemonic.has_modifier(field))
+        .ok_or_else(|| scene.missing())?;
+        let (offset, size) = match field {
+            "global_address" => (0, 8),
+            "rank" => (MAP_RANK, 4),
+            "box_dim" => (MAP_BOX + 4 * ordinal, 4),
+            "global_dim" => (MAP_DIMENSIONS + 4 * ordinal, 4),
+            "global_stride" => (MAP_STRIDES + 8 * ordinal, 8),
+            "element_stride" => (MAP_ELEMENT_STRIDES + 4 * ordinal, 4),
+            "elemtype" => (MAP_TYPE, 4),
+            "interleave_layout" => (MAP_INTERLEAVE, 4),
+            "swizzle_mode" => (MAP_SWIZZLE, 4),
+            _ => (MAP_FILL, 4),
+        };
+        let space = mnemonic.space().unwrap_or(Space::Generic);
+        let values = scene.values(last)?;
+        for lane in lanes_of(scene.active) {
+            let spot = self.spot(scene, space, addresses[lane], 128, true, lane)?;
+            self.write(
+                scene.warp,
+                scene.group,
+                lane,
+                spot.plus(offset),
+                size,
+                values[lane],
+            );
+            if let Spot::Shared(block, start) = spot {
+                scene.group.blocks[block].checks.initialize(start, 128);
+            }
+        }
+        Ok(())
+    }
+
+    fn tensor_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = &scene.special.mnemonic;
+        let unusual = [
+            "multicast::cluster",
+            "im2col",
+            "tile::gather4",
+            "tile::scatter4",
+            "im2col::w",
+            "im2col::w::128",
+            "im2col_no_offs",
+        ];
+        if unusual.iter().any(|word| mnemonic.has_modifier(word)) {
+            return Err(scene.missing());
+        }
+        let rank = match mnemonic.modifiers().geometry {
+            Some(Geometry::OneDimension) => 1,
+            Some(Geometry::TwoDimensions) => 2,
+            Some(Geometry::ThreeDimensions) => 3,
+            Some(Geometry::FourDimensions) => 4,
+            Some(Geometry::FiveDimensions) => 5,
+            _ => return Err(scene.missing()),
+        };
+        let loads = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
+        let (map_operand, shared_operand) = if loads { (1, 0) } else { (0, 1) };
+        let Some(SpecialOperand::Tensor(_, coordinates)) = scene.special.operands.get(map_operand)
+        else {
+            return Err(scene.missing());
+        };
+        let coordinates = coordinates.clone();
+        let (maps, shared) = (
+            self.scene_addresses(scene, map_operand)?,
+            self.scene_addresses(scene, shared_operand)?,
+        );
+        for lane in lanes_of(scene.active) {
+            let map = self.spot(scene, Space::Generic, maps[lane], 128, false, lane)?;
+            let field =
+                |at: u64, size: u32| self.read(scene.warp, scene.group, lane, map.plus(at), size);
+            let base = field(0, 8);
+            let element: u64 = match field(MAP_TYPE, 4) {
+                0 => 1,
+                1 | 6 | 10 => 2,
+                2 | 3 | 7 | 8 | 11 | 12 => 4,
+                _ => 8,
+            };
+            let swizzle = field(MAP_SWIZZLE, 4);
+            let boxes: Vec<u64> = (0..rank).map(|d| field(MAP_BOX + 4 * d, 4)).collect();
+            let dimensions: Vec<u64> = (0..rank)
+                .map(|d| field(MAP_DIMENSIONS + 4 * d, 4))
+                .collect();
+            let strides: Vec<u64> = (0..rank)
+                .map(|d| {
+                    if d == 0 {
+                        element
+                    } else {
+                        field(MAP_STRIDES + 8 * (d - 1), 8)
+                    }
+                })
+                .collect();
+            let starts: Vec<i64> = coordinates
+                .iter()
+                .map(|&slot| i64::from(scene.slot(slot)[lane] as i32))
+                .collect();
+            let total: u64 = boxes.iter().product();
+            for index in 0..total {
+                let mut rest = index;
+                let mut address = base;
+                let mut inside = true;
+                for d in 0..rank as usize {
+                    let position = starts[d] + (rest % boxes[d]) as i64;
+                    rest /= boxes[d];
+                    inside &= position >= 0 && (position as u64) < dimensions[d];
+                    address = address.wrapping_add((position as u64).wrapping_mul(strides[d]));
+                }
+                let plain = (shared[lane] & 0xffff_ffff) + index * element;
+                let swizzled = match swizzle {
+                    1 => plain ^ (plain >> 7 & 1) << 4,
+                    2 => plain ^ (plain >> 7 & 3) << 4,
+                    3 => plain ^ (plain >> 7 & 7) << 4,
+                    _ => plain,
+                };
+                let here =
+                    self.spot(scene, Space::Shared, swizzled, element as u32, loads, lane)?;
+                if loads {
+                    let value = if inside {
+                        let there =
+                            self.spot(scene, Space::Generic, address, element as u32, false, lane)?;
+                        self.read(scene.warp, scene.group, lane, there, element as u32)
+                    } else {
+                        0
+                    };
+                    self.write_bytes(scene, lane, here, &value.to_le_bytes()[..element as usize]);
+                } else if inside {
+                    let there =
+                        self.spot(scene, Space::Generic, address, element as u32, true, lane)?;
+                    let value = self.read(scene.warp, scene.group, lane, here, element as u32);
+                    self.write(scene.warp, scene.group, lane, there, element as u32, value);
+                }
+            }
+            if loads {
+                self.complete_bytes(scene, 2, total * element, 1 << lane)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_barriers_pack() {
+        for bytes in [0, 1, -1, 70_000, -70_000] {
+            let barrier = MemoryBarrier {
+                pending: 3,
+                expected: 0x12345,
+                bytes,
+                phase: 1,
+            };
+            assert_eq!(MemoryBarrier::unpack(barrier.pack()), barrier);
+        }
+        let mut barrier = MemoryBarrier {
+            pending: 0,
+            expected: 4,
+            bytes: 16,
+            phase: 0,
+        };
+        barrier.settle();
+        assert_eq!(barrier.phase, 0);
+        barrier.bytes = 0;
+        barrier.settle();
+        assert_eq!((barrier.phase, barrier.pending), (1, 4));
+    }
+}

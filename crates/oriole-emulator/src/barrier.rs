@@ -1,0 +1,209 @@
+//! Barriers of a block and of a cluster.
+//!
+//! Threads arrive lane by lane, so that fragments of one warp may come separately. Without a count a barrier waits for
+//! every thread of the block that has not exited; with one, for that many threads, the missing lanes of a warp counted with
+//! its first.
+
+use oriole_isa::{Opcode, ReductionOperation};
+
+use crate::execute::{Executor, Next};
+use crate::launch::{Block, Group};
+use crate::special::Scene;
+use crate::trap::{Fault, Outcome, TrapKind};
+use crate::warp::{Join, State, Warp};
+
+impl Executor<'_> {
+    pub(crate) fn barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let special = scene.special;
+        let opcode = special.mnemonic.opcode();
+        let reduces = matches!(opcode, Opcode::BarRed | Opcode::BarrierRed);
+        let first = usize::from(reduces);
+        let number = scene.uniform(first)? as usize;
+        if number >= 16 {
+            return Err(Fault::new(
+                TrapKind::OutOfBounds,
+                format!("barrier {number}: there are 16"),
+            ));
+        }
+        if scene.fragment.state == State::Released {
+            if reduces {
+                let (and, or, population) =
+                    scene.group.blocks[scene.block].barriers[number].results;
+                match special.mnemonic.modifiers().operation {
+                    Some(ReductionOperation::And) => {
+                        scene.set_truth(if and { u32::MAX } else { 0 })
+                    }
+                    Some(ReductionOperation::Or) => scene.set_truth(if or { u32::MAX } else { 0 }),
+                    _ => scene.set_destination(&[population.into(); 32]),
+                }
+            }
+            return Ok(Next::Advance);
+        }
+        let count = match special.operands.len() - first - usize::from(reduces) {
+            2 => Some(scene.uniform(first + 1)? as u32),
+            _ => None,
+        };
+        let truth = if reduces {
+            scene.predicate(special.operands.len() - 1)?
+        } else {
+            0
+        };
+        // Guarded off lanes go on.
+        if scene.active != scene.fragment.mask {
+            let mut others = scene.fragment.clone();
+            let next = scene.fragment.pc + 1;
+            scene.fragment.join = scene.warp.add_join(Join {
+                pc: next,
+                expected: scene.fragment.mask,
+                waiting: None,
+                parent: scene.fragment.join,
+            });
+            scene.fragment.join_pc = next;
+            others.join = scene.fragment.join;
+            others.join_pc = next;
+            others.mask &= !scene.active;
+            others.pc = next;
+            scene.fragment.mask = scene.active;
+            scene.warp.arrive(others);
+        }
+        let warp = scene.warp.index as usize;
+        let live = scene.warp.live;
+        let block = &mut scene.group.blocks[scene.block];
+        block.live[warp] = live;
+        let warps = block.live.len();
+        let barrier = &mut block.barriers[number];
+        if barrier.arrived.is_empty() {
+            barrier.arrived = vec![0; warps];
+        }
+        if barrier.threads == 0 {
+            (barrier.and, barrier.or, barrier.population) = (true, false, 0);
+            barrier.expected = count;
+        } else if barrier.expected != count {
+            return Err(Fault::new(
+                TrapKind::DivergentBarrier,
+                format!(
+                    "barrier {number} is used with {count:?} and {:?} threads at once",
+                    barrier.expected
+                ),
+            ));
+        }
+        if count.is_some() && barrier.arrived[warp] == 0 {
+            barrier.threads += 32 - live.count_ones();
+        }
+        barrier.arrived[warp] |= scene.active;
+        barrier.threads += scene.active.count_ones();
+        barrier.and &= truth & scene.active == scene.active;
+        barrier.or |= truth & scene.active != 0;
+        barrier.population += (truth & scene.active).count_ones();
+        let waits = !matches!(opcode, Opcode::BarArrive | Opcode::BarrierArrive);
+        let generation = barrier.generation;
+        if waits {
+            scene.fragment.state = State::Barrier {
+                number: number as u32,
+                generation,
+            };
+        }
+        complete(block, number, scene.warp);
+        Ok(if waits { Next::Wait } else { Next::Advance })
+    }
+
+    /// Barriers may be complete when threads that have not arrived exit.
+    pub(crate) fn lanes_exited(&self, warp: &mut Warp, group: &mut Group, block: usize) {
+        let owner = &mut group.blocks[block];
+        owner.live[warp.index as usize] = warp.live;
+        for number in 0..owner.barriers.len() {
+            if owner.barriers[number].threads > 0 {
+                complete(owner, number, warp);
+            }
+        }
+        complete_cluster(group);
+    }
+
+    pub(crate) fn cluster_barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let warp = scene.warp.index as usize;
+        if scene.special.mnemonic.opcode() == Opcode::BarrierClusterArrive {
+            scene.warp.cluster_generation = scene.group.cluster_generation;
+            scene.group.cluster_arrived[scene.block][warp] |= scene.active;
+            scene.group.blocks[scene.block].live[warp] = scene.warp.live;
+            complete_cluster(scene.group);
+            return Ok(Next::Advance);
+        }
+        if scene.fragment.state == State::Released
+            || scene.group.cluster_generation > scene.warp.cluster_generation
+        {
+            return Ok(Next::Advance);
+        }
+        scene.fragment.state = State::Cluster {
+            generation: scene.warp.cluster_generation,
+        };
+        Ok(Next::Wait)
+    }
+}
+
+/// Lets a barrier's threads go when all have arrived.
+fn complete(block: &mut Block, number: usize, current: &Warp) {
+    let live = &block.live;
+    let barrier = &mut block.barriers[number];
+    let all = match barrier.expected {
+        Some(count) => barrier.threads >= count,
+        None => barrier
+            .arrived
+            .iter()
+            .zip(live)
+            .all(|(arrived, live)| live & !arrived == 0),
+    };
+    if !all {
+        return;
+    }
+    barrier.generation += 1;
+    barrier.results = (barrier.and, barrier.or, barrier.population);
+    barrier.threads = 0;
+    let arrived = std::mem::take(&mut barrier.arrived);
+    block.checks.barrier_completed(&arrived, current.index);
+}
+
+fn complete_cluster(group: &mut Group) {
+    let any = group
+        .cluster_arrived
+        .iter()
+        .flatten()
+        .any(|&arrived| arrived != 0);
+    let all = group
+        .cluster_arrived
+        .iter()
+        .zip(&group.blocks)
+        .all(|(arrived, block)| {
+            arrived
+                .iter()
+                .zip(&block.live)
+                .all(|(arrived, live)| live & !arrived == 0)
+        });
+    if any && all {
+        group.cluster_generation += 1;
+        for arrived in group.cluster_arrived.iter_mut().flatten() {
+            *arrived = 0;
+        }
+    }
+}
+
+/// Which threads a stuck barrier still waits for, in words.
+pub(crate) fn describe_missing(block: &Block, number: usize) -> String {
+    let barrier = &block.barriers[number];
+    let missing: Vec<String> = block
+        .live
+        .iter()
+        .enumerate()
+        .filter_map(|(warp, live)| {
+            let missing = live & !barrier.arrived.get(warp).copied().unwrap_or(0);
+            (missing != 0).then(|| format!("lanes {missing:#x} of warp {warp}"))
+        })
+        .take(4)
+        .collect();
+    match barrier.expected {
+        Some(count) => format!(
+            "barrier {number} waits for {count} threads and {} have come",
+            barrier.threads
+        ),
+        None => format!("barrier {number} waits for {}", missing.join(", ")),
+    }
+}

@@ -1,0 +1,828 @@
+//! One instruction of the tree to one operation.
+
+use oriole_isa::{
+    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Semantics, Space, SpecialRegister,
+};
+use oriole_syntax::scopes::Reference;
+use oriole_syntax::tree::{Guard, Instruction, Operand, OperandKind, Prefix, Siblings};
+
+use super::function::{Decoder, VariablePlace};
+use super::operands::Problem;
+use crate::lanes::{self, Direct};
+use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
+use crate::program::{
+    Access, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Passed,
+    PredicateSource, Selectors, Source, Special, SpecialOperand,
+};
+
+impl<'module> Decoder<'_, 'module> {
+    pub(super) fn instruction(&mut self, instruction: &Instruction) {
+        let text = self.context.module.text(instruction.mnemonic);
+        let mnemonic = self.mnemonic(text);
+        let guard = match self.body.guard(instruction) {
+            None => Ok(PredicateSource::TRUE),
+            Some(node) => self.predicate(std::slice::from_ref(node)).map(|source| {
+                PredicateSource(source.0 ^ u32::from(instruction.guard == Guard::IfNot))
+            }),
+        };
+        let operands: Vec<&'module [Operand]> = self.body.operand_list(instruction).collect();
+        let kind = guard.clone().and_then(|_| self.kind(&mnemonic, &operands));
+        match kind {
+            Ok(kind) => {
+                self.push(kind, guard.unwrap_or(PredicateSource::TRUE));
+                let sums = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul);
+                if let Some(last) = self.function.code.last_mut() {
+                    last.contracts = sums && mnemonic.modifiers().rounding.is_none();
+                }
+            }
+            Err(problem) => {
+                let index = self.function.messages.len() as u32;
+                self.function
+                    .messages
+                    .push(format!("`{text}` is not emulated: {problem}"));
+                self.push(
+                    Kind::Unsupported(index),
+                    guard.unwrap_or(PredicateSource::TRUE),
+                );
+            }
+        }
+    }
+
+    fn kind(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        use Opcode::*;
+        if mnemonic.is_opaque() {
+            return Err("the instruction or a modifier is unknown".to_string());
+        }
+        match mnemonic.opcode() {
+            Mov => self.mov(mnemonic, operands),
+            Setp => self.setp(mnemonic, operands),
+            Selp => {
+                let scalar_type = mnemonic.first_type().ok_or("no type")?;
+                let d = self.registers_of(operands[0])?[0];
+                if d.bits != scalar_type.bits() {
+                    return self.general(mnemonic, operands);
+                }
+                Ok(Kind::Select {
+                    d: d.slot,
+                    a: self.value(operands[1], scalar_type)?,
+                    b: self.value(operands[2], scalar_type)?,
+                    p: self.predicate(operands[3])?,
+                })
+            }
+            And | Or | Xor if mnemonic.first_type() == Some(ScalarType::Pred) => {
+                Ok(Kind::PredicateLogic {
+                    operation: match mnemonic.opcode() {
+                        And => BooleanOperation::And,
+                        Or => BooleanOperation::Or,
+                        _ => BooleanOperation::Xor,
+                    },
+                    p: self.predicate_destination(operands[0])?,
+                    a: self.predicate(operands[1])?,
+                    b: self.predicate(operands[2])?,
+                })
+            }
+            Not if mnemonic.first_type() == Some(ScalarType::Pred) => Ok(Kind::PredicateLogic {
+                operation: BooleanOperation::Xor,
+                p: self.predicate_destination(operands[0])?,
+                a: self.predicate(operands[1])?,
+                b: PredicateSource::TRUE,
+            }),
+            Lop3 if mnemonic.modifiers().boolean.is_none() => Ok(Kind::Lop3 {
+                d: self.registers_of(operands[0])?[0].slot,
+                a: self.value(operands[1], ScalarType::B32)?,
+                b: self.value(operands[2], ScalarType::B32)?,
+                c: self.value(operands[3], ScalarType::B32)?,
+                table: self.integer(operands[4])? as u8,
+            }),
+            Cvta => self.cvta(mnemonic, operands),
+            Ld | Ldu | St => self.access(mnemonic, operands),
+            Atom | Red => self.atomic(mnemonic, operands),
+            Bra => match self.reference(&operands[0][0]) {
+                Reference::Label(label) => Ok(Kind::Branch { target: label }),
+                _ => Err("the target is not a label".to_string()),
+            },
+            BrxIdx => {
+                let index = self.value(operands[0], ScalarType::U32)?;
+                let Reference::Label(label) = self.reference(&operands[1][0]) else {
+                    return Err("the list of targets is not a label".to_string());
+                };
+                let targets = self
+                    .scopes
+                    .branch_targets
+                    .get(&label)
+                    .ok_or("the label names no list of targets")?
+                    .clone();
+                self.function.tables.push(targets);
+                Ok(Kind::BranchIndexed {
+                    index,
+                    table: self.function.tables.len() as u32 - 1,
+                })
+            }
+            Call => self.call(operands),
+            Ret => Ok(Kind::Return),
+            Exit => Ok(Kind::Exit),
+            Membar
+            | MembarProxy
+            | Fence
+            | FenceProxy
+            | Prefetch
+            | Prefetchu
+            | Applypriority
+            | Discard
+            | Pmevent
+            | Brkpt
+            | Setmaxnreg
+            | Griddepcontrol
+            | WgmmaFence
+            | WgmmaCommitGroup
+            | WgmmaWaitGroup
+            | CpAsyncBulkPrefetch
+            | CpAsyncBulkPrefetchTensor
+            | CpAsyncBulkCommitGroup
+            | CpAsyncBulkWaitGroup => Ok(Kind::Nothing),
+            Shfl
+            | Vote
+            | VoteSync
+            | MatchAny
+            | MatchAll
+            | Activemask
+            | Redux
+            | Elect
+            | BarSync
+            | BarArrive
+            | BarRed
+            | BarWarpSync
+            | BarrierSync
+            | BarrierArrive
+            | BarrierRed
+            | BarrierClusterArrive
+            | BarrierClusterWait
+            | Isspacep
+            | Mapa
+            | Getctarank
+            | CpAsync
+            | CpAsyncCommitGroup
+            | CpAsyncWaitGroup
+            | CpAsyncWaitAll
+            | CpAsyncMbarrierArrive
+            | CpAsyncBulk
+            | CpReduceAsyncBulk
+            | CpAsyncBulkTensor
+            | TensormapReplace
+            | TensormapCpFenceproxy
+            | MbarrierInit
+            | MbarrierInval
+            | MbarrierExpectTx
+            | MbarrierCompleteTx
+            | MbarrierArrive
+            | MbarrierArriveDrop
+            | MbarrierTestWait
+            | MbarrierTryWait
+            | MbarrierPendingCount
+            | WmmaLoad
+            | WmmaStore
+            | WmmaMma
+            | Mma
+            | MmaSp
+            | Ldmatrix
+            | Stmatrix
+            | Movmatrix
+            | WgmmaMmaAsync
+            | Createpolicy
+            | Nanosleep
+            | Trap
+            | Alloca
+            | Stacksave
+            | Stackrestore
+            | StAsync
+            | RedAsync => self.special(mnemonic, operands),
+            _ => self.value_instruction(mnemonic, operands),
+        }
+    }
+
+    fn mov(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let (destination, source) = (operands[0], operands[1]);
+        if scalar_type == ScalarType::Pred {
+            let a = self.predicate(source)?;
+            return Ok(Kind::PredicateLogic {
+                operation: BooleanOperation::Or,
+                p: self.predicate_destination(destination)?,
+                a,
+                b: a,
+            });
+        }
+        let is_vector = |nodes: &[Operand]| nodes[0].kind == OperandKind::Vector;
+        if is_vector(destination)
+            || is_vector(source)
+            || mnemonic.modifiers().vector.is_some()
+            || scalar_type.bits() > 64
+        {
+            return self.general(mnemonic, operands);
+        }
+        let d = self.registers_of(destination)?[0];
+        let node = &source[0];
+        if node.kind == OperandKind::Name
+            && self.reference(node) == Reference::Special
+            && self.literal(node).is_none()
+        {
+            let text = self.context.module.text(node.text);
+            let register =
+                SpecialRegister::from_text(text).ok_or_else(|| format!("`{text}` is unknown"))?;
+            return Ok(Kind::SpecialRegister {
+                d: d.slot,
+                register,
+                bits: d.bits,
+            });
+        }
+        let a = self.value(source, scalar_type)?;
+        // A narrow move into a wide register, or the reverse, extends.
+        let widths_match = d.bits == scalar_type.bits()
+            && self
+                .register(node)
+                .is_none_or(|register| register.bits == scalar_type.bits());
+        if widths_match {
+            Ok(Kind::Move { d: d.slot, a })
+        } else {
+            self.general(mnemonic, operands)
+        }
+    }
+
+    fn setp(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let widths_match = operands[1..3].iter().all(|nodes| {
+            self.register(&nodes[0])
+                .is_none_or(|register| register.bits == scalar_type.bits())
+        });
+        let Some(Direct::Compare(comparator)) = lanes::direct(mnemonic, 1).filter(|_| widths_match)
+        else {
+            return self.general(mnemonic, operands);
+        };
+        let (p, q) = if operands[0][0].kind == OperandKind::Pair {
+            let mut pair = Siblings::below(operands[0]);
+            let (p, q) = (
+                pair.next().ok_or("an empty pair")?,
+                pair.next().ok_or("an empty pair")?,
+            );
+            (
+                self.predicate_destination(p)?,
+                self.predicate_destination(q)?,
+            )
+        } else {
+            (self.predicate_destination(operands[0])?, NONE)
+        };
+        match mnemonic.modifiers().boolean {
+            Some(with) if q == NONE => Ok(Kind::CompareAnd {
+                comparator,
+                p,
+                a: self.value(operands[1], scalar_type)?,
+                b: self.value(operands[2], scalar_type)?,
+                with,
+                c: self.predicate(operands[3])?,
+            }),
+            Some(_) => self.general(mnemonic, operands),
+            None => {
+                let (a, b) = (
+                    self.value(operands[1], scalar_type)?,
+                    self.value(operands[2], scalar_type)?,
+                );
+                Ok(Kind::Compare {
+                    comparator,
+                    p,
+                    q,
+                    a,
+                    b,
+                })
+            }
+        }
+    }
+
+    fn cvta(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let d = self.registers_of(operands[0])?[0];
+        let a = self.value(operands[1], ScalarType::U64)?;
+        let window = match mnemonic.space().unwrap_or(Space::Generic) {
+            Space::Shared | Space::SharedCluster => SHARED_WINDOW,
+            Space::Local => LOCAL_WINDOW,
+            Space::Param | Space::ParamEntry | Space::ParamFunc if self.function.is_entry => {
+                PARAMETER_WINDOW
+            }
+            Space::Param | Space::ParamEntry | Space::ParamFunc => LOCAL_WINDOW - FRAME_PARAMETERS,
+            _ => 0,
+        };
+        let add = if mnemonic.has(Flag::ToSpace) {
+            window.wrapping_neg()
+        } else {
+            window
+        };
+        Ok(Kind::AddressShift { d: d.slot, a, add })
+    }
+
+    /// A value instruction: a direct loop where there is one.
+    fn value_instruction(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let count = operands.len();
+        let widths_match = (0..count).all(|index| {
+            let register = self.register(&operands[index][0]);
+            let wanted = mnemonic.operand_type(index, count).map(ScalarType::bits);
+            // Conversions know the widths of their registers.
+            register.is_none_or(|register| {
+                Some(register.bits) == wanted
+                    || (mnemonic.opcode() == Opcode::Cvt && register.bits > 1)
+            })
+        });
+        let destination = operands.first().and_then(|nodes| self.register(&nodes[0]));
+        let simple = operands.iter().all(|nodes| {
+            nodes.len() == 1 && nodes[0].prefix != Prefix::Minus
+                || self.literal(&nodes[0]).is_some()
+        });
+        if let Some(destination) = destination.filter(|_| widths_match && simple)
+            && destination.bits > 1
+            && let Some(direct) = lanes::direct(mnemonic, destination.bits)
+        {
+            let value = |decoder: &mut Self, index: usize| {
+                let scalar_type = mnemonic
+                    .operand_type(index, count)
+                    .ok_or("an operand without a type")?;
+                decoder.value(operands[index], scalar_type)
+            };
+            let d = destination.slot;
+            match (direct, count) {
+                (Direct::Unary(operation), 2) => {
+                    return Ok(Kind::Unary {
+                        operation,
+                        d,
+                        a: value(self, 1)?,
+                    });
+                }
+                (Direct::Binary(operation), 3) => {
+                    return Ok(Kind::Binary {
+                        operation,
+                        d,
+                        a: value(self, 1)?,
+                        b: value(self, 2)?,
+                    });
+                }
+                (Direct::Ternary(operation), 4) => {
+                    return Ok(Kind::Ternary {
+                        operation,
+                        d,
+                        a: value(self, 1)?,
+                        b: value(self, 2)?,
+                        c: value(self, 3)?,
+                    });
+                }
+                _ => {}
+            }
+        }
+        self.general(mnemonic, operands)
+    }
+
+    fn general(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let count = operands.len();
+        let roles = mnemonic
+            .operand_roles(count)
+            .ok_or("this form is unknown")?;
+        let mut sources = Vec::new();
+        let mut destinations = Vec::new();
+        let mut unpack = false;
+        let is_video =
+            mnemonic.opcode().text().starts_with('v') && mnemonic.opcode() != Opcode::Vote;
+        let mut video = is_video.then(Selectors::default);
+        for (index, (&nodes, role)) in operands.iter().zip(roles.iter()).enumerate() {
+            let scalar_type = mnemonic
+                .operand_type(index, count)
+                .or(mnemonic.first_type())
+                .ok_or("no type")?;
+            let member = |decoder: &Self| {
+                let text = decoder.context.module.text(nodes[0].text);
+                text.rsplit_once('.').map(|(_, member)| member.to_string())
+            };
+            match role {
+                Role::Define => {
+                    if let Some(video) = &mut video {
+                        video.destination = member(self);
+                    }
+                    let is_vector = nodes[0].kind == OperandKind::Vector;
+                    unpack |= is_vector
+                        && mnemonic.opcode() == Opcode::Mov
+                        && mnemonic.modifiers().vector.is_none();
+                    let parts: Vec<&[Operand]> = match nodes[0].kind {
+                        OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
+                        _ => vec![nodes],
+                    };
+                    let each = parts.len().max(1) as u32;
+                    for part in parts {
+                        if part[0].kind == OperandKind::Sink {
+                            destinations.push(Destination::Sink);
+                            continue;
+                        }
+                        for register in self.registers_of(part)? {
+                            destinations.push(if register.bits == 1 {
+                                Destination::Predicate(register.slot)
+                            } else if register.bits > 64 {
+                                Destination::Wide(register.slot)
+                            } else {
+                                let scalar_type = if unpack {
+                                    match scalar_type.bits() / each {
+                                        8 => ScalarType::B8,
+                                        16 => ScalarType::B16,
+                                        32 => ScalarType::B32,
+                                        _ => ScalarType::B64,
+                                    }
+                                } else {
+                                    scalar_type
+                                };
+                                Destination::Value {
+                                    slot: register.slot,
+                                    scalar_type,
+                                    bits: register.bits,
+                                }
+                            });
+                        }
+                    }
+                }
+                _ => {
+                    let parts: Vec<&[Operand]> = match nodes[0].kind {
+                        OperandKind::Vector => Siblings::below(nodes).collect(),
+                        _ => vec![nodes],
+                    };
+                    if let Some(video) = &mut video {
+                        let negative = nodes[0].prefix == Prefix::Minus;
+                        match sources.len() {
+                            0 => {
+                                video.a = member(self);
+                                video.negate_product ^= negative;
+                            }
+                            1 => {
+                                video.b = member(self);
+                                video.negate_product ^= negative;
+                            }
+                            _ => video.negate_c = negative,
+                        }
+                    }
+                    for part in parts {
+                        let register = self.register(&part[0]);
+                        // A vector register stands for all its elements.
+                        if register.is_some() && video.is_none() {
+                            let all = self.registers_of(part)?;
+                            if all.len() > 1 {
+                                sources.extend(
+                                    all.into_iter().map(|register| Source::Value(register.slot)),
+                                );
+                                continue;
+                            }
+                        }
+                        sources.push(match register {
+                            Some(register) if register.bits == 1 => {
+                                Source::Predicate(self.predicate(part)?)
+                            }
+                            Some(register) if register.bits > 64 => Source::Wide(register.slot),
+                            Some(register) if video.is_some() => Source::Value(register.slot),
+                            _ if scalar_type == ScalarType::Pred => {
+                                Source::Predicate(self.predicate(part)?)
+                            }
+                            _ => Source::Value(self.value(part, scalar_type)?),
+                        });
+                    }
+                }
+            }
+        }
+        self.function.generals.push(General {
+            mnemonic: mnemonic.clone(),
+            sources,
+            destinations,
+            unpack,
+            video,
+        });
+        Ok(Kind::General(self.function.generals.len() as u32 - 1))
+    }
+
+    fn access(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let is_store = mnemonic.opcode() == Opcode::St;
+        let (memory, data) = if is_store {
+            (operands[0], operands[1])
+        } else {
+            (operands[1], operands[0])
+        };
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let address = self.address(memory)?;
+        let mut space = mnemonic.space().unwrap_or(Space::Generic);
+        // Parameters of functions and arguments of calls live in the frame.
+        if address.base == FRAME {
+            space = Space::Local;
+        }
+        let mut register_bits = 0;
+        let registers: Vec<u32> = if is_store {
+            let parts: Vec<&[Operand]> = match data[0].kind {
+                OperandKind::Vector => Siblings::below(data).collect(),
+                _ => vec![data],
+            };
+            let mut slots = Vec::new();
+            for part in parts {
+                match self.register(&part[0]) {
+                    Some(_) => slots.extend(
+                        self.registers_of(part)?
+                            .into_iter()
+                            .map(|register| register.slot),
+                    ),
+                    None => slots.push(self.value(part, scalar_type)?),
+                }
+            }
+            slots
+        } else {
+            let registers = self.registers_of(data)?;
+            register_bits = registers
+                .iter()
+                .map(|register| register.bits)
+                .max()
+                .unwrap_or(64);
+            registers
+                .into_iter()
+                .map(|register| register.slot)
+                .collect()
+        };
+        if registers.len() != mnemonic.vector_width() as usize {
+            return Err(format!(
+                "{} registers for {} elements",
+                registers.len(),
+                mnemonic.vector_width()
+            ));
+        }
+        let synchronizing = matches!(
+            mnemonic.modifiers().semantics,
+            Some(
+                Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::Volatile
+            )
+        ) || matches!(
+            mnemonic.modifiers().cache_operator,
+            Some(oriole_isa::CacheOperator::Volatile)
+        );
+        let width = scalar_type.bytes() * registers.len() as u32;
+        self.function.accesses.push(Access {
+            space,
+            address,
+            scalar_type,
+            registers,
+            register_bits,
+            synchronizing,
+            width,
+        });
+        let index = self.function.accesses.len() as u32 - 1;
+        Ok(if is_store {
+            Kind::Store(index)
+        } else {
+            Kind::Load(index)
+        })
+    }
+
+    fn atomic(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let is_red = mnemonic.opcode() == Opcode::Red;
+        let first = usize::from(!is_red);
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let operation = mnemonic.modifiers().operation.ok_or("no operation")?;
+        let destinations = if is_red {
+            Vec::new()
+        } else {
+            self.registers_of(operands[0])?
+                .into_iter()
+                .map(|register| register.slot)
+                .collect()
+        };
+        let address = self.address(operands[first])?;
+        let data = operands[first + 1];
+        let vector = data[0].kind == OperandKind::Vector;
+        let sources = if vector || self.register(&data[0]).is_some() {
+            self.registers_of(data)?
+                .into_iter()
+                .map(|register| register.slot)
+                .collect()
+        } else {
+            vec![self.value(data, scalar_type)?]
+        };
+        let compare_and_swap = operation == oriole_isa::ReductionOperation::CompareAndSwap;
+        let compare = if compare_and_swap {
+            self.value(
+                operands.get(first + 2).ok_or("no value to swap in")?,
+                scalar_type,
+            )?
+        } else {
+            NONE
+        };
+        let floating = scalar_type.is_float();
+        let arithmetic = match operation {
+            oriole_isa::ReductionOperation::Add if floating => Some(format!(
+                "add.rn{}.{}",
+                if scalar_type == ScalarType::F32 && mnemonic.space() != Some(Space::Shared) {
+                    ".ftz"
+                } else {
+                    ""
+                },
+                scalar_type.text()
+            )),
+            oriole_isa::ReductionOperation::Min if floating => {
+                Some(format!("min.{}", scalar_type.text()))
+            }
+            oriole_isa::ReductionOperation::Max if floating => {
+                Some(format!("max.{}", scalar_type.text()))
+            }
+            _ => None,
+        };
+        // Atomic additions in global memory flush subnormal numbers; those in shared memory do not.
+        let arithmetic = arithmetic.map(|text| Mnemonic::parse(&text));
+        if arithmetic.as_ref().is_some_and(Mnemonic::is_opaque) {
+            return Err("the arithmetic is unknown".to_string());
+        }
+        self.function.atomics.push(Atomic {
+            space: if address.base == FRAME {
+                Space::Local
+            } else {
+                mnemonic.space().unwrap_or(Space::Generic)
+            },
+            address,
+            operation,
+            scalar_type,
+            destinations,
+            sources,
+            compare,
+            mnemonic: arithmetic,
+        });
+        Ok(Kind::Atomic(self.function.atomics.len() as u32 - 1))
+    }
+
+    fn passed(&mut self, nodes: &[Operand]) -> Result<Passed, Problem> {
+        let node = &nodes[0];
+        if let Some(register) = self.register(node) {
+            return Ok(if register.bits == 1 {
+                Passed::Predicate(self.predicate(nodes)?)
+            } else {
+                Passed::Register(register.slot)
+            });
+        }
+        if node.kind == OperandKind::Sink {
+            return Ok(Passed::Register(NONE));
+        }
+        if self.literal(node).is_some() {
+            return Ok(Passed::Register(self.value(nodes, ScalarType::B64)?));
+        }
+        match self.place(node)? {
+            VariablePlace::Frame { offset, bytes, .. } => Ok(Passed::Memory { offset, bytes }),
+            _ => Err("an argument that is neither a register nor a `.param` variable".to_string()),
+        }
+    }
+
+    fn call(&mut self, operands: &[&'module [Operand]]) -> Result<Kind, Problem> {
+        let mut rest = operands;
+        let mut results = Vec::new();
+        if rest
+            .first()
+            .is_some_and(|nodes| nodes[0].kind == OperandKind::List)
+        {
+            for nodes in Siblings::below(rest[0]) {
+                results.push(self.passed(nodes)?);
+            }
+            rest = &rest[1..];
+        }
+        let (&callee, rest) = rest.split_first().ok_or("no function")?;
+        let mut arguments = Vec::new();
+        if let Some(list) = rest
+            .first()
+            .filter(|nodes| nodes[0].kind == OperandKind::List)
+        {
+            for nodes in Siblings::below(list) {
+                arguments.push(self.passed(nodes)?);
+            }
+        }
+        let target = match self.register(&callee[0]) {
+            Some(register) => {
+                self.function.calls_indirectly = true;
+                CallTarget::Indirect(register.slot)
+            }
+            None => {
+                let VariablePlace::Module(super::Place::Address(address)) =
+                    self.place(&callee[0])?
+                else {
+                    return Err("the callee is not a function".to_string());
+                };
+                let index =
+                    ((address - crate::memory::CODE_WINDOW) / crate::memory::CODE_STRIDE) as u32;
+                let function = &self.context.module.functions[index as usize];
+                if function.body.is_some() {
+                    CallTarget::Direct(index)
+                } else {
+                    CallTarget::External(self.context.module.text(function.name).to_string())
+                }
+            }
+        };
+        self.function.calls.push(Call {
+            target,
+            arguments,
+            results,
+        });
+        Ok(Kind::Call(self.function.calls.len() as u32 - 1))
+    }
+
+    fn special(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let count = operands.len();
+        let mut decoded = Vec::new();
+        for (index, &nodes) in operands.iter().enumerate() {
+            let scalar_type = mnemonic
+                .operand_type(index, count)
+                .unwrap_or(ScalarType::B64);
+            decoded.push(self.special_operand(nodes, scalar_type)?);
+        }
+        self.function.specials.push(Special {
+            mnemonic: mnemonic.clone(),
+            operands: decoded,
+        });
+        Ok(Kind::Special(self.function.specials.len() as u32 - 1))
+    }
+
+    fn special_operand(
+        &mut self,
+        nodes: &[Operand],
+        scalar_type: ScalarType,
+    ) -> Result<SpecialOperand, Problem> {
+        let node = &nodes[0];
+        Ok(match node.kind {
+            OperandKind::Sink => SpecialOperand::Sink,
+            OperandKind::Vector | OperandKind::List => {
+                let mut slots = Vec::new();
+                for part in Siblings::below(nodes) {
+                    slots.push(self.value(part, scalar_type)?);
+                }
+                SpecialOperand::Vector(slots)
+            }
+            OperandKind::Address => {
+                let mut parts = Siblings::below(nodes);
+                let base = parts.next().ok_or("an empty address")?;
+                let address = self.address(base)?;
+                match parts.next() {
+                    None => SpecialOperand::Address(address),
+                    Some(coordinates) => {
+                        let mut slots = Vec::new();
+                        for part in Siblings::below(coordinates) {
+                            slots.push(self.value(part, ScalarType::S32)?);
+                        }
+                        SpecialOperand::Tensor(address, slots)
+                    }
+                }
+            }
+            OperandKind::Pair => {
+                let mut pair = Siblings::below(nodes);
+                let (d, p) = (
+                    pair.next().ok_or("an empty pair")?,
+                    pair.next().ok_or("an empty pair")?,
+                );
+                let d = match d[0].kind {
+                    OperandKind::Sink => NONE,
+                    _ => self.registers_of(d)?[0].slot,
+                };
+                SpecialOperand::Pair(d, self.predicate_destination(p)?)
+            }
+            _ => match self.register(node) {
+                Some(register) if register.bits == 1 => {
+                    SpecialOperand::Predicate(self.predicate(nodes)?)
+                }
+                None if scalar_type == ScalarType::Pred => {
+                    SpecialOperand::Predicate(self.predicate(nodes)?)
+                }
+                _ => SpecialOperand::Value(self.value(nodes, scalar_type)?),
+            },
+        })
+    }
+}

@@ -1,0 +1,987 @@
+//! The interpreter: runs the fragments of warps, one decoded operation for all active lanes at a time.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use oriole_isa::{
+    Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend,
+};
+
+use crate::lanes;
+use crate::launch::{Group, LaunchContext};
+use crate::program::{
+    CONSTANT, Call, CallTarget, Destination, Function, General, Kind, Lanes, NONE, Passed,
+    PredicateSource, Source,
+};
+use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
+use crate::warp::{Fragment, Frame, Join, State, Warp};
+
+/// How many operations of a fragment run before other warps get their turn.
+const QUANTUM: u32 = 20_000;
+/// How many looks at synchronisation variables before other warps get their turn.
+const POLLS: u32 = 8;
+/// How often a warp gives way before lanes that wait for lanes that spin run on.
+const STALLS: u32 = 32;
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// All lanes have exited.
+    Done,
+    /// Every fragment waits.
+    Blocked,
+    /// It gave way.
+    Yielded { polling: bool },
+}
+
+enum FragmentStop {
+    Ended,
+    Waiting,
+    Yielded { polling: bool },
+}
+
+/// What follows a special instruction.
+pub(crate) enum Next {
+    Advance,
+    /// The fragment waits, as its state says, at the same instruction.
+    Wait,
+}
+
+/// The lanes of a slot.
+#[inline(always)]
+pub(crate) fn source<'a>(registers: &'a [Lanes], constants: &'a [Lanes], slot: u32) -> &'a Lanes {
+    if slot & CONSTANT != 0 {
+        &constants[(slot & !CONSTANT) as usize]
+    } else {
+        &registers[slot as usize]
+    }
+}
+
+#[inline(always)]
+fn commit(registers: &mut [Lanes], slot: u32, values: Lanes, active: u32) {
+    let target = &mut registers[slot as usize];
+    if active == u32::MAX {
+        *target = values;
+    } else {
+        for lane in 0..32 {
+            let keep = u64::from(active >> lane & 1).wrapping_sub(1);
+            target[lane] = target[lane] & keep | values[lane] & !keep;
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn predicate(warp: &Warp, fragment: &Fragment, source: PredicateSource) -> u32 {
+    match source {
+        PredicateSource::TRUE => u32::MAX,
+        PredicateSource::FALSE => 0,
+        PredicateSource(bits) => {
+            let mask = warp.predicates[(fragment.predicate_base + (bits >> 1)) as usize];
+            if bits & 1 != 0 { !mask } else { mask }
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn set_predicate(
+    warp: &mut Warp,
+    fragment: &Fragment,
+    slot: u32,
+    value: u32,
+    active: u32,
+) {
+    if slot != NONE {
+        let target = &mut warp.predicates[(fragment.predicate_base + slot) as usize];
+        *target = *target & !active | value & active;
+    }
+}
+
+/// Runs one cluster of blocks.
+pub(crate) struct Executor<'a> {
+    pub(crate) launch: &'a LaunchContext<'a>,
+}
+
+impl Executor<'_> {
+    /// Runs a warp until it cannot go on.
+    pub(crate) fn run_warp(
+        &self,
+        warp: &mut Warp,
+        group: &mut Group,
+        block: usize,
+    ) -> Result<Stop, Box<Trap>> {
+        loop {
+            self.wake(warp, group, block);
+            let Some(mut fragment) = warp.next_runnable() else {
+                return Ok(if warp.live == 0 {
+                    Stop::Done
+                } else {
+                    Stop::Blocked
+                });
+            };
+            match self.run_fragment(warp, &mut fragment, group, block) {
+                Ok(FragmentStop::Ended) => {}
+                Ok(FragmentStop::Waiting) => warp.fragments.push_back(fragment),
+                Ok(FragmentStop::Yielded { polling }) => {
+                    warp.fragments.push_back(fragment);
+                    warp.polls = 0;
+                    if polling {
+                        warp.stalls += 1;
+                        if warp.stalls > STALLS {
+                            warp.release_oldest_join();
+                            warp.stalls = 0;
+                        }
+                    }
+                    return Ok(Stop::Yielded { polling });
+                }
+                Err(fault) => return Err(self.place(*fault, warp, &fragment, group, block)),
+            }
+        }
+    }
+
+    /// Lets fragments go on whose barrier is complete.
+    fn wake(&self, warp: &mut Warp, group: &Group, block: usize) {
+        for fragment in &mut warp.fragments {
+            match fragment.state {
+                State::Barrier { number, generation }
+                    if group.blocks[block].barriers[number as usize].generation > generation =>
+                {
+                    fragment.state = State::Released;
+                }
+                State::Cluster { generation } if group.cluster_generation > generation => {
+                    fragment.state = State::Released;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives a fault its place.
+    pub(crate) fn place(
+        &self,
+        fault: Fault,
+        warp: &Warp,
+        fragment: &Fragment,
+        group: &Group,
+        block: usize,
+    ) -> Box<Trap> {
+        let program = self.launch.program;
+        let function = &program.functions[fragment.function as usize];
+        let origin = function.origins[(fragment.pc as usize).min(function.origins.len() - 1)];
+        let ptx_line = program
+            .line_starts
+            .partition_point(|&start| start <= origin.span.start) as u32;
+        let lane = fault.lane.unwrap_or(fragment.mask.trailing_zeros().min(31));
+        Box::new(Trap {
+            kind: fault.kind,
+            message: fault.message,
+            function: function.name.clone(),
+            span: origin.span,
+            ptx_line,
+            source: self.source_line(origin.file, origin.line, origin.column),
+            block: group.blocks[block].index,
+            thread: warp.threads.get(lane as usize).copied().unwrap_or_default(),
+            address: fault.address,
+        })
+    }
+
+    pub(crate) fn source_line(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
+        let name = &self
+            .launch
+            .program
+            .files
+            .iter()
+            .find(|(number, _)| *number == file)?
+            .1;
+        (line > 0).then(|| SourceLine {
+            file: name.clone(),
+            line,
+            column,
+        })
+    }
+
+    /// Runs a fragment until it ends, waits or has had its turn.
+    fn run_fragment(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+    ) -> Outcome<FragmentStop> {
+        let launch = self.launch;
+        let profile = launch.options.profile;
+        let check_uninitialized = launch.options.check_uninitialized;
+        let mut turn = 0;
+        'function: loop {
+            let function = &launch.program.functions[fragment.function as usize];
+            let constants = &launch.constants[fragment.function as usize][..];
+            loop {
+                if fragment.pc == fragment.join_pc {
+                    let arriving = std::mem::replace(fragment, placeholder());
+                    match warp.arrive(arriving) {
+                        Some(joined) => *fragment = joined,
+                        None => return Ok(FragmentStop::Ended),
+                    }
+                    continue;
+                }
+                let operation = &function.code[fragment.pc as usize];
+                let active = fragment.mask & predicate(warp, fragment, operation.guard);
+                turn += 1;
+                group.steps += u64::from(active.count_ones());
+                if profile {
+                    let counters =
+                        &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
+                    counters.executions += 1;
+                    counters.lanes += u64::from(active.count_ones());
+                }
+                if check_uninitialized {
+                    self.check_registers(warp, fragment, group, block, function, active);
+                }
+                if active == 0 {
+                    // Nobody executes it; a branch not taken goes on below.
+                    fragment.pc += 1;
+                    continue;
+                }
+                let registers = &mut warp.registers[fragment.base as usize..];
+                match &operation.kind {
+                    Kind::Nothing => {}
+                    &Kind::Move { d, a } => {
+                        let values = *source(registers, constants, a);
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::Unary { operation, d, a } => {
+                        let values = operation.apply(source(registers, constants, a));
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::Binary { operation, d, a, b } => {
+                        let values = operation.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::Ternary {
+                        operation,
+                        d,
+                        a,
+                        b,
+                        c,
+                    } => {
+                        let values = operation.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                            source(registers, constants, c),
+                        );
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::Compare {
+                        comparator,
+                        p,
+                        q,
+                        a,
+                        b,
+                    } => {
+                        let truth = comparator.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
+                        set_predicate(warp, fragment, p, truth, active);
+                        set_predicate(warp, fragment, q, !truth, active);
+                    }
+                    &Kind::CompareAnd {
+                        comparator,
+                        p,
+                        a,
+                        b,
+                        with,
+                        c,
+                    } => {
+                        let truth = comparator.apply(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
+                        let other = predicate(warp, fragment, c);
+                        set_predicate(warp, fragment, p, combine(with, truth, other), active);
+                    }
+                    &Kind::PredicateLogic { operation, p, a, b } => {
+                        let value = combine(
+                            operation,
+                            predicate(warp, fragment, a),
+                            predicate(warp, fragment, b),
+                        );
+                        set_predicate(warp, fragment, p, value, active);
+                    }
+                    &Kind::Select { d, a, b, p } => {
+                        let chosen = predicate(warp, fragment, p);
+                        let registers = &mut warp.registers[fragment.base as usize..];
+                        let (a, b) = (
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                        );
+                        let mut values = *b;
+                        for lane in 0..32 {
+                            let keep = u64::from(chosen >> lane & 1).wrapping_sub(1);
+                            values[lane] = values[lane] & keep | a[lane] & !keep;
+                        }
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::Lop3 { d, a, b, c, table } => {
+                        let values = lanes::lop3(
+                            source(registers, constants, a),
+                            source(registers, constants, b),
+                            source(registers, constants, c),
+                            table,
+                        );
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::AddressShift { d, a, add } => {
+                        let values = source(registers, constants, a)
+                            .map(|address| address.wrapping_add(add));
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::FrameAddress { d, add } => {
+                        let values = [add.wrapping_add(fragment.local_base.into()); 32];
+                        commit(registers, d, values, active);
+                    }
+                    &Kind::SpecialRegister { d, register, bits } => {
+                        let values = self.special_register(warp, group, block, register, bits);
+                        commit(
+                            &mut warp.registers[fragment.base as usize..],
+                            d,
+                            values,
+                            active,
+                        );
+                    }
+                    &Kind::General(index) => {
+                        self.general(
+                            warp,
+                            fragment,
+                            constants,
+                            &function.generals[index as usize],
+                            active,
+                        )?;
+                    }
+                    &Kind::Load(index) => {
+                        let access = &function.accesses[index as usize];
+                        self.load(warp, fragment, group, block, constants, access, active)?;
+                        warp.polls += u32::from(access.synchronizing);
+                    }
+                    &Kind::Store(index) => {
+                        self.store(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.accesses[index as usize],
+                            active,
+                        )?;
+                    }
+                    &Kind::Atomic(index) => {
+                        self.atomic(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.atomics[index as usize],
+                            active,
+                        )?;
+                        warp.polls += 1;
+                    }
+                    &Kind::Branch { target } => {
+                        if active == fragment.mask {
+                            fragment.pc = target;
+                        } else {
+                            let other = fragment.mask & !active;
+                            self.divide(
+                                warp,
+                                fragment,
+                                operation.reconverge,
+                                &[(active, target), (other, fragment.pc + 1)],
+                            );
+                        }
+                        if fragment.mask == 0 {
+                            return Ok(FragmentStop::Ended);
+                        }
+                        if turn > QUANTUM || warp.polls > POLLS {
+                            let polling = warp.polls > POLLS;
+                            self.check_steps(group)?;
+                            return Ok(FragmentStop::Yielded { polling });
+                        }
+                        continue;
+                    }
+                    &Kind::BranchIndexed { index, table } => {
+                        let targets = &function.tables[table as usize];
+                        let values = source(registers, constants, index);
+                        let mut parts: Vec<(u32, u32)> = Vec::new();
+                        for lane in lanes_of(active) {
+                            let target = *targets.get(values[lane] as usize).ok_or_else(|| {
+                                Fault::new(
+                                    TrapKind::OutOfBounds,
+                                    format!(
+                                        "index {} in a list of {} targets",
+                                        values[lane],
+                                        targets.len()
+                                    ),
+                                )
+                            })?;
+                            match parts.iter_mut().find(|(_, other)| *other == target) {
+                                Some((mask, _)) => *mask |= 1 << lane,
+                                None => parts.push((1 << lane, target)),
+                            }
+                        }
+                        if active != fragment.mask {
+                            parts.push((fragment.mask & !active, fragment.pc + 1));
+                        }
+                        if let [(_, target)] = parts[..] {
+                            fragment.pc = target;
+                        } else {
+                            self.divide(warp, fragment, operation.reconverge, &parts);
+                        }
+                        if fragment.mask == 0 {
+                            return Ok(FragmentStop::Ended);
+                        }
+                        continue;
+                    }
+                    &Kind::Call(index) => {
+                        let call = &function.calls[index as usize];
+                        self.call(
+                            warp, fragment, group, block, function, constants, index, call, active,
+                        )?;
+                        continue 'function;
+                    }
+                    Kind::Return if !fragment.frames.is_empty() => {
+                        if active != fragment.mask {
+                            // The others go on; these return.
+                            let mut returning = fragment.clone();
+                            returning.mask = active;
+                            fragment.mask &= !active;
+                            fragment.pc += 1;
+                            self.return_from(warp, returning);
+                            continue;
+                        }
+                        let returning = std::mem::replace(fragment, placeholder());
+                        match self.return_from_last(warp, returning) {
+                            Some(resumed) => {
+                                *fragment = resumed;
+                                continue 'function;
+                            }
+                            None => return Ok(FragmentStop::Ended),
+                        }
+                    }
+                    Kind::Return | Kind::Exit => {
+                        warp.live &= !active;
+                        warp.withdraw(active, fragment.join, NONE);
+                        self.lanes_exited(warp, group, block);
+                        fragment.mask &= !active;
+                        if fragment.mask == 0 {
+                            return Ok(FragmentStop::Ended);
+                        }
+                    }
+                    &Kind::Special(index) => {
+                        match self.special(
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            &function.specials[index as usize],
+                            active,
+                        )? {
+                            Next::Advance => fragment.state = State::Running,
+                            Next::Wait => return Ok(FragmentStop::Waiting),
+                        }
+                    }
+                    &Kind::Unsupported(index) => {
+                        return Err(Fault::new(
+                            TrapKind::NotEmulated,
+                            function.messages[index as usize].clone(),
+                        ));
+                    }
+                }
+                fragment.pc += 1;
+                if turn > 4 * QUANTUM {
+                    self.check_steps(group)?;
+                    turn = 0;
+                }
+            }
+        }
+    }
+
+    /// Ends the launch when it has executed too much, or another block has trapped.
+    fn check_steps(&self, group: &mut Group) -> Outcome<()> {
+        let total = self
+            .launch
+            .steps
+            .fetch_add(group.steps - group.flushed_steps, Relaxed)
+            + group.steps
+            - group.flushed_steps;
+        group.flushed_steps = group.steps;
+        if total > self.launch.options.step_limit {
+            return Err(Fault::new(
+                TrapKind::StepLimit,
+                format!(
+                    "more than {} thread-instructions were executed",
+                    self.launch.options.step_limit
+                ),
+            ));
+        }
+        if self.launch.stop.load(Relaxed) {
+            return Err(Fault::new(TrapKind::StepLimit, "another block has trapped"));
+        }
+        Ok(())
+    }
+
+    /// Divides a fragment. The first part that is not already at the meeting point goes on as `fragment`.
+    fn divide(&self, warp: &mut Warp, fragment: &mut Fragment, meeting: u32, parts: &[(u32, u32)]) {
+        if meeting != NONE && fragment.join_pc != meeting {
+            fragment.join = warp.add_join(Join {
+                pc: meeting,
+                expected: fragment.mask,
+                waiting: None,
+                parent: fragment.join,
+            });
+            fragment.join_pc = meeting;
+        }
+        let mut rest = parts.iter().filter(|&&(_, pc)| pc != fragment.join_pc);
+        for &(mask, pc) in parts.iter().filter(|&&(_, pc)| pc == fragment.join_pc) {
+            let mut arriving = fragment.clone();
+            (arriving.mask, arriving.pc) = (mask, pc);
+            if let Some(joined) = warp.arrive(arriving) {
+                *fragment = joined;
+                return;
+            }
+        }
+        let (mut first_mask, mut first_pc) = (0, fragment.pc);
+        if let Some(&(mask, pc)) = rest.next() {
+            (first_mask, first_pc) = (mask, pc);
+        }
+        for &(mask, pc) in rest {
+            let mut other = fragment.clone();
+            (other.mask, other.pc) = (mask, pc);
+            warp.fragments.push_back(other);
+        }
+        (fragment.mask, fragment.pc) = (first_mask, first_pc);
+    }
+
+    fn general(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        constants: &[Lanes],
+        general: &General,
+        active: u32,
+    ) -> Outcome<()> {
+        let effects = general.mnemonic.effects();
+        let mut inputs = [0 as Bits; 16];
+        for lane in lanes_of(active) {
+            let mut count = 0;
+            for &operand in &general.sources {
+                let registers = &warp.registers[fragment.base as usize..];
+                inputs[count] = match operand {
+                    Source::Value(slot) => source(registers, constants, slot)[lane].into(),
+                    Source::Wide(slot) => {
+                        Bits::from(registers[slot as usize][lane])
+                            | Bits::from(registers[slot as usize + 1][lane]) << 64
+                    }
+                    Source::Predicate(source) => {
+                        (predicate(warp, fragment, source) >> lane & 1).into()
+                    }
+                };
+                count += 1;
+            }
+            if effects.reads_carry {
+                inputs[count] = (warp.carry >> lane & 1).into();
+                count += 1;
+            }
+            let inputs = &inputs[..count];
+            let outputs = if let Some(video) = &general.video {
+                let operands = VideoOperands {
+                    destination: video.destination.as_deref(),
+                    a: video.a.as_deref(),
+                    b: video.b.as_deref(),
+                    negate_product: video.negate_product,
+                    negate_c: video.negate_c,
+                };
+                evaluate_video(&general.mnemonic, inputs, &operands)
+            } else if general.unpack {
+                evaluate_unpack(&general.mnemonic, inputs[0], general.destinations.len())
+            } else {
+                approximate(&general.mnemonic, inputs)
+            };
+            let Some(outputs) = outputs else {
+                return Err(Fault::new(
+                    TrapKind::NotEmulated,
+                    format!(
+                        "`{}` of {inputs:x?} is not emulated",
+                        general.mnemonic.text()
+                    ),
+                ));
+            };
+            for (&destination, &value) in general.destinations.iter().zip(outputs.values()) {
+                match destination {
+                    Destination::Sink => {}
+                    Destination::Value {
+                        slot,
+                        scalar_type,
+                        bits,
+                    } => {
+                        warp.registers[(fragment.base + slot) as usize][lane] =
+                            extend(value, scalar_type, bits) as u64;
+                    }
+                    Destination::Wide(slot) => {
+                        warp.registers[(fragment.base + slot) as usize][lane] = value as u64;
+                        warp.registers[(fragment.base + slot) as usize + 1][lane] =
+                            (value >> 64) as u64;
+                    }
+                    Destination::Predicate(slot) => {
+                        set_predicate(
+                            warp,
+                            fragment,
+                            slot,
+                            if value & 1 != 0 { u32::MAX } else { 0 },
+                            1 << lane,
+                        );
+                    }
+                }
+            }
+            if let Some(carry) = outputs.carry {
+                warp.carry = warp.carry & !(1 << lane) | u32::from(carry) << lane;
+            }
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    fn call(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+        function: &Function,
+        constants: &[Lanes],
+        index: u32,
+        call: &Call,
+        active: u32,
+    ) -> Outcome<()> {
+        let targets: Vec<(u32, u32)> = match &call.target {
+            CallTarget::External(name) => {
+                self.external(warp, fragment, group, block, constants, call, name, active)?;
+                fragment.pc += 1;
+                return Ok(());
+            }
+            &CallTarget::Direct(target) => vec![(active, target)],
+            &CallTarget::Indirect(slot) => {
+                let values = source(&warp.registers[fragment.base as usize..], constants, slot);
+                let mut parts: Vec<(u32, u32)> = Vec::new();
+                for lane in lanes_of(active) {
+                    let address = values[lane];
+                    let number = address.wrapping_sub(crate::memory::CODE_WINDOW)
+                        / crate::memory::CODE_STRIDE;
+                    let exists = self
+                        .launch
+                        .program
+                        .functions
+                        .get(number as usize)
+                        .is_some_and(|function| function.has_body && !function.is_entry);
+                    if !exists {
+                        return Err(Fault::at(
+                            TrapKind::BadCall,
+                            format!("call of {address:#x}, which is no function"),
+                            lane as u32,
+                            address,
+                        ));
+                    }
+                    match parts
+                        .iter_mut()
+                        .find(|(_, other)| u64::from(*other) == number)
+                    {
+                        Some((mask, _)) => *mask |= 1 << lane,
+                        None => parts.push((1 << lane, number as u32)),
+                    }
+                }
+                parts
+            }
+        };
+        let return_to = fragment.pc + 1;
+        // Lanes that do not call, or call something else, wait behind the call.
+        if targets.len() > 1 || active != fragment.mask {
+            fragment.join = warp.add_join(Join {
+                pc: return_to,
+                expected: fragment.mask,
+                waiting: None,
+                parent: fragment.join,
+            });
+            fragment.join_pc = return_to;
+            let idle = fragment.mask & !active;
+            if idle != 0 {
+                let mut waiting = fragment.clone();
+                (waiting.mask, waiting.pc) = (idle, return_to);
+                warp.arrive(waiting);
+            }
+        }
+        let caller = fragment.clone();
+        for (number, &(mask, target)) in targets.iter().enumerate() {
+            let callee = &self.launch.program.functions[target as usize];
+            if callee.parameters.len() != call.arguments.len()
+                || callee.returns.len() < call.results.len()
+            {
+                return Err(Fault::new(
+                    TrapKind::BadCall,
+                    format!(
+                        "`{}` takes {} arguments, {} are passed",
+                        callee.name,
+                        callee.parameters.len(),
+                        call.arguments.len()
+                    ),
+                ));
+            }
+            let mut inner = caller.clone();
+            inner.mask = mask;
+            inner.frames.push(Frame {
+                function: caller.function,
+                call: index,
+                return_to,
+                base: caller.base,
+                predicate_base: caller.predicate_base,
+                local_base: caller.local_base,
+                local_top: caller.local_top,
+            });
+            if inner.frames.len() > self.launch.options.call_depth as usize {
+                return Err(Fault::new(
+                    TrapKind::MemoryLimit,
+                    "calls are nested too deeply",
+                ));
+            }
+            inner.function = target;
+            inner.pc = 0;
+            inner.base += function.registers;
+            inner.predicate_base += function.predicates;
+            inner.local_base = caller.local_top.next_multiple_of(16);
+            inner.local_top = inner.local_base + callee.frame_bytes;
+            inner.join = warp.add_join(Join {
+                pc: NONE,
+                expected: mask,
+                waiting: None,
+                parent: caller.join,
+            });
+            inner.join_pc = NONE;
+            self.enter(warp, &inner)?;
+            for (parameter, &argument) in callee.parameters.iter().zip(&call.arguments) {
+                self.pass(
+                    warp,
+                    constants,
+                    (&caller, argument),
+                    (&inner, parameter.place),
+                    mask,
+                )?;
+            }
+            if number == 0 {
+                *fragment = inner;
+            } else {
+                warp.fragments.push_back(inner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for a frame.
+    pub(crate) fn enter(&self, warp: &mut Warp, fragment: &Fragment) -> Outcome<()> {
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let registers = (fragment.base + function.registers) as usize;
+        let predicates = (fragment.predicate_base + function.predicates) as usize;
+        if warp.registers.len() < registers {
+            warp.registers.resize(registers, [0; 32]);
+        }
+        if warp.predicates.len() < predicates {
+            warp.predicates.resize(predicates, 0);
+        }
+        if self.launch.options.check_uninitialized {
+            warp.defined.resize(warp.registers.len(), 0);
+            warp.predicates_defined.resize(warp.predicates.len(), 0);
+            for defined in &mut warp.defined[fragment.base as usize..registers] {
+                *defined &= !fragment.mask;
+            }
+            for defined in
+                &mut warp.predicates_defined[fragment.predicate_base as usize..predicates]
+            {
+                *defined &= !fragment.mask;
+            }
+        }
+        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
+            return Err(Fault::new(
+                TrapKind::MemoryLimit,
+                "a thread's stack is full",
+            ));
+        }
+        warp.local.grow(fragment.local_top.into());
+        Ok(())
+    }
+
+    /// Copies an argument or a result from one frame to another.
+    fn pass(
+        &self,
+        warp: &mut Warp,
+        constants: &[Lanes],
+        from: (&Fragment, Passed),
+        to: (&Fragment, Passed),
+        lanes: u32,
+    ) -> Outcome<()> {
+        let (from_frame, from) = from;
+        let (to_frame, to) = to;
+        match (from, to) {
+            (_, Passed::Register(NONE)) => {}
+            (Passed::Register(a), Passed::Register(d)) => {
+                let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
+                commit(
+                    &mut warp.registers[to_frame.base as usize..],
+                    d,
+                    values,
+                    lanes,
+                );
+                if let Some(defined) = warp.defined.get_mut((to_frame.base + d) as usize) {
+                    *defined |= lanes;
+                }
+            }
+            (Passed::Predicate(a), Passed::Predicate(PredicateSource(d))) => {
+                let value = predicate(warp, from_frame, a);
+                set_predicate(warp, to_frame, d >> 1, value, lanes);
+            }
+            (
+                Passed::Memory {
+                    offset: a,
+                    bytes: from_bytes,
+                },
+                Passed::Memory {
+                    offset: d,
+                    bytes: to_bytes,
+                },
+            ) => {
+                if from_bytes != to_bytes {
+                    return Err(Fault::new(
+                        TrapKind::BadCall,
+                        format!("{from_bytes} bytes are passed where {to_bytes} are expected"),
+                    ));
+                }
+                for lane in lanes_of(lanes) {
+                    let (a, d) = (
+                        u64::from(from_frame.local_base + a),
+                        u64::from(to_frame.local_base + d),
+                    );
+                    for word in (0..u64::from(to_bytes)).step_by(4) {
+                        let value = warp.local.load(lane as u32, a + word, 4);
+                        warp.local.store(lane as u32, d + word, 4, value);
+                    }
+                }
+            }
+            (Passed::Register(a), Passed::Memory { offset, bytes }) => {
+                let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
+                for lane in lanes_of(lanes) {
+                    warp.local.store(
+                        lane as u32,
+                        u64::from(to_frame.local_base + offset),
+                        bytes.min(8),
+                        values[lane],
+                    );
+                }
+            }
+            (Passed::Memory { offset, bytes }, Passed::Register(d)) => {
+                for lane in lanes_of(lanes) {
+                    let value = warp.local.load(
+                        lane as u32,
+                        u64::from(from_frame.local_base + offset),
+                        bytes.min(8),
+                    );
+                    warp.registers[(to_frame.base + d) as usize][lane] = value;
+                }
+            }
+            _ => {
+                return Err(Fault::new(
+                    TrapKind::BadCall,
+                    "a predicate is passed where a value is expected",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets part of a fragment return; the others of its call may come later.
+    fn return_from(&self, warp: &mut Warp, returning: Fragment) {
+        if let Some(resumed) = self.return_from_last(warp, returning) {
+            warp.fragments.push_back(resumed);
+        }
+    }
+
+    /// Copies results back and waits for the other lanes of the call; the last gives all.
+    fn return_from_last(&self, warp: &mut Warp, mut returning: Fragment) -> Option<Fragment> {
+        let callee = &self.launch.program.functions[returning.function as usize];
+        let inner = returning.clone();
+        let frame = returning.frames.pop()?;
+        let caller = &self.launch.program.functions[frame.function as usize];
+        let call = &caller.calls[frame.call as usize];
+        returning.function = frame.function;
+        returning.pc = frame.return_to;
+        returning.base = frame.base;
+        returning.predicate_base = frame.predicate_base;
+        returning.local_base = frame.local_base;
+        returning.local_top = frame.local_top;
+        for (parameter, &result) in callee.returns.iter().zip(&call.results) {
+            // Sizes were compared when the call was made.
+            let _ = self.pass(
+                warp,
+                &[],
+                (&inner, parameter.place),
+                (&returning, result),
+                inner.mask,
+            );
+        }
+        // Joins inside the callee that these lanes will not reach, up to that of the call.
+        let mut join = returning.join;
+        while join != NONE && warp.joins[join as usize].pc != NONE {
+            join = warp.joins[join as usize].parent;
+        }
+        warp.withdraw(returning.mask, returning.join, join);
+        returning.join = join;
+        warp.arrive(returning)
+    }
+}
+
+/// A fragment without lanes, to stand where one was taken from.
+fn placeholder() -> Fragment {
+    Fragment {
+        function: 0,
+        pc: 0,
+        mask: 0,
+        base: 0,
+        predicate_base: 0,
+        local_base: 0,
+        local_top: 0,
+        join: NONE,
+        join_pc: NONE,
+        frames: Vec::new(),
+        state: State::Running,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn combine(operation: BooleanOperation, a: u32, b: u32) -> u32 {
+    match operation {
+        BooleanOperation::And => a & b,
+        BooleanOperation::Or => a | b,
+        BooleanOperation::Xor => a ^ b,
+    }
+}
+
+/// The numbers of the lanes in a mask.
+#[inline(always)]
+pub(crate) fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(lane)
+    })
+}

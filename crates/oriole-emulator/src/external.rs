@@ -1,0 +1,197 @@
+//! Functions of the driver that kernels call: `vprintf`, `malloc`, `free` and `__assertfail`.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use oriole_isa::Space;
+
+use crate::execute::{Executor, lanes_of, source};
+use crate::launch::Group;
+use crate::memory::GlobalMemory;
+use crate::program::{Call, Lanes, Passed};
+use crate::trap::{Fault, Outcome, TrapKind};
+use crate::warp::{Fragment, Warp};
+
+/// The longest string that is read.
+const MAXIMUM_STRING: u64 = 4096;
+
+impl Executor<'_> {
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    pub(crate) fn external(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        group: &mut Group,
+        block: usize,
+        constants: &[Lanes],
+        call: &Call,
+        name: &str,
+        active: u32,
+    ) -> Outcome<()> {
+        let argument = |warp: &Warp, index: usize, lane: usize| -> u64 {
+            match call.arguments.get(index) {
+                Some(&Passed::Memory { offset, bytes }) => warp.local.load(
+                    lane as u32,
+                    u64::from(fragment.local_base + offset),
+                    bytes.min(8),
+                ),
+                Some(&Passed::Register(slot)) => {
+                    source(&warp.registers[fragment.base as usize..], constants, slot)[lane]
+                }
+                _ => 0,
+            }
+        };
+        for lane in lanes_of(active) {
+            let result = match name {
+                "vprintf" => {
+                    let (format, arguments) = (argument(warp, 0, lane), argument(warp, 1, lane));
+                    let format = self.string(warp, group, block, format, lane)?;
+                    let text = self.print(warp, group, block, &format, arguments, lane)?;
+                    group.output.extend(text);
+                    0
+                }
+                "malloc" => {
+                    let bytes = argument(warp, 0, lane).next_multiple_of(16);
+                    let start = self.launch.heap.fetch_add(bytes, Relaxed);
+                    match self.launch.heap_region {
+                        Some(region)
+                            if start + bytes <= self.launch.memory.regions[region].bytes =>
+                        {
+                            GlobalMemory::base(region) + start
+                        }
+                        // Out of memory is a null pointer.
+                        _ => 0,
+                    }
+                }
+                "free" => 0,
+                "__assertfail" => {
+                    let message = self.string(warp, group, block, argument(warp, 0, lane), lane)?;
+                    let message = String::from_utf8_lossy(&message).into_owned();
+                    return Err(Box::new(Fault {
+                        kind: TrapKind::Trapped,
+                        message: format!("assertion failed: {message}"),
+                        lane: Some(lane as u32),
+                        address: None,
+                    }));
+                }
+                _ => {
+                    return Err(Fault::new(
+                        TrapKind::BadCall,
+                        format!("`{name}` has no body"),
+                    ));
+                }
+            };
+            match call.results.first() {
+                Some(&Passed::Memory { offset, bytes }) => {
+                    warp.local.store(
+                        lane as u32,
+                        u64::from(fragment.local_base + offset),
+                        bytes.min(8),
+                        result,
+                    );
+                }
+                Some(&Passed::Register(slot)) => {
+                    warp.registers[(fragment.base + slot) as usize][lane] = result
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn string(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        address: u64,
+        lane: usize,
+    ) -> Outcome<Vec<u8>> {
+        let mut text = Vec::new();
+        for offset in 0..MAXIMUM_STRING {
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                Space::Generic,
+                address + offset,
+                1,
+                false,
+                lane,
+            )?;
+            match self.read(warp, group, lane, spot, 1) as u8 {
+                0 => break,
+                byte => text.push(byte),
+            }
+        }
+        Ok(text)
+    }
+
+    /// Formats as C's `printf` does, flags and widths aside.
+    fn print(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        format: &[u8],
+        arguments: u64,
+        lane: usize,
+    ) -> Outcome<Vec<u8>> {
+        let mut text = Vec::new();
+        let mut at = arguments;
+        let mut index = 0;
+        while index < format.len() {
+            if format[index] != b'%' {
+                text.push(format[index]);
+                index += 1;
+                continue;
+            }
+            let mut end = index + 1;
+            let mut long = 0;
+            while end < format.len() && !format[end].is_ascii_alphabetic() && format[end] != b'%'
+                || end < format.len() && matches!(format[end], b'l' | b'h' | b'z')
+            {
+                long += usize::from(matches!(format[end], b'l' | b'z'));
+                end += 1;
+            }
+            let Some(&conversion) = format.get(end) else {
+                break;
+            };
+            index = end + 1;
+            if conversion == b'%' {
+                text.push(b'%');
+                continue;
+            }
+            let wide = long > 0 || matches!(conversion, b'f' | b'e' | b'g' | b's' | b'p');
+            let size = if wide { 8 } else { 4 };
+            at = at.next_multiple_of(size);
+            let spot = self.locate(
+                warp,
+                group,
+                block,
+                Space::Generic,
+                at,
+                size as u32,
+                false,
+                lane,
+            )?;
+            let value = self.read(warp, group, lane, spot, size as u32);
+            at += size;
+            let formatted = match conversion {
+                b'd' | b'i' if wide => (value as i64).to_string(),
+                b'd' | b'i' => (value as i32).to_string(),
+                b'u' => value.to_string(),
+                b'x' => format!("{value:x}"),
+                b'X' => format!("{value:X}"),
+                b'p' => format!("{value:#x}"),
+                b'c' => char::from(value as u8).to_string(),
+                b'f' => format!("{:.6}", f64::from_bits(value)),
+                b'e' | b'g' => format!("{}", f64::from_bits(value)),
+                b's' => String::from_utf8_lossy(&self.string(warp, group, block, value, lane)?)
+                    .into_owned(),
+                _ => String::new(),
+            };
+            text.extend(formatted.bytes());
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,721 @@
+//! Matrix instructions: `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix` and `wgmma`.
+//!
+//! Fragments are gathered into whole matrices, multiplied, and scattered again.
+//!
+//! **Layouts.** With *g* = lane / 4, *t* = lane mod 4 and *e* elements in a register, the manual's figures for all `mma` shapes
+//! are one rule: register *i* of A holds row *g* + 8 (*i* mod 2) (for `m8` shapes, row *g*) and columns from *e t* + 4 *e* ⌊*i*/2⌋
+//! on; register *j* of B holds column *g* and rows from *e t* + 4 *e j* on; accumulators *2j* and *2j*+1 hold row *g* + 8 *j* and
+//! columns 2*t*, 2*t*+1. `wmma` fragments are opaque; their layout here is our own. `wgmma` reads shared memory through
+//! descriptors in the canonical layouts with swizzling, each warp its 16 rows.
+//!
+//! **Rounding.** Integers are exact. Products and sums of floating-point numbers are added in double precision and rounded
+//! once, which is exact for small numbers; a tensor core rounds inside in ways that differ by generation.
+
+use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
+
+use crate::execute::{Executor, lanes_of};
+use crate::lanes::half_to_single;
+use crate::program::SpecialOperand;
+use crate::special::Scene;
+use crate::trap::{Fault, Outcome, TrapKind};
+
+/// A matrix of numbers; integers up to 2⁵³ are exact.
+struct Matrix {
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    fn new(rows: usize, columns: usize) -> Matrix {
+        Matrix {
+            columns,
+            values: vec![0.0; rows * columns],
+        }
+    }
+
+    fn at(&mut self, row: usize, column: usize) -> &mut f64 {
+        &mut self.values[row * self.columns + column]
+    }
+
+    fn get(&self, row: usize, column: usize) -> f64 {
+        self.values[row * self.columns + column]
+    }
+}
+
+/// The number that a pattern of bits stands for.
+fn decode(scalar_type: ScalarType, bits: u64) -> f64 {
+    let signed = |width: u32| f64::from((((bits << (64 - width)) as i64) >> (64 - width)) as i32);
+    match scalar_type {
+        ScalarType::F16 => f32::from_bits(half_to_single(bits as u16)).into(),
+        ScalarType::Bf16 => f32::from_bits((bits as u32) << 16).into(),
+        ScalarType::F32 => f32::from_bits(bits as u32).into(),
+        ScalarType::Tf32 => f32::from_bits(bits as u32 & !0x1fff).into(),
+        ScalarType::F64 => f64::from_bits(bits),
+        ScalarType::E5m2 => f32::from_bits(half_to_single((bits as u16) << 8)).into(),
+        ScalarType::E4m3 => {
+            let (exponent, mantissa) = ((bits >> 3 & 15) as i32, (bits & 7) as f64);
+            let magnitude = match exponent {
+                15 if bits & 7 == 7 => f64::NAN,
+                0 => mantissa * 2f64.powi(-9),
+                _ => (8.0 + mantissa) * 2f64.powi(exponent - 10),
+            };
+            if bits & 0x80 != 0 {
+                -magnitude
+            } else {
+                magnitude
+            }
+        }
+        ScalarType::S8 => signed(8),
+        ScalarType::S4 => signed(4),
+        ScalarType::S32 => signed(32),
+        ScalarType::U8 => (bits & 0xff) as f64,
+        ScalarType::U4 => (bits & 15) as f64,
+        ScalarType::B1 => (bits & 1) as f64,
+        _ => (bits & 0xffff_ffff) as f64,
+    }
+}
+
+fn encode(scalar_type: ScalarType, value: f64, saturate: bool) -> u64 {
+    match scalar_type {
+        ScalarType::F64 => value.to_bits(),
+        ScalarType::F32 => {
+            if value.is_nan() {
+                0x7fff_ffff
+            } else {
+                (value as f32).to_bits().into()
+            }
+        }
+        ScalarType::F16 | ScalarType::Bf16 => {
+            let text = if scalar_type == ScalarType::F16 {
+                "cvt.rn.f16.f64"
+            } else {
+                "cvt.rn.bf16.f64"
+            };
+            if value.is_nan() {
+                return 0x7fff;
+            }
+            evaluate(&Mnemonic::parse(text), &[value.to_bits().into()])
+                .map_or(0, |outputs| outputs.values()[0] as u64)
+        }
+        _ if saturate => value.clamp(f64::from(i32::MIN), f64::from(i32::MAX)) as i32 as u32 as u64,
+        _ => value as i64 as u32 as u64,
+    }
+}
+
+/// `a · b + c`. Sums of one-bit products count bits.
+fn multiply(a: &Matrix, b: &Matrix, c: &Matrix, one_bit: Option<bool>) -> Matrix {
+    let (inner, columns) = (a.columns, b.columns);
+    let rows = a.values.len() / inner;
+    let mut d = Matrix::new(rows, columns);
+    for row in 0..rows {
+        for column in 0..columns {
+            let mut sum = c.get(row, column);
+            for k in 0..inner {
+                let (x, y) = (a.get(row, k), b.get(k, column));
+                sum = match one_bit {
+                    None => x.mul_add(y, sum),
+                    Some(true) => sum + f64::from(u8::from(x != y)),
+                    Some(false) => sum + x * y,
+                };
+            }
+            *d.at(row, column) = sum;
+        }
+    }
+    d
+}
+
+/// Bits of an element inside a register.
+fn width(scalar_type: ScalarType) -> u32 {
+    match scalar_type {
+        ScalarType::Tf32 => 32,
+        other => other.bits(),
+    }
+}
+
+fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
+    if scene.active != u32::MAX {
+        return Err(Fault::new(
+            TrapKind::DivergentBarrier,
+            format!(
+                "`{}` needs all lanes of the warp, {:#x} are here",
+                scene.special.mnemonic.text(),
+                scene.active
+            ),
+        ));
+    }
+    Ok(())
+}
+
+impl Executor<'_> {
+    pub(crate) fn matrix(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        whole_warp(scene)?;
+        match scene.special.mnemonic.opcode() {
+            Opcode::Mma | Opcode::MmaSp => self.mma(scene),
+            Opcode::WmmaLoad => self.wmma_memory(scene, true),
+            Opcode::WmmaStore => self.wmma_memory(scene, false),
+            Opcode::WmmaMma => self.wmma(scene),
+            Opcode::Ldmatrix | Opcode::Stmatrix => self.matrix_memory(scene),
+            Opcode::Movmatrix => {
+                let values = scene.values(1)?;
+                let mut result = [0; 32];
+                for (lane, slot) in result.iter_mut().enumerate() {
+                    let (row, column) = (lane / 4, lane % 4 * 2);
+                    let half = |row: usize, column: usize| {
+                        values[row * 4 + column / 2] >> (16 * (column & 1)) & 0xffff
+                    };
+                    *slot = half(column, row) | half(column + 1, row) << 16;
+                }
+                scene.set_destination(&result);
+                Ok(())
+            }
+            _ => self.wgmma(scene),
+        }
+    }
+
+    fn mma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = &scene.special.mnemonic;
+        let sparse = mnemonic.opcode() == Opcode::MmaSp;
+        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let &[d_type, a_type, b_type, c_type] = mnemonic.types() else {
+            return Err(scene.missing());
+        };
+        let scaled = scene.special.operands.len() > if sparse { 6 } else { 4 };
+        if scaled || (shape.m == 8 && shape.k == 4 && a_type == ScalarType::F16) {
+            return Err(scene.missing());
+        }
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
+        let saturate = mnemonic.has(Flag::SaturateFinite);
+        let one_bit = (a_type == ScalarType::B1).then(|| mnemonic.has_modifier("xor"));
+        let stored = if sparse { k / 2 } else { k };
+        let mut a = self.gather_a(scene, 1, a_type, m, stored)?;
+        let b = self.gather_b(scene, 2, b_type, k, n)?;
+        if sparse {
+            a = expand(scene, &a, m, k, a_type)?;
+        }
+        let c = self.gather_accumulator(scene, 3, c_type, m, n)?;
+        let d = multiply(&a, &b, &c, one_bit);
+        self.scatter_accumulator(scene, 0, d_type, m, n, &d, saturate)
+    }
+
+    fn gather_a(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        k: usize,
+    ) -> Outcome<Matrix> {
+        let slots = scene.vector(operand)?;
+        let bits = width(scalar_type);
+        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let mut matrix = Matrix::new(m, k);
+        for lane in 0..32 {
+            let (g, t) = (lane / 4, lane % 4);
+            for (index, &slot) in slots.iter().enumerate() {
+                let (row, block) = if m == 8 {
+                    (g, index)
+                } else {
+                    (g + 8 * (index & 1), index >> 1)
+                };
+                let value = scene.slot(slot)[lane];
+                for element in 0..each {
+                    let column = t * each + 4 * each * block + element;
+                    if row >= m || column >= k {
+                        return Err(scene.missing());
+                    }
+                    *matrix.at(row, column) = decode(scalar_type, value >> (element as u32 * bits));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
+    fn gather_b(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        k: usize,
+        n: usize,
+    ) -> Outcome<Matrix> {
+        let slots = scene.vector(operand)?;
+        let bits = width(scalar_type);
+        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let mut matrix = Matrix::new(k, n);
+        for lane in 0..32 {
+            let (g, t) = (lane / 4, lane % 4);
+            for (index, &slot) in slots.iter().enumerate() {
+                let value = scene.slot(slot)[lane];
+                for element in 0..each {
+                    let row = t * each + 4 * each * index + element;
+                    if row >= k || g >= n {
+                        return Err(scene.missing());
+                    }
+                    *matrix.at(row, g) = decode(scalar_type, value >> (element as u32 * bits));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
+    /// Row and column of element `element` of register `index` of an accumulator.
+    fn accumulator_place(lane: usize, element: usize) -> (usize, usize) {
+        (
+            lane / 4 + 8 * (element / 2 % 2),
+            lane % 4 * 2 + element % 2 + 8 * (element / 4),
+        )
+    }
+
+    fn gather_accumulator(
+        &self,
+        scene: &Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        n: usize,
+    ) -> Outcome<Matrix> {
+        let slots = scene.vector(operand)?;
+        let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
+        let mut matrix = Matrix::new(m, n);
+        for lane in 0..32 {
+            for (index, &slot) in slots.iter().enumerate() {
+                let value = scene.slot(slot)[lane];
+                for part in 0..each {
+                    let (row, column) = Self::accumulator_place(lane, index * each + part);
+                    if row >= m || column >= n {
+                        return Err(scene.missing());
+                    }
+                    *matrix.at(row, column) = decode(scalar_type, value >> (16 * part));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the shape of a fragment")]
+    fn scatter_accumulator(
+        &self,
+        scene: &mut Scene<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        n: usize,
+        matrix: &Matrix,
+        saturate: bool,
+    ) -> Outcome<()> {
+        let slots = scene.vector(operand)?;
+        let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
+        for lane in 0..32 {
+            for (index, &slot) in slots.iter().enumerate() {
+                let mut value = 0;
+                for part in 0..each {
+                    let (row, column) = Self::accumulator_place(lane, index * each + part);
+                    if row >= m || column >= n {
+                        return Err(scene.missing());
+                    }
+                    value |= encode(scalar_type, matrix.get(row, column), saturate) << (16 * part);
+                }
+                scene.set(slot, lane, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads or stores a `wmma` fragment.
+    fn wmma_memory(&self, scene: &mut Scene<'_>, loads: bool) -> Outcome<()> {
+        let mnemonic = scene.special.mnemonic.clone();
+        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
+        let scalar_type = mnemonic.first_type().ok_or_else(|| scene.missing())?;
+        let (rows, columns) = if mnemonic.has_modifier("a") {
+            (m, k)
+        } else if mnemonic.has_modifier("b") {
+            (k, n)
+        } else {
+            (m, n)
+        };
+        let row_major = mnemonic.has_modifier("row");
+        let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
+        let slots = scene.vector(fragment)?;
+        let addresses = self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(memory)?,
+        );
+        let default = if row_major { columns } else { rows };
+        let stride = if scene.special.operands.len() > 2 {
+            scene.uniform(2)? as usize
+        } else {
+            default
+        };
+        let bits = width(scalar_type);
+        let space = mnemonic.space().unwrap_or(Space::Generic);
+        if bits < 8 {
+            return Err(scene.missing());
+        }
+        let size = bits / 8;
+        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let mut registers = vec![[0u64; 32]; slots.len()];
+        if !loads {
+            for (register, &slot) in registers.iter_mut().zip(&slots) {
+                *register = *scene.slot(slot);
+            }
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                let (lane, register, shift) =
+                    wmma_place(row * columns + column, slots.len(), each, bits);
+                let element = if row_major {
+                    row * stride + column
+                } else {
+                    column * stride + row
+                };
+                let address = addresses[lane].wrapping_add(element as u64 * u64::from(size));
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    space,
+                    address,
+                    size,
+                    !loads,
+                    lane,
+                )?;
+                if loads {
+                    let value = self.read(scene.warp, scene.group, lane, spot, size);
+                    registers[register][lane] |= value << shift;
+                } else {
+                    self.write(
+                        scene.warp,
+                        scene.group,
+                        lane,
+                        spot,
+                        size,
+                        registers[register][lane] >> shift,
+                    );
+                    if let crate::access::Spot::Shared(block, offset) = spot {
+                        scene.group.blocks[block]
+                            .checks
+                            .initialize(offset, size.into());
+                    }
+                }
+            }
+        }
+        if loads {
+            for (register, &slot) in registers.iter().zip(&slots) {
+                for (lane, &value) in register.iter().enumerate() {
+                    scene.set(slot, lane, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wmma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = &scene.special.mnemonic;
+        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let (m, n, k) = (
+            usize::from(shape.m),
+            usize::from(shape.n),
+            usize::from(shape.k),
+        );
+        let [d_type, a_type, b_type, c_type] = match *mnemonic.types() {
+            [d, c] => [d, ScalarType::F16, ScalarType::F16, c],
+            [d, a, b, c] => [d, a, b, c],
+            _ => return Err(scene.missing()),
+        };
+        let saturate = mnemonic.has(Flag::SaturateFinite);
+        if width(a_type) < 8 {
+            return Err(scene.missing());
+        }
+        let gather = |scene: &Scene<'_>,
+                      operand: usize,
+                      scalar_type: ScalarType,
+                      rows: usize,
+                      columns: usize|
+         -> Outcome<Matrix> {
+            let slots = scene.vector(operand)?;
+            let bits = width(scalar_type);
+            let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+            let mut matrix = Matrix::new(rows, columns);
+            for index in 0..rows * columns {
+                let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
+                matrix.values[index] =
+                    decode(scalar_type, scene.slot(slots[register])[lane] >> shift);
+            }
+            Ok(matrix)
+        };
+        let (a, b) = (
+            gather(scene, 1, a_type, m, k)?,
+            gather(scene, 2, b_type, k, n)?,
+        );
+        let c = gather(scene, 3, c_type, m, n)?;
+        let d = multiply(&a, &b, &c, None);
+        let slots = scene.vector(0)?;
+        let bits = width(d_type);
+        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let mut registers = vec![[0u64; 32]; slots.len()];
+        for (index, &value) in d.values.iter().enumerate() {
+            let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
+            registers[register][lane] |= encode(d_type, value, saturate) << shift;
+        }
+        for (register, &slot) in registers.iter().zip(&slots) {
+            for (lane, &value) in register.iter().enumerate() {
+                scene.set(slot, lane, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn matrix_memory(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = scene.special.mnemonic.clone();
+        let loads = mnemonic.opcode() == Opcode::Ldmatrix;
+        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        if (shape.m, shape.n) != (8, 8) || mnemonic.first_type() != Some(ScalarType::B16) {
+            return Err(scene.missing());
+        }
+        let transposed = mnemonic.has(Flag::Transpose);
+        let count = usize::from(mnemonic.modifiers().repeat.unwrap_or(1));
+        let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
+        let slots = scene.vector(fragment)?;
+        let addresses = self.addresses(
+            scene.warp,
+            scene.fragment,
+            scene.constants,
+            scene.address(memory)?,
+        );
+        let space = mnemonic.space().unwrap_or(Space::Generic);
+        if self.launch.options.profile {
+            // Each matrix is a phase of eight rows of 16 bytes.
+            let lanes = if count == 4 {
+                u32::MAX
+            } else {
+                (1 << (8 * count)) - 1
+            };
+            self.count(
+                scene.fragment,
+                scene.group,
+                Space::Shared,
+                &addresses,
+                lanes,
+                16,
+            );
+        }
+        for (index, &slot) in slots.iter().enumerate().take(count) {
+            let mut rows = [None; 8];
+            for (row, spot) in rows.iter_mut().enumerate() {
+                let lane = 8 * index + row;
+                *spot = Some(self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    space,
+                    addresses[lane],
+                    16,
+                    !loads,
+                    lane,
+                )?);
+            }
+            for lane in 0..32 {
+                let mut value = if loads { 0 } else { scene.slot(slot)[lane] };
+                for part in 0..2 {
+                    let (mut row, mut column) = (lane / 4, lane % 4 * 2 + part);
+                    if transposed {
+                        (row, column) = (column, row);
+                    }
+                    let spot = rows[row]
+                        .ok_or_else(|| scene.missing())?
+                        .plus(2 * column as u64);
+                    if loads {
+                        value |= self.read(scene.warp, scene.group, lane, spot, 2) << (16 * part);
+                    } else {
+                        self.write(scene.warp, scene.group, lane, spot, 2, value & 0xffff);
+                        if let crate::access::Spot::Shared(block, offset) = spot {
+                            scene.group.blocks[block].checks.initialize(offset, 2);
+                        }
+                        value >>= 16;
+                    }
+                }
+                if loads {
+                    scene.set(slot, lane, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wgmma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let mnemonic = scene.special.mnemonic.clone();
+        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let (n, k) = (usize::from(shape.n), usize::from(shape.k));
+        let &[d_type, a_type, b_type] = mnemonic.types() else {
+            return Err(scene.missing());
+        };
+        let first_row = scene.warp.index as usize % 4 * 16;
+        let from_registers = matches!(scene.special.operands[1], SpecialOperand::Vector(_));
+        let immediate = |scene: &Scene<'_>, index: usize| -> Outcome<i64> {
+            match scene.special.operands.get(index) {
+                Some(_) => Ok(i64::from(scene.uniform(index)? as i32)),
+                None => Ok(0),
+            }
+        };
+        let accumulate = scene.predicate(3)? != 0;
+        let floating = d_type.is_float();
+        let (scale_a, scale_b) = if floating && scene.special.operands.len() > 5 {
+            (immediate(scene, 4)?, immediate(scene, 5)?)
+        } else {
+            (1, 1)
+        };
+        let (transpose_a, transpose_b) = if from_registers {
+            (false, immediate(scene, 6)? != 0)
+        } else {
+            (immediate(scene, 6)? != 0, immediate(scene, 7)? != 0)
+        };
+        let mut a = if from_registers {
+            self.gather_a(scene, 1, a_type, 16, k)?
+        } else {
+            let descriptor = scene.uniform(1)?;
+            self.gather_shared(scene, descriptor, a_type, first_row, 16, k, transpose_a)?
+        };
+        let descriptor = scene.uniform(2)?;
+        let mut b = Matrix::new(k, n);
+        let columns = self.gather_shared(scene, descriptor, b_type, 0, n, k, transpose_b)?;
+        for row in 0..k {
+            for column in 0..n {
+                *b.at(row, column) = columns.get(column, row) * scale_b as f64;
+            }
+        }
+        for value in &mut a.values {
+            *value *= scale_a as f64;
+        }
+        let c = if accumulate {
+            self.gather_accumulator(scene, 0, d_type, 16, n)?
+        } else {
+            Matrix::new(16, n)
+        };
+        let d = multiply(&a, &b, &c, (a_type == ScalarType::B1).then_some(false));
+        self.scatter_accumulator(
+            scene,
+            0,
+            d_type,
+            16,
+            n,
+            &d,
+            mnemonic.has(Flag::SaturateFinite),
+        )
+    }
+
+    /// Rows of a matrix in shared memory, `columns` along the inner dimension, through a descriptor.
+    #[allow(clippy::too_many_arguments, reason = "the shape of a tile")]
+    fn gather_shared(
+        &self,
+        scene: &Scene<'_>,
+        descriptor: u64,
+        scalar_type: ScalarType,
+        first_row: usize,
+        rows: usize,
+        columns: usize,
+        transposed: bool,
+    ) -> Outcome<Matrix> {
+        let start = (descriptor & 0x3fff) << 4;
+        let leading = (descriptor >> 16 & 0x3fff) << 4;
+        let stride = (descriptor >> 32 & 0x3fff) << 4;
+        let span = match descriptor >> 62 {
+            0 => 16,
+            1 => 128,
+            2 => 64,
+            _ => 32,
+        };
+        let size = u64::from(width(scalar_type) / 8);
+        if size == 0 || descriptor >> 49 & 7 != 0 {
+            return Err(scene.missing());
+        }
+        let mut matrix = Matrix::new(rows, columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                let (r, c) = ((first_row + row) as u64, column as u64);
+                let plain = if transposed {
+                    // Rows run along the span; the inner dimension steps from line to line.
+                    let per_span = span / size;
+                    start
+                        + r / per_span * leading
+                        + c / 8 * stride
+                        + c % 8 * span
+                        + r % per_span * size
+                } else {
+                    let bytes = c * size;
+                    start + r / 8 * stride + bytes / span * leading + r % 8 * span + bytes % span
+                };
+                let address = match span {
+                    128 => plain ^ (plain >> 7 & 7) << 4,
+                    64 => plain ^ (plain >> 7 & 3) << 4,
+                    32 => plain ^ (plain >> 7 & 1) << 4,
+                    _ => plain,
+                };
+                let spot = self.locate(
+                    scene.warp,
+                    scene.group,
+                    scene.block,
+                    Space::Shared,
+                    address,
+                    size as u32,
+                    false,
+                    0,
+                )?;
+                let bits = self.read(scene.warp, scene.group, 0, spot, size as u32);
+                *matrix.at(row, column) = decode(scalar_type, bits);
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Where element `index` of a `wmma` fragment is: lane, register, and shift in it.
+fn wmma_place(index: usize, registers: usize, each: usize, bits: u32) -> (usize, usize, u32) {
+    let per_lane = registers * each;
+    let lane = index / per_lane;
+    (lane, index % per_lane / each, (index % each) as u32 * bits)
+}
+
+/// Spreads a 2:4 sparse matrix by its metadata. How metadata is spread over lanes differs by shape; only metadata that is
+/// the same in all of them is emulated.
+fn expand(
+    scene: &Scene<'_>,
+    stored: &Matrix,
+    m: usize,
+    k: usize,
+    scalar_type: ScalarType,
+) -> Outcome<Matrix> {
+    let metadata = scene.values(4)?;
+    let pattern = metadata[0] as u32;
+    let nibble = pattern & 15;
+    let uniform = lanes_of(scene.active).all(|lane| metadata[lane] as u32 == pattern)
+        && pattern == nibble * 0x1111_1111;
+    if !uniform
+        || width(scalar_type) > 16
+        || width(scalar_type) < 8
+        || scene.special.operands.len() > 6
+    {
+        return Err(Fault::new(
+            TrapKind::NotEmulated,
+            "sparse products with varying metadata are not emulated",
+        ));
+    }
+    let places = [nibble as usize & 3, nibble as usize >> 2];
+    let mut matrix = Matrix::new(m, k);
+    for row in 0..m {
+        for column in 0..stored.columns {
+            *matrix.at(row, column / 2 * 4 + places[column % 2]) = stored.get(row, column);
+        }
+    }
+    Ok(matrix)
+}

@@ -1,0 +1,346 @@
+//! Special registers, and the dispatch of instructions that are not one loop over lanes.
+
+use oriole_isa::{Component, Opcode, Space, SpecialRegister, SpecialRegisterKind};
+
+use crate::execute::{Executor, Next, lanes_of, predicate, set_predicate, source};
+use crate::launch::Group;
+use crate::memory::{CLUSTER_SHIFT, SHARED_WINDOW};
+use crate::program::{Address, CONSTANT, Lanes, NONE, Special, SpecialOperand};
+use crate::trap::{Fault, Outcome, TrapKind};
+use crate::warp::{Fragment, Warp};
+
+/// Everything an instruction can see.
+pub(crate) struct Scene<'a> {
+    pub(crate) warp: &'a mut Warp,
+    pub(crate) fragment: &'a mut Fragment,
+    pub(crate) group: &'a mut Group,
+    pub(crate) block: usize,
+    pub(crate) constants: &'a [Lanes],
+    pub(crate) special: &'a Special,
+    pub(crate) active: u32,
+}
+
+impl Scene<'_> {
+    pub(crate) fn missing(&self) -> Box<Fault> {
+        Fault::new(
+            TrapKind::NotEmulated,
+            format!(
+                "`{}` with these operands is not emulated",
+                self.special.mnemonic.text()
+            ),
+        )
+    }
+
+    /// The lanes of a value operand.
+    pub(crate) fn values(&self, index: usize) -> Outcome<Lanes> {
+        match self.special.operands.get(index) {
+            Some(&SpecialOperand::Value(slot)) => Ok(*self.slot(slot)),
+            Some(SpecialOperand::Vector(slots)) if slots.len() == 1 => Ok(*self.slot(slots[0])),
+            _ => Err(self.missing()),
+        }
+    }
+
+    pub(crate) fn slot(&self, slot: u32) -> &Lanes {
+        source(
+            &self.warp.registers[self.fragment.base as usize..],
+            self.constants,
+            slot,
+        )
+    }
+
+    /// A value operand that must be the same in all active lanes.
+    pub(crate) fn uniform(&self, index: usize) -> Outcome<u64> {
+        Ok(self.values(index)?[self.active.trailing_zeros().min(31) as usize])
+    }
+
+    pub(crate) fn predicate(&self, index: usize) -> Outcome<u32> {
+        match self.special.operands.get(index) {
+            Some(&SpecialOperand::Predicate(source)) => {
+                Ok(predicate(self.warp, self.fragment, source))
+            }
+            Some(&SpecialOperand::Value(slot)) if slot & CONSTANT != 0 => {
+                Ok(if self.slot(slot)[0] != 0 { u32::MAX } else { 0 })
+            }
+            _ => Err(self.missing()),
+        }
+    }
+
+    pub(crate) fn vector(&self, index: usize) -> Outcome<Vec<u32>> {
+        match self.special.operands.get(index) {
+            Some(SpecialOperand::Vector(slots)) => Ok(slots.clone()),
+            Some(&SpecialOperand::Value(slot)) => Ok(vec![slot]),
+            _ => Err(self.missing()),
+        }
+    }
+
+    pub(crate) fn address(&self, index: usize) -> Outcome<Address> {
+        match self.special.operands.get(index) {
+            Some(&SpecialOperand::Address(address)) => Ok(address),
+            Some(&SpecialOperand::Tensor(address, _)) => Ok(address),
+            _ => Err(self.missing()),
+        }
+    }
+
+    pub(crate) fn set(&mut self, slot: u32, lane: usize, value: u64) {
+        if slot != NONE {
+            self.warp.registers[(self.fragment.base + slot) as usize][lane] = value;
+        }
+    }
+
+    /// Writes the first operand, a register or nothing.
+    pub(crate) fn set_destination(&mut self, values: &Lanes) {
+        let slot = match self.special.operands.first() {
+            Some(&SpecialOperand::Value(slot)) => slot,
+            Some(&SpecialOperand::Pair(slot, _)) => slot,
+            _ => return,
+        };
+        for lane in lanes_of(self.active) {
+            self.set(slot, lane, values[lane]);
+        }
+    }
+
+    /// Writes the predicate of the first operand: `p`, or `d|p`.
+    pub(crate) fn set_truth(&mut self, truth: u32) {
+        let slot = match self.special.operands.first() {
+            Some(&SpecialOperand::Pair(_, slot)) => slot,
+            Some(&SpecialOperand::Predicate(source)) => source.0 >> 1,
+            _ => return,
+        };
+        let active = self.active;
+        set_predicate(self.warp, self.fragment, slot, truth, active);
+    }
+}
+
+impl Executor<'_> {
+    /// Executes an instruction that is not one loop over lanes.
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    pub(crate) fn special(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+        constants: &[Lanes],
+        special: &Special,
+        active: u32,
+    ) -> Outcome<Next> {
+        use Opcode::*;
+        let mut scene = Scene {
+            warp,
+            fragment,
+            group,
+            block,
+            constants,
+            special,
+            active,
+        };
+        let opcode = special.mnemonic.opcode();
+        match opcode {
+            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
+                self.collective(&mut scene)
+            }
+            Activemask => {
+                let values = [u64::from(active); 32];
+                scene.set_destination(&values);
+                Ok(Next::Advance)
+            }
+            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
+                self.barrier(&mut scene)
+            }
+            BarrierClusterArrive | BarrierClusterWait => self.cluster_barrier(&mut scene),
+            CpAsync
+            | CpAsyncCommitGroup
+            | CpAsyncWaitGroup
+            | CpAsyncWaitAll
+            | CpAsyncMbarrierArrive
+            | CpAsyncBulk
+            | CpReduceAsyncBulk
+            | CpAsyncBulkTensor
+            | TensormapReplace
+            | TensormapCpFenceproxy
+            | MbarrierInit
+            | MbarrierInval
+            | MbarrierExpectTx
+            | MbarrierCompleteTx
+            | MbarrierArrive
+            | MbarrierArriveDrop
+            | MbarrierTestWait
+            | MbarrierTryWait
+            | MbarrierPendingCount
+            | StAsync
+            | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
+            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
+            | WgmmaMmaAsync => self.matrix(&mut scene).map(|()| Next::Advance),
+            Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
+            Nanosleep => {
+                scene.warp.polls += 4;
+                Ok(Next::Advance)
+            }
+            Createpolicy => {
+                scene.set_destination(&[0; 32]);
+                Ok(Next::Advance)
+            }
+            Isspacep => {
+                let addresses = scene.values(1)?;
+                let wanted = special.mnemonic.space().unwrap_or(Space::Generic);
+                let mut truth = 0;
+                for lane in lanes_of(active) {
+                    let address = addresses[lane];
+                    let in_region = address >> crate::memory::REGION_SHIFT != 0;
+                    let holds = match wanted {
+                        Space::Shared => {
+                            address >> 32 == 1 && (address & 0xffff_ffff) >> CLUSTER_SHIFT == 0
+                        }
+                        Space::SharedCluster => address >> 32 == 1,
+                        Space::Local => address >> 32 == 2,
+                        Space::Param | Space::ParamEntry => address >> 32 == 3,
+                        Space::Const | Space::Global => {
+                            let index =
+                                (address >> crate::memory::REGION_SHIFT).wrapping_sub(1) as usize;
+                            let writable = self
+                                .launch
+                                .memory
+                                .regions
+                                .get(index)
+                                .is_none_or(|region| region.writable);
+                            in_region && writable == (wanted == Space::Global)
+                        }
+                        _ => in_region,
+                    };
+                    truth |= u32::from(holds) << lane;
+                }
+                scene.set_truth(truth);
+                Ok(Next::Advance)
+            }
+            Mapa => {
+                let mut addresses = match special.operands.get(1) {
+                    Some(&SpecialOperand::Address(address)) => {
+                        self.addresses(scene.warp, scene.fragment, constants, address)
+                    }
+                    _ => scene.values(1)?,
+                };
+                let ranks = scene.values(2)?;
+                let window = if special
+                    .mnemonic
+                    .space()
+                    .is_some_and(|space| space != Space::Generic)
+                {
+                    0
+                } else {
+                    SHARED_WINDOW
+                };
+                for lane in lanes_of(active) {
+                    let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
+                    addresses[lane] = window | (ranks[lane] + 1) << CLUSTER_SHIFT | offset;
+                }
+                scene.set_destination(&addresses);
+                Ok(Next::Advance)
+            }
+            Getctarank => {
+                let mut values = scene.values(1)?;
+                for value in &mut values {
+                    let rank = (*value & 0xffff_ffff) >> CLUSTER_SHIFT;
+                    *value = if rank == 0 { block as u64 } else { rank - 1 };
+                }
+                scene.set_destination(&values);
+                Ok(Next::Advance)
+            }
+            Alloca => {
+                let sizes = scene.values(1)?;
+                let alignment = match special.operands.get(2) {
+                    Some(_) => scene.uniform(2)?.max(16),
+                    None => 16,
+                };
+                let largest = lanes_of(active).map(|lane| sizes[lane]).max().unwrap_or(0);
+                let start = u64::from(scene.fragment.local_top).next_multiple_of(alignment);
+                if start + largest > self.launch.options.local_bytes {
+                    return Err(Fault::new(
+                        TrapKind::MemoryLimit,
+                        format!("`alloca` of {largest} bytes: the stack is full"),
+                    ));
+                }
+                scene.fragment.local_top = (start + largest) as u32;
+                scene.warp.local.grow(start + largest);
+                // `alloca` gives an address of local memory.
+                scene.set_destination(&[start; 32]);
+                Ok(Next::Advance)
+            }
+            Stacksave => {
+                let top = u64::from(scene.fragment.local_top);
+                scene.set_destination(&[top; 32]);
+                Ok(Next::Advance)
+            }
+            Stackrestore => {
+                scene.fragment.local_top = match special.operands.first() {
+                    Some(&SpecialOperand::Value(_)) => scene.uniform(0)? as u32,
+                    _ => return Err(scene.missing()),
+                };
+                Ok(Next::Advance)
+            }
+            _ => Err(scene.missing()),
+        }
+    }
+
+    /// The values of a special register in all lanes.
+    pub(crate) fn special_register(
+        &self,
+        warp: &Warp,
+        group: &Group,
+        block: usize,
+        register: SpecialRegister,
+        bits: u32,
+    ) -> Lanes {
+        use SpecialRegisterKind::*;
+        let launch = self.launch;
+        let component = match register.component() {
+            Some(Component::X) | None => 0,
+            Some(Component::Y) => 1,
+            Some(Component::Z) => 2,
+            Some(Component::W) => return [0; 32],
+        };
+        let here = group.blocks[block].index;
+        let all = |value: u64| {
+            if bits < 64 {
+                [value & ((1 << bits) - 1); 32]
+            } else {
+                [value; 32]
+            }
+        };
+        let lane_masks = |f: fn(u32) -> u32| std::array::from_fn(|lane| f(lane as u32).into());
+        match register.kind() {
+            Tid => std::array::from_fn(|lane| {
+                warp.threads
+                    .get(lane)
+                    .map_or(0, |thread| thread[component])
+                    .into()
+            }),
+            Ntid => all(launch.block[component].into()),
+            Ctaid => all(here[component].into()),
+            Nctaid => all(launch.grid[component].into()),
+            Laneid => std::array::from_fn(|lane| lane as u64),
+            Warpid => all(warp.index.into()),
+            Nwarpid => all(group.blocks[block].live.len() as u64),
+            Smid => all(0),
+            Nsmid => all(132),
+            Gridid => all(1),
+            IsExplicitCluster => all((launch.cluster != [1; 3]).into()),
+            Clusterid => all((here[component] / launch.cluster[component]).into()),
+            Nclusterid => all((launch.grid[component] / launch.cluster[component]).into()),
+            ClusterCtaid => all((here[component] % launch.cluster[component]).into()),
+            ClusterNctaid => all(launch.cluster[component].into()),
+            ClusterCtarank => all(block as u64),
+            ClusterNctarank => all(launch.cluster.iter().product::<u32>().into()),
+            LanemaskEq => lane_masks(|lane| 1 << lane),
+            LanemaskLe => lane_masks(|lane| (2u32 << lane).wrapping_sub(1)),
+            LanemaskLt => lane_masks(|lane| (1 << lane) - 1),
+            LanemaskGe => lane_masks(|lane| !((1 << lane) - 1)),
+            LanemaskGt => lane_masks(|lane| !(2u32 << lane).wrapping_sub(1)),
+            Clock | GlobaltimerLo => all(group.steps & 0xffff_ffff),
+            ClockHi | GlobaltimerHi => all(group.steps >> 32),
+            Clock64 | Globaltimer => all(group.steps),
+            TotalSmemSize | AggrSmemSize => all(launch.shared_bytes),
+            DynamicSmemSize => all(launch.dynamic_shared),
+            _ => all(0),
+        }
+    }
+}

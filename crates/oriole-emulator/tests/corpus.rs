@@ -1,0 +1,106 @@
+//! Every launch of the corpus, against what an H200 wrote.
+//!
+//! `tests/corpus/runs.toml` describes the launches and `tests/corpus/recorded/` holds the results. In debug builds the
+//! launches that take long are left out unless `ORIOLE_ALL_LAUNCHES` is set; what was left out is printed.
+
+mod recorded;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use rayon::prelude::*;
+use recorded::{Comparison, Recording, compare};
+
+fn corpus() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus")
+}
+
+#[test]
+#[allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that leaves work out says so"
+)]
+fn the_corpus_runs_as_on_the_gpu() {
+    let recording = Recording::read(&corpus());
+    let runs = recorded::runs(&corpus());
+    let all = !cfg!(debug_assertions) || std::env::var_os("ORIOLE_ALL_LAUNCHES").is_some();
+    let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
+    let failures = Mutex::new(Vec::new());
+    let counts = Mutex::new((0, 0, 0, 0, 0));
+    let slow = Mutex::new(Vec::new());
+    recording.launches.par_iter().for_each(|launch| {
+        let run = &runs[launch.run];
+        let name = format!("{} {} (run {})", launch.ptx, launch.kernel, launch.run);
+        if !name.contains(&only) {
+            return;
+        }
+        if launch.error.is_some() {
+            counts.lock().expect("not poisoned").3 += 1;
+            return;
+        }
+        if !all && (recorded::is_large(run) || !recorded::is_small_variant(&launch.ptx)) {
+            counts.lock().expect("not poisoned").2 += 1;
+            return;
+        }
+        let started = Instant::now();
+        let outcome = std::panic::catch_unwind(|| compare(&corpus(), launch, run, &recording))
+            .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
+        let seconds = started.elapsed().as_secs_f64();
+        if seconds > 1.0 {
+            slow.lock()
+                .expect("not poisoned")
+                .push(format!("{seconds:.1} s {name}"));
+        }
+        match outcome {
+            Comparison::Equal => counts.lock().expect("not poisoned").0 += 1,
+            Comparison::Contracted => counts.lock().expect("not poisoned").4 += 1,
+            Comparison::Near => counts.lock().expect("not poisoned").1 += 1,
+            Comparison::Failed(why) => failures
+                .lock()
+                .expect("not poisoned")
+                .push(format!("{name}: {why}")),
+        }
+    });
+    let (equal, near, left_out, not_recorded, contracted) =
+        counts.into_inner().expect("not poisoned");
+    let mut failures = failures.into_inner().expect("not poisoned");
+    failures.sort();
+    println!(
+        "{}: {equal} launches equal, {contracted} equal when fused, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
+        recording.device
+    );
+    for line in slow.into_inner().expect("not poisoned") {
+        println!("slow: {line}");
+    }
+    if left_out > 0 {
+        eprintln!(
+            "NOT RUN: {left_out} launches of the corpus; run with --release or set ORIOLE_ALL_LAUNCHES=1"
+        );
+    }
+    let unexpected: Vec<&String> = failures
+        .iter()
+        .filter(|failure| !recorded::is_known(failure))
+        .collect();
+    for failure in failures
+        .iter()
+        .filter(|failure| recorded::is_known(failure))
+    {
+        println!("known: {failure}");
+    }
+    assert!(
+        unexpected.is_empty(),
+        "{} launches differ:\n{}",
+        unexpected.len(),
+        unexpected
+            .iter()
+            .map(|s| s.as_str())
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+    assert!(
+        equal > if all { 700 } else { 100 } || !only.is_empty(),
+        "only {equal} launches ran"
+    );
+}

@@ -1,0 +1,316 @@
+//! Reads runs.toml and the recording, runs a launch, and compares.
+
+use std::path::Path;
+
+use oriole_emulator::{Argument, Launch, Machine, Options, Value};
+
+/// One `[[run]]` of runs.toml.
+#[derive(Default)]
+pub struct Run {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u64,
+    pub arguments: Vec<String>,
+}
+
+/// A recorded launch.
+pub struct RecordedLaunch {
+    pub ptx: String,
+    pub kernel: String,
+    pub run: usize,
+    pub result: String,
+    pub error: Option<String>,
+    /// Name, type and place of each output.
+    pub outputs: Vec<(String, String, usize, usize)>,
+}
+
+pub struct Recording {
+    pub device: String,
+    pub launches: Vec<RecordedLaunch>,
+    pub data: Vec<u8>,
+}
+
+pub enum Comparison {
+    Equal,
+    /// Equal when products and sums are fused.
+    Contracted,
+    Near,
+    Failed(String),
+}
+
+/// The launches, from the small part of TOML that the file uses.
+pub fn runs(corpus: &Path) -> Vec<Run> {
+    let text = std::fs::read_to_string(corpus.join("runs.toml")).expect("runs.toml");
+    let mut runs: Vec<Run> = Vec::new();
+    let mut open_list = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if line == "[[run]]" {
+            runs.push(Run {
+                grid: [1; 3],
+                block: [1; 3],
+                ..Run::default()
+            });
+            continue;
+        }
+        let Some(run) = runs.last_mut() else { continue };
+        if open_list {
+            open_list = !line.starts_with(']');
+            run.arguments.extend(strings(line));
+            continue;
+        }
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        match key {
+            "grid" => run.grid = shape(value),
+            "block" => run.block = shape(value),
+            "shared" => run.shared = value.parse().expect("a number"),
+            "arguments" => {
+                run.arguments.extend(strings(value));
+                open_list = value == "[";
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+fn shape(text: &str) -> [u32; 3] {
+    let mut sizes = text
+        .trim_matches('"')
+        .split('x')
+        .map(|size| size.parse().expect("a size"));
+    std::array::from_fn(|_| sizes.next().unwrap_or(1))
+}
+
+fn strings(text: &str) -> Vec<String> {
+    text.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_string)
+        .collect()
+}
+
+impl Recording {
+    pub fn read(corpus: &Path) -> Recording {
+        let table =
+            std::fs::read_to_string(corpus.join("recorded/h200.tsv")).expect("the recording");
+        let packed = std::fs::read(corpus.join("recorded/h200.bin")).expect("the recording");
+        let data = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).expect("zlib");
+        let mut lines = table.lines();
+        let device = lines.next().expect("a device").to_string();
+        let mut launches: Vec<RecordedLaunch> = Vec::new();
+        for line in lines {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let run = fields[2].parse().expect("a number");
+            let same = launches
+                .last()
+                .is_some_and(|last| last.ptx == fields[0] && last.run == run);
+            if !same {
+                launches.push(RecordedLaunch {
+                    ptx: fields[0].to_string(),
+                    kernel: fields[1].to_string(),
+                    run,
+                    result: fields[3].to_string(),
+                    error: None,
+                    outputs: Vec::new(),
+                });
+            }
+            let launch = launches.last_mut().expect("just pushed");
+            if fields[4] == "!" {
+                launch.error = Some(fields[5].to_string());
+            } else {
+                let number = |index: usize| fields[index].parse().expect("a number");
+                launch.outputs.push((
+                    fields[4].to_string(),
+                    fields[5].to_string(),
+                    number(6),
+                    number(7),
+                ));
+            }
+        }
+        Recording {
+            device,
+            launches,
+            data,
+        }
+    }
+}
+
+/// Launches with many threads take long in debug builds.
+pub fn is_large(run: &Run) -> bool {
+    let threads: u32 = run.grid.iter().chain(&run.block).product();
+    threads > 256
+}
+
+/// One optimised variant of each source.
+pub fn is_small_variant(ptx: &str) -> bool {
+    ![".O1.", ".G.", ".lineinfo.", ".debug.", ".O0g.", ".O3g."]
+        .iter()
+        .any(|variant| ptx.contains(variant))
+}
+
+/// Launches that are known to differ, each with its reason.
+pub fn is_known(failure: &str) -> bool {
+    KNOWN.iter().any(|(name, _)| failure.contains(name))
+}
+
+/// Part of the name of a launch, and why it differs.
+const KNOWN: &[(&str, &str)] = &[(
+    "hand/layout.ptx layout (run 204)",
+    "32 threads store different values to one address; PTX leaves open which one stays",
+)];
+
+fn element_bytes(name: &str) -> usize {
+    match name {
+        "s8" | "u8" => 1,
+        "s16" | "u16" | "f16" | "bf16" => 2,
+        "s32" | "u32" | "f32" => 4,
+        _ => 8,
+    }
+}
+
+fn number(name: &str, bytes: &[u8]) -> f64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(word);
+    match name {
+        "f64" => f64::from_bits(bits),
+        "f32" => f32::from_bits(bits as u32).into(),
+        "bf16" => f32::from_bits((bits as u32) << 16).into(),
+        "f16" => {
+            let (exponent, mantissa) = ((bits >> 10 & 31) as i32, (bits & 1023) as f64);
+            let magnitude = match exponent {
+                0 => mantissa * 2f64.powi(-24),
+                31 if mantissa == 0.0 => f64::INFINITY,
+                31 => f64::NAN,
+                _ => (1024.0 + mantissa) * 2f64.powi(exponent - 25),
+            };
+            if bits >> 15 & 1 != 0 {
+                -magnitude
+            } else {
+                magnitude
+            }
+        }
+        _ => bits as f64,
+    }
+}
+
+/// Runs a launch and compares its outputs with the recorded ones.
+///
+/// A GPU executes what ptxas made of the file, and ptxas fuses products and sums that name no rounding: an exact launch may
+/// agree as written or when fused so.
+pub fn compare(
+    corpus: &Path,
+    launch: &RecordedLaunch,
+    run: &Run,
+    recording: &Recording,
+) -> Comparison {
+    match compare_as(corpus, launch, run, recording, false) {
+        Comparison::Failed(why) => match compare_as(corpus, launch, run, recording, true) {
+            Comparison::Equal => Comparison::Contracted,
+            _ => Comparison::Failed(why),
+        },
+        comparison => comparison,
+    }
+}
+
+fn compare_as(
+    corpus: &Path,
+    launch: &RecordedLaunch,
+    run: &Run,
+    recording: &Recording,
+    contract: bool,
+) -> Comparison {
+    let path = corpus.join("ptx").join(&launch.ptx);
+    let text = std::fs::read_to_string(&path).expect("a file of the corpus");
+    let (module, errors) = oriole_syntax::parse(&launch.ptx, text);
+    if !errors.is_empty() {
+        return Comparison::Failed(format!("{} errors: {}", errors.len(), errors[0].message));
+    }
+    let decoded = if contract {
+        Machine::with_contraction(&module)
+    } else {
+        Machine::new(&module)
+    };
+    let mut machine = match decoded {
+        Ok(machine) => machine,
+        Err(errors) => return Comparison::Failed(errors[0].message.clone()),
+    };
+    let arguments: Vec<Argument> = run
+        .arguments
+        .iter()
+        .enumerate()
+        .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
+        .collect();
+    let values = machine.arguments(&arguments);
+    let request = Launch {
+        kernel: &launch.kernel,
+        grid: run.grid,
+        block: run.block,
+        dynamic_shared: run.shared,
+        arguments: values.clone(),
+    };
+    let options = Options {
+        step_limit: 2_000_000_000,
+        ..Options::default()
+    };
+    if let Err(trap) = machine.launch(&request, &options) {
+        return Comparison::Failed(trap.to_string());
+    }
+    let mut equal = true;
+    for (name, element, count, offset) in &launch.outputs {
+        let index = arguments
+            .iter()
+            .position(|argument| argument.name == *name)
+            .expect("an argument");
+        let Value::Buffer(buffer) = values[index] else {
+            panic!("`{name}` is no buffer")
+        };
+        let actual = machine.read(buffer);
+        let size = element_bytes(element);
+        let expected = &recording.data[*offset..offset + count * size];
+        if actual == expected || launch.result == "unordered" {
+            continue;
+        }
+        equal = false;
+        let scale = expected
+            .chunks(size)
+            .map(|bytes| number(element, bytes))
+            .filter(|value| value.is_finite())
+            .fold(0.0, |scale: f64, value| scale.max(value.abs()));
+        let tolerance = match element.as_str() {
+            "f32" | "f64" => 2e-5,
+            "f16" | "bf16" => 1e-2,
+            _ => 0.0,
+        };
+        let close = |a: f64, b: f64| {
+            a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * scale.max(1e-30)
+        };
+        let pairs = actual.chunks(size).zip(expected.chunks(size)).enumerate();
+        let is_exact = launch.result == "exact";
+        let mut wrong = pairs.filter(|(_, (a, b))| {
+            if is_exact {
+                a != b
+            } else {
+                !close(number(element, a), number(element, b))
+            }
+        });
+        if let Some((first, (a, b))) = wrong.next() {
+            let more = wrong.count();
+            return Comparison::Failed(format!(
+                "{} `{name}`[{first}] is {a:02x?} ({}), the GPU wrote {b:02x?} ({}); {} of {count} differ",
+                launch.result,
+                number(element, a),
+                number(element, b),
+                more + 1
+            ));
+        }
+    }
+    if equal {
+        Comparison::Equal
+    } else {
+        Comparison::Near
+    }
+}
