@@ -2,7 +2,7 @@
 
 use oriole_analysis::liveness::{
     Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile,
-    Registers, Segment, SlotIndexes, ValueKind, Values, slow, verify,
+    Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow, verify,
 };
 use oriole_ir::Formats;
 use oriole_ir::graph::Adjacency;
@@ -545,4 +545,49 @@ fn the_entry_may_be_a_loop() {
     let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
     assert!(kinds.contains(&ValueKind::Phi), "{kinds:?}");
     check(&program, "entry loop");
+}
+
+#[test]
+fn inlined_code_is_blamed_on_the_line_that_called_it() {
+    let module = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n\
+         mov.u32 %r0, 0;\n.loc 1 10 1\nmov.u32 %r1, 1;\n\
+         .loc 2 20 2, function_name $info, inlined_at 1 10 1\nmov.u32 %r2, 2;\n\
+         .loc 3 30 3, function_name $info, inlined_at 2 20 2\nmov.u32 %r3, 3;\nret;\n}\n\
+         .file 1 \"kernel.cu\"\n.file 2 \"helper.h\"\n.file 3 \"deeper.h\"\n\
+         .section .debug_str { $info: .b8 0 }\n",
+    );
+    let body = module.functions[0].body.as_ref().unwrap();
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
+    let lines = SourceLines::of(&module, body);
+    let at = |instruction: u32| {
+        lines
+            .at(registers.statement(instruction))
+            .map(|line| line.to_string())
+    };
+    assert_eq!(at(0), None);
+    for instruction in 1..4 {
+        assert_eq!(at(instruction).as_deref(), Some("kernel.cu:10"));
+    }
+}
+
+#[test]
+fn what_a_kernel_asks_for_is_read_from_the_file() {
+    let module = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 tile[100];\n.shared .b32 other[9];\n\
+         .extern .shared .align 16 .b8 dynamic[];\n.visible .entry k()\n.reqntid 32, 4\n.minnctapersm 2\n{\n\
+         .shared .f64 own[2][3]; .local .align 8 .b8 frame[24]; .reg .b32 %r<4>;\n\
+         mov.u32 %r0, tile; mov.u32 %r1, dynamic; bar.sync 0; bar.sync 3, 64; ret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let resources = Resources::of(&module, &globals, &[(&module.functions[0], &scopes)]);
+    assert_eq!(resources.shared, 48 + 100);
+    assert!(resources.dynamic_shared);
+    assert_eq!((resources.local, resources.barriers), (24, 4));
+    assert_eq!(resources.required_block, Some([32, 4, 1]));
+    // 128 threads, two blocks: 256 registers each, of which a thread can name 255.
+    assert_eq!(resources.register_limit, 255);
 }
