@@ -5,21 +5,20 @@
 //! as far as it can. Each of these is undone here in turn on the SSA form, and the pressure taken again; counts of what
 //! costs registers for other reasons (calls, divisions, doubles, tensor cores) go beside them.
 
+use super::folding::{Folded, View, is_load};
 use super::live_intervals::LiveIntervals;
 use super::pressure::Pressure;
-use super::program::{Access, AccessKind, Lists, Program, RegisterFile, Registers, Values};
-use crate::{Analyses, ControlFlow, Loops, Uniformity};
-use oriole_ir::graph::Adjacency;
-use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::{Opcode, Role, ScalarType, Space, SpecialRegisterKind};
+use super::program::{Program, RegisterFile, Registers, Values};
+use crate::{Analyses, ControlFlow, Loops};
+use oriole_ir::{Function, Instruction, Operand, SymbolKind};
+use oriole_isa::{Opcode, Role, ScalarType, Space};
 use oriole_syntax::scopes::{Global, Globals};
-use oriole_syntax::tree::{self, FunctionKind, Module};
-use std::ops::Range;
+use oriole_syntax::tree::{self, Module};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
 const PEAKS: usize = 9;
 /// Features of which the highest of a function and what it calls counts.
-const HIGHEST: usize = 18;
+const HIGHEST: usize = 23;
 /// Features that add up over a function and what it calls; their logarithm is used.
 const COUNTS: usize = 32;
 
@@ -65,6 +64,11 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "symbols",
     "loop_values",
     "block_loads",
+    "written_highest",
+    "folded_highest",
+    "hoisted_highest",
+    "live_across_calls",
+    "written_across_calls",
     // Counts.
     "instructions",
     "blocks",
@@ -130,352 +134,6 @@ impl Features {
             .position(|own| *own == name)
             .unwrap_or_else(|| panic!("there is no feature `{name}`"));
         self.values[index]
-    }
-}
-
-/// What a value is to the assembler.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Takes registers.
-    Plain,
-    /// Another name of a value.
-    Alias(Value),
-    /// Comes from a constant bank, or is a constant.
-    Free,
-}
-
-struct Folded {
-    kinds: Vec<Kind>,
-    needed: Vec<bool>,
-    uniform: Vec<bool>,
-}
-
-fn is_load(function: &Function, instruction: Instruction) -> bool {
-    let format = function.format(instruction);
-    matches!(
-        format.mnemonic.opcode(),
-        Opcode::Ld | Opcode::Ldu | Opcode::Ldmatrix | Opcode::Tex
-    ) && !matches!(format.mnemonic.space(), Some(Space::Param))
-}
-
-/// A load of a parameter of a kernel: an operand in a constant bank.
-fn is_parameter_load(function: &Function, instruction: Instruction) -> bool {
-    function.kind() == FunctionKind::Entry
-        && matches!(function.format(instruction).mnemonic.opcode(), Opcode::Ld)
-        && function.leaves(instruction).iter().any(|leaf| {
-            matches!(leaf, Operand::Symbol(symbol)
-                if matches!(function.symbols()[*symbol].kind, SymbolKind::Parameter(_)))
-        })
-        && function
-            .leaves(instruction)
-            .iter()
-            .all(|leaf| leaf.value().is_none())
-}
-
-impl Folded {
-    fn of(function: &Function, analyses: &mut Analyses) -> Folded {
-        let count = function.values().len();
-        let uniformity = analyses.get::<Uniformity>(function);
-        let mut folded = Folded {
-            kinds: vec![Kind::Plain; count],
-            needed: vec![false; count],
-            uniform: vec![false; count],
-        };
-        for (value, data) in function.values().iter() {
-            let integer = !data.scalar_type.is_float() && data.scalar_type != ScalarType::Pred;
-            folded.uniform[value.index()] = integer && uniformity.is_uniform(value);
-            if let Definition::Instruction(instruction) = data.definition {
-                folded.kinds[value.index()] = Folded::kind(function, instruction);
-                if data.scalar_type.is_float() || is_load(function, instruction) {
-                    folded.uniform[value.index()] = false;
-                }
-            }
-        }
-        folded.mark(function);
-        folded
-    }
-
-    fn kind(function: &Function, instruction: Instruction) -> Kind {
-        let format = function.format(instruction);
-        if format.is_guarded() || function.results(instruction).len() != 1 {
-            return Kind::Plain;
-        }
-        if is_parameter_load(function, instruction) {
-            return Kind::Free;
-        }
-        let sources: Vec<Operand> = function
-            .leaves(instruction)
-            .iter()
-            .copied()
-            .filter(|leaf| !matches!(leaf, Operand::Result(_)))
-            .collect();
-        let width = |value: Value| function.values()[value].scalar_type.bits();
-        match (format.mnemonic.opcode(), sources.as_slice()) {
-            (Opcode::Mov | Opcode::Cvta | Opcode::Cvt, [Operand::Value(value)]) => {
-                let result = function.results(instruction).next().expect("one result");
-                let same = width(*value) == width(result);
-                let converts = format.mnemonic.opcode() == Opcode::Cvt
-                    && format.mnemonic.types().iter().any(|own| own.is_float());
-                if same && !converts {
-                    Kind::Alias(*value)
-                } else {
-                    Kind::Plain
-                }
-            }
-            (Opcode::Mov, [Operand::Constant(_)]) => Kind::Free,
-            (Opcode::Mov | Opcode::Cvta, [Operand::Symbol(symbol)]) => {
-                match function.symbols()[*symbol].kind {
-                    SymbolKind::Special(special) => match special.kind() {
-                        SpecialRegisterKind::Ntid | SpecialRegisterKind::Nctaid => Kind::Free,
-                        _ => Kind::Plain,
-                    },
-                    _ => Kind::Free,
-                }
-            }
-            _ => Kind::Plain,
-        }
-    }
-
-    fn root(&self, mut value: Value) -> Value {
-        while let Kind::Alias(other) = self.kinds[value.index()] {
-            value = other;
-        }
-        value
-    }
-
-    fn mark(&mut self, function: &Function) {
-        let mut work: Vec<Value> = Vec::new();
-        let mut arguments: Vec<(Value, Value)> = Vec::new();
-        for &block in function.block_order() {
-            for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                if !format.effects.is_removable() || format.is_terminator() || format.opaque {
-                    work.extend(function.uses(instruction));
-                }
-            }
-            for edge in &function.blocks()[block].edges {
-                let parameters = &function.blocks()[edge.target].parameters;
-                arguments.extend(
-                    parameters
-                        .iter()
-                        .copied()
-                        .zip(edge.arguments.iter().copied()),
-                );
-            }
-        }
-        arguments.sort_unstable();
-        while let Some(value) = work.pop() {
-            if std::mem::replace(&mut self.needed[value.index()], true) {
-                continue;
-            }
-            match function.values()[value].definition {
-                Definition::Instruction(instruction) => work.extend(function.uses(instruction)),
-                Definition::Parameter(_) => {
-                    let first = arguments.partition_point(|pair| pair.0 < value);
-                    let own = arguments[first..].iter().take_while(|pair| pair.0 == value);
-                    work.extend(own.map(|pair| pair.1));
-                }
-                Definition::Undefined => {}
-            }
-        }
-    }
-
-    fn units(&self, function: &Function, value: Value) -> u32 {
-        let data = &function.values()[value];
-        if data.definition == Definition::Undefined || self.kinds[value.index()] == Kind::Free {
-            0
-        } else if data.scalar_type == ScalarType::Pred {
-            1
-        } else {
-            data.scalar_type.bits().div_ceil(32)
-        }
-    }
-}
-
-/// The function as the assembler would see it: dead code gone, names of one value made one, loads moved up if asked for.
-struct View<'a> {
-    values: &'a Values,
-    units: Vec<u32>,
-    blocks: Vec<u32>,
-    instructions: Vec<u32>,
-    accesses: Lists<Access>,
-    parameters: Lists<u32>,
-    arguments: Lists<u32>,
-}
-
-impl<'a> View<'a> {
-    fn new(function: &Function, values: &'a Values, folded: &Folded, hoist: bool) -> View<'a> {
-        let mut view = View {
-            values,
-            units: (0..values.entity_count() as u32)
-                .map(|entity| {
-                    if (entity as usize) < values.value_count() {
-                        folded.units(function, Value::from_index(entity as usize))
-                    } else {
-                        values.units(entity)
-                    }
-                })
-                .collect(),
-            blocks: vec![0],
-            instructions: Vec::new(),
-            accesses: Lists::new(),
-            parameters: Lists::new(),
-            arguments: Lists::new(),
-        };
-        let count = values.value_count() as u32;
-        let root = |entity: u32| {
-            if entity < count {
-                folded.root(Value::from_index(entity as usize)).as_u32()
-            } else {
-                entity
-            }
-        };
-        let needed = |entity: u32| entity >= count || folded.needed[entity as usize];
-        let mut order: Vec<u32> = Vec::new();
-        let mut first: Vec<bool> = vec![false; values.instruction_count()];
-        for block in 0..values.block_count() as u32 {
-            order.clear();
-            order.extend(values.instructions(block));
-            if hoist {
-                hoist_loads(function, values, &mut order, &mut first);
-            }
-            for &number in &order {
-                let instruction = values.instruction(number);
-                let format = function.format(instruction);
-                let stays =
-                    !format.effects.is_removable() || format.is_terminator() || format.opaque;
-                let used = function
-                    .results(instruction)
-                    .any(|result| folded.needed[result.index()]);
-                let alias = function
-                    .results(instruction)
-                    .next()
-                    .is_some_and(|result| matches!(folded.kinds[result.index()], Kind::Alias(_)));
-                if (!stays && !used) || alias {
-                    continue;
-                }
-                let mut defined = Vec::new();
-                for &access in values.accesses(number) {
-                    let entity = root(access.entity());
-                    if access.defines() && entity < count {
-                        defined.push(entity);
-                    } else {
-                        view.accesses.push(Access::new(entity, access.kind()));
-                    }
-                }
-                for entity in defined {
-                    view.accesses.push(Access::new(entity, AccessKind::Define));
-                }
-                view.accesses.close();
-                view.instructions.push(number);
-            }
-            view.blocks.push(view.instructions.len() as u32);
-            for &parameter in values.entry_definitions(block) {
-                if needed(parameter) {
-                    view.parameters.push(parameter);
-                }
-            }
-            view.parameters.close();
-            let data = &function.blocks()[values.block(block)];
-            for edge in &data.edges {
-                let parameters = &function.blocks()[edge.target].parameters;
-                for (parameter, argument) in parameters.iter().zip(&edge.arguments) {
-                    if folded.needed[parameter.index()] {
-                        view.arguments.push(root(argument.as_u32()));
-                    }
-                }
-            }
-            view.arguments.close();
-        }
-        view
-    }
-}
-
-/// Puts loads and what they need before the rest, between one instruction that orders memory and the next.
-fn hoist_loads(function: &Function, values: &Values, order: &mut Vec<u32>, first: &mut [bool]) {
-    let mut result: Vec<u32> = Vec::with_capacity(order.len());
-    let mut at = 0;
-    while at < order.len() {
-        let is_fence = |number: u32| {
-            let format = function.format(values.instruction(number));
-            let effects = format.effects;
-            !effects.writes.is_empty()
-                || effects.ordering.orders_memory()
-                || effects.is_call
-                || format.opaque
-                || format.is_terminator()
-                || effects.reads_carry
-                || effects.writes_carry
-        };
-        let end = order[at..]
-            .iter()
-            .position(|&number| is_fence(number))
-            .map_or(order.len(), |offset| at + offset);
-        let mut wanted: Vec<Value> = Vec::new();
-        for &number in order[at..end].iter().rev() {
-            let instruction = values.instruction(number);
-            let feeds = function
-                .results(instruction)
-                .any(|result| wanted.contains(&result));
-            if is_load(function, instruction) || feeds {
-                first[number as usize] = true;
-                wanted.extend(function.uses(instruction));
-                if wanted.len() > 4096 {
-                    wanted.drain(..2048);
-                }
-            }
-        }
-        result.extend(
-            order[at..end]
-                .iter()
-                .filter(|&&number| first[number as usize]),
-        );
-        result.extend(
-            order[at..end]
-                .iter()
-                .filter(|&&number| !first[number as usize]),
-        );
-        if end < order.len() {
-            result.push(order[end]);
-        }
-        at = end + 1;
-    }
-    *order = result;
-}
-
-impl Program for View<'_> {
-    fn block_count(&self) -> usize {
-        self.values.block_count()
-    }
-    fn successors(&self) -> &Adjacency {
-        self.values.successors()
-    }
-    fn predecessors(&self) -> &Adjacency {
-        self.values.predecessors()
-    }
-    fn instructions(&self, block: u32) -> Range<u32> {
-        self.blocks[block as usize]..self.blocks[block as usize + 1]
-    }
-    fn instruction_count(&self) -> usize {
-        self.instructions.len()
-    }
-    fn entity_count(&self) -> usize {
-        self.values.entity_count()
-    }
-    fn file(&self, entity: u32) -> RegisterFile {
-        self.values.file(entity)
-    }
-    fn units(&self, entity: u32) -> u32 {
-        self.units[entity as usize]
-    }
-    fn accesses(&self, instruction: u32) -> &[Access] {
-        self.accesses.of(instruction)
-    }
-    fn entry_definitions(&self, block: u32) -> &[u32] {
-        self.parameters.of(block)
-    }
-    fn exit_uses(&self, block: u32) -> &[u32] {
-        self.arguments.of(block)
     }
 }
 
@@ -701,6 +359,16 @@ impl Summary {
                 symbols.len() as u32,
                 loop_values.into_iter().max().unwrap_or(0),
                 counts.block_loads,
+                written.peak(RegisterFile::Data).units,
+                plain.peak(RegisterFile::Data).units,
+                hoisted.peak(RegisterFile::Data).units,
+                calls.iter().map(|call| call.1 as u32).max().unwrap_or(0),
+                registers
+                    .calls()
+                    .iter()
+                    .map(|&call| written.at(RegisterFile::Data, call))
+                    .max()
+                    .unwrap_or(0),
             ]
             .map(|count| count as f32),
             counts: [

@@ -9,6 +9,7 @@
 //!   [`occupancy`] what that means for a multiprocessor.
 
 pub mod features;
+mod folding;
 mod joins;
 mod live_intervals;
 mod live_sets;

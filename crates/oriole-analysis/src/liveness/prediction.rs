@@ -4,10 +4,10 @@
 //! The pressure of the PTX is not the answer: `ptxas` schedules, unrolls, rematerialises, folds and inlines first. So the
 //! count is `(pressure + 20) · e^t`, where the pressure is that of the registers as written, calls included, and `t` the
 //! mean of 24 regression trees over the [`features`](super::features), fitted to what `ptxas` 13.0.88 says of half of the
-//! corpus (`tools/record-register-counts`, `tools/fit-registers`). On the other half the mean error is 2.8 registers and
-//! the rank correlation 0.94; the test `prediction` holds it to 4 and 0.9. On kernels from sources none of whose variants
-//! was fitted the mean error is about 4, on another corpus about 4.7. `low` and `high` hold four fifths of the counts of the
-//! other half.
+//! corpus (`tools/record-register-counts`, `tools/fit-registers`). On the other half the mean error is 2.7 registers and
+//! the rank correlation 0.95; the test `prediction` holds it to 4 and 0.9. On kernels from sources none of whose variants
+//! was fitted the mean error is about 4, on another corpus 4.4. `low` and `high` hold four fifths of the counts of such
+//! kernels. `docs/pressure.md` has the figures.
 //!
 //! ## Not done
 //! Options of `ptxas` other than the defaults, and what a later version does.
