@@ -8,7 +8,7 @@ use crate::arguments::PressureArguments;
 use crate::files;
 use crate::report::Reporter;
 use assembler::Assembled;
-use oriole::{Diagnostic, Module, Source};
+use oriole::{Diagnostic, Module, Severity, Source};
 use oriole_analysis::liveness::features::{Summary, called, features};
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Occupancy};
 use oriole_analysis::liveness::prediction::{Prediction, predict};
@@ -114,8 +114,11 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
     if !errors.is_empty() {
         return Err(reported(errors));
     }
-    let reports =
+    let (reports, notes) =
         reports(arguments, &module, &globals, &source, target, assembled).map_err(reported)?;
+    if !notes.is_empty() {
+        report.diagnostics(&source, &notes);
+    }
     let output = if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&reports, target, arguments.maxreg))
             .map_err(|error| Failure::message(error.to_string()))?;
@@ -146,7 +149,8 @@ fn reports(
     source: &Source<'_>,
     target: Target,
     mut assembled: Vec<Assembled>,
-) -> Result<Vec<Report>, Vec<Diagnostic>> {
+) -> Result<(Vec<Report>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut notes = Vec::new();
     let mut formats = Formats::new();
     let mut parts: Vec<Option<(Scopes, Registers)>> = Vec::new();
     let mut summaries: Vec<Option<Summary>> = Vec::new();
@@ -161,8 +165,22 @@ fn reports(
             return Err(errors);
         }
         let registers = Registers::of(module, body, &scopes, &mut formats);
-        let translated =
-            oriole_translate::into_ssa(module, globals, index, std::mem::take(&mut formats))?;
+        let translated = match oriole_translate::into_ssa(
+            module,
+            globals,
+            index,
+            std::mem::take(&mut formats),
+        ) {
+            Ok(translated) => translated,
+            // Where control goes cannot be told: nothing can be said of this function.
+            Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
+                notes.extend(errors);
+                parts.push(None);
+                summaries.push(None);
+                continue;
+            }
+            Err(errors) => return Err(errors),
+        };
         summaries.push(Some(Summary::of(
             module,
             globals,
@@ -195,7 +213,7 @@ fn reports(
         one.shapes = shapes(arguments, target, &one);
         reports.push(one);
     }
-    Ok(reports)
+    Ok((reports, notes))
 }
 
 /// What the registers of the tree say.

@@ -202,3 +202,20 @@ fn what_ptxas_refuses_is_said() {
         "does not accept the file for sm_80: ptxas input.ptx, line 3; error : no such thing"
     ));
 }
+
+#[test]
+fn a_function_whose_control_flow_is_unknown_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("k.ptx");
+    std::fs::write(
+        &file,
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry known() { ret; }\n\
+         .visible .entry unknown() {\n L: frobnicate.b32 L;\n ret; }\n",
+    )
+    .unwrap();
+    let output = oriole(&["pressure", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("kernel known,"));
+    assert!(!out(&output).contains("kernel unknown,"));
+    assert!(err(&output).contains("frobnicate"), "{}", err(&output));
+}
