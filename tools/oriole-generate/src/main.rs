@@ -10,12 +10,12 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--stats] [--folder DIR [--per-module N]]
-                [--differential | --outputs | --input FILE]
+                [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
 --outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
---input FILE writes the bytes every kernel reads.
+--outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
 ";
 
 struct Arguments {
@@ -27,6 +27,7 @@ struct Arguments {
     outputs: bool,
     folder: Option<String>,
     input: Option<String>,
+    outputs_of: Option<String>,
     per_module: u64,
 }
 
@@ -40,6 +41,7 @@ fn arguments() -> Result<Arguments, String> {
         outputs: false,
         folder: None,
         input: None,
+        outputs_of: None,
         per_module: 100,
     };
     let mut words = std::env::args().skip(1);
@@ -60,6 +62,7 @@ fn arguments() -> Result<Arguments, String> {
             "--outputs" => parsed.outputs = true,
             "--folder" => parsed.folder = Some(value()?),
             "--input" => parsed.input = Some(value()?),
+            "--outputs-of" => parsed.outputs_of = Some(value()?),
             _ => return Err(format!("unknown argument `{word}`\n\n{HELP}")),
         }
     }
@@ -71,6 +74,9 @@ fn run() -> Result<(), String> {
     if let Some(file) = &arguments.input {
         let bytes = oriole_generate::differential::input();
         return std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"));
+    }
+    if let Some(file) = &arguments.outputs_of {
+        return print_outputs_of(file);
     }
     if arguments.differential {
         return differential(&arguments);
@@ -153,6 +159,20 @@ fn print_outputs(arguments: &Arguments) -> Result<(), String> {
         .collect::<Result<_, String>>()?;
     for line in lines {
         println!("{line}");
+    }
+    Ok(())
+}
+
+/// The same for every kernel of a file.
+fn print_outputs_of(file: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let module = oriole::parse(file, text).map_err(|errors| errors[0].message.clone())?;
+    for function in &module.functions {
+        let name = module.text(function.name);
+        if function.kind == oriole_syntax::tree::FunctionKind::Entry && function.body.is_some() {
+            let bytes = oriole_generate::differential::outputs(&module, name)?;
+            println!("{name} {:08x}", crc32fast::hash(&bytes));
+        }
     }
     Ok(())
 }
