@@ -14,6 +14,7 @@ mod files;
 mod graphviz;
 mod lists;
 mod optimize;
+mod pressure;
 mod reduce;
 mod report;
 mod run;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Dump(options) => dump::run(options, &report),
         Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
+        Command::Pressure(options) => pressure::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),
