@@ -1,4 +1,4 @@
-//! What is true of a function in SSA form: control flow, dominators, loops, uniformity.
+//! What is true of a function in SSA form: control flow, dominators, loops, uniformity, live ranges.
 //!
 //! Each analysis is a plain value computed from a function. [`Analyses`] computes them on demand, keeps them, and drops
 //! exactly those that a journal of changes touches; in debug builds it recomputes what it kept and compares.
@@ -7,6 +7,7 @@
 
 mod control_flow;
 mod dominators;
+pub mod liveness;
 mod loops;
 mod manager;
 mod uniformity;

@@ -66,8 +66,12 @@ pub enum Command {
     Check(CheckArguments),
     /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
     Dump(DumpArguments),
+    /// Run a kernel in the emulator
+    Run(RunArguments),
     /// Shrink a file while a command still succeeds on it
     Reduce(ReduceArguments),
+    /// Show register pressure, predicted registers and occupancy
+    Pressure(PressureArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -190,4 +194,111 @@ pub struct ReduceArguments {
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Arguments of `oriole run`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Arguments of the kernel, in order, each as NAME:TYPE:\n  \
+    n:u32=1000            a scalar\n  \
+    out:f32[1024]         a buffer of zeroes\n  \
+    in:f32[1024]=iota     filled with 0, 1, 2, …; also =random, =@file (raw or .npy)\n\n\
+    Examples:\n  \
+    oriole run k.ptx --kernel saxpy --grid 2 --block 64 --arg a:f32=2 --arg 'x:f32[128]=iota' --arg 'y:f32[128]=random' \\\n  \
+    \u{20}          --arg n:u32=128 --save y=y.npy --profile\n  \
+    oriole run k.ptx --compare optimized.ptx --block 32x8 --arg 'data:u32[256]=iota'"
+)]
+pub struct RunArguments {
+    /// The file to run
+    pub file: PathBuf,
+    /// The kernel [default: the only one]
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Blocks, as X, XxY or XxYxZ
+    #[arg(long, default_value = "1", value_parser = crate::run::shape)]
+    pub grid: [u32; 3],
+    /// Threads of a block, likewise
+    #[arg(long, default_value = "32", value_parser = crate::run::shape)]
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub shared: u64,
+    /// An argument of the kernel, in order
+    #[arg(long = "arg", value_name = "NAME:TYPE[=VALUE]")]
+    pub arguments: Vec<String>,
+    /// Write a buffer into a file afterwards, as .npy if it is called so, else raw
+    #[arg(long, value_name = "NAME=FILE")]
+    pub save: Vec<String>,
+    /// Run this file too and compare all buffers, bit by bit
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+    /// Added to the seeds of random fills
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print the most executed and the most wasteful instructions
+    #[arg(long)]
+    pub profile: bool,
+    /// Report reads of what was never written, and data races
+    #[arg(long)]
+    pub check: bool,
+    /// Stop after this many thread instructions
+    #[arg(long, value_name = "N", default_value_t = 100_000_000_000)]
+    pub steps: u64,
+}
+
+/// Arguments of `oriole pressure`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole pressure kernel.ptx                        peak, registers, occupancy of every function\n  \
+    oriole pressure kernel.ptx --block 32x8 --target sm_90\n  \
+    oriole pressure kernel.ptx --ptxas --json         with the exact count of the ptxas on the PATH")]
+pub struct PressureArguments {
+    /// The file to read, `-` for the standard input; without one, an embedded example
+    pub file: Option<PathBuf>,
+    /// A block shape to compute occupancy for, such as `256` or `32x8`; may be repeated [default: the kernel's own, else 256]
+    #[arg(long, value_name = "XxYxZ")]
+    pub block: Vec<BlockShape>,
+    /// Bytes of shared memory the launch adds
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 20))]
+    pub shared: u32,
+    /// Also ask ptxas: the one on the PATH, or this one
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "ptxas")]
+    pub ptxas: Option<PathBuf>,
+    /// List functions with more registers than this
+    #[arg(long, value_name = "N", default_value_t = 70)]
+    pub maxreg: u32,
+    /// The architecture [default: the file's]
+    #[arg(long, value_name = "SM")]
+    pub target: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The shape of a block, `32x8x1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockShape(pub [u32; 3]);
+
+impl std::str::FromStr for BlockShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BlockShape, String> {
+        let wrong = || "expected up to three positive sizes such as `256` or `32x8`".to_owned();
+        let mut sizes = [1; 3];
+        let parts: Vec<&str> = text.split('x').collect();
+        if parts.len() > 3 {
+            return Err(wrong());
+        }
+        for (size, part) in sizes.iter_mut().zip(parts) {
+            *size = part
+                .parse()
+                .ok()
+                .filter(|&size| size > 0)
+                .ok_or_else(wrong)?;
+        }
+        if sizes.iter().map(|&size| u64::from(size)).product::<u64>() > 1024 {
+            return Err("a block has at most 1,024 threads".to_owned());
+        }
+        Ok(BlockShape(sizes))
+    }
 }

@@ -78,9 +78,14 @@ pub fn read(file: &Path) -> Result<Input, Failure> {
 
 /// Writes a file so that it is either as before or complete; the standard output for nothing or `-`.
 pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
+    write_bytes(file, text.as_bytes())
+}
+
+/// Like [`write`], for bytes.
+pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let mut output = std::io::stdout().lock();
-        output.write_all(text.as_bytes())?;
+        output.write_all(contents)?;
         output.flush()?;
         return Ok(());
     };
@@ -89,7 +94,7 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
     };
     // Devices and pipes cannot be replaced by a new file.
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(file, text).map_err(|error| cannot(&error));
+        return std::fs::write(file, contents).map_err(|error| cannot(&error));
     }
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -110,7 +115,7 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
         .tempfile_in(folder)
         .map_err(|error| cannot(&error))?;
     temporary
-        .write_all(text.as_bytes())
+        .write_all(contents)
         .and_then(|()| temporary.as_file().sync_all())
         .map_err(|error| cannot(&error))?;
     temporary

@@ -14,8 +14,10 @@ mod files;
 mod graphviz;
 mod lists;
 mod optimize;
+mod pressure;
 mod reduce;
 mod report;
+mod run;
 mod tree_text;
 
 use arguments::{Arguments, Command};
@@ -61,7 +63,9 @@ fn main() -> ExitCode {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
+        Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
+        Command::Pressure(options) => pressure::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -233,6 +233,104 @@ fn lists_completions_and_manual() {
     assert!(help.contains("Examples:") && help.contains("oriole opt kernel.ptx -o out.ptx"));
 }
 
+#[test]
+fn run_executes_saves_profiles_and_compares() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (before, after, saved) = (path("before.ptx"), path("after.ptx"), path("y.npy"));
+    std::fs::write(&before, &oriole(&["opt", "-O0"]).stdout).unwrap();
+    std::fs::write(&after, &oriole(&["opt", "-O2"]).stdout).unwrap();
+    let save = format!("saxpy_y={saved}");
+    let launch = [
+        "--kernel",
+        "saxpy",
+        "--grid",
+        "2",
+        "--block",
+        "64",
+        "--arg",
+        "a:f32=2",
+        "--arg",
+        "x:f32[200]=iota",
+        "--arg",
+        "saxpy_y:f32[200]",
+        "--arg",
+        "n:u32=200",
+    ];
+    let with = |file: &str, more: &[&str]| {
+        let mut arguments = vec!["run", file];
+        arguments.extend(launch);
+        arguments.extend(more);
+        oriole(&arguments)
+    };
+    let output = with(
+        &before,
+        &["--save", &save, "--profile", "--check", "--compare", &after],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(
+        out(&output).contains("both write the same bytes"),
+        "{}",
+        out(&output)
+    );
+    assert!(out(&output).contains("Most executed:"), "{}", out(&output));
+    let bytes = std::fs::read(&saved).unwrap();
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
+    let data = &bytes[bytes.len() - 800..];
+    assert_eq!(
+        f32::from_le_bytes(data[4 * 7..4 * 8].try_into().unwrap()),
+        14.0
+    );
+
+    let wrong = path("wrong.ptx");
+    let text = std::fs::read_to_string(&before).unwrap().replace(
+        "fma.rn.f32 %f4, %f1, %f2, %f3",
+        "fma.rn.f32 %f4, %f1, %f2, %f1",
+    );
+    std::fs::write(&wrong, text).unwrap();
+    let output = with(&before, &["--compare", &wrong]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err(&output).contains("`saxpy_y[0]` is 0x00000000 after"),
+        "{}",
+        err(&output)
+    );
+
+    let output = oriole(&[
+        "run",
+        &before,
+        "--arg",
+        "a:f32=2",
+        "--arg",
+        "x:f32[4]",
+        "--arg",
+        "y:f32[4]",
+        "--arg",
+        "n:u32=200",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = err(&output);
+    assert!(
+        message.contains("before.ptx:") && message.contains("thread (4, 0, 0)"),
+        "{message}"
+    );
+    for (arguments, message) in [
+        (
+            &["run", &before, "--block", "0"][..],
+            "`0` is not a positive number",
+        ),
+        (&["run", &before, "--arg", "x:q7"], "unknown type `q7`"),
+        (
+            &["run", &before, "--save", "z=f"],
+            "there is no buffer `z` to save",
+        ),
+    ] {
+        let output = oriole(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err(&output).contains(message), "{}", err(&output));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn reduce_keeps_what_the_test_asks_for() {

@@ -273,7 +273,9 @@ impl Executor<'_> {
                     );
                 }
             }
-            if !self.launch.options.check_races {
+            // Local memory and parameters belong to one thread: equal addresses are different places.
+            let private = matches!(spot, Spot::Local(_) | Spot::Parameter(_));
+            if private || !self.launch.options.check_races {
                 continue;
             }
             if access.synchronizing {

@@ -28,6 +28,8 @@ pub struct Target {
 pub struct Limits {
     /// 32-bit registers per multiprocessor.
     pub registers: u32,
+    /// 32-bit registers of a block, at most.
+    pub registers_per_block: u32,
     /// Registers are handed to a warp in multiples of this many.
     pub register_granularity: u32,
     /// Most registers of a thread.
@@ -130,6 +132,12 @@ impl Target {
         };
         Limits {
             registers: 64 * KILOBYTE,
+            // The two parts made for small systems.
+            registers_per_block: if self.number == 53 || self.number == 62 {
+                32 * KILOBYTE
+            } else {
+                64 * KILOBYTE
+            },
             register_granularity: 256,
             registers_per_thread: 255,
             partitions: if self.number == 60 { 2 } else { 4 },

@@ -3,6 +3,11 @@
 //! PTX words are joined by dots without spaces (`ld.global.nc.v4.f32`, `%tid.x`), so one token is the whole dotted word.
 //! Words that start with a dot (`.reg`, `.shared::cta`) are tokens of their own kind. Comments are not tokens: they are
 //! collected on the side, so that the parser can keep them without looking at them.
+//!
+//! ## Speed
+//! A table gives each byte its classes, and one test of it each common token. Tried and slower: classifying eight bytes at
+//! once in the arithmetic of a 64-bit word (17 % slower for blanks, 22 % for blanks and words), and skipping the first blanks
+//! without branches (15 %): tokens are short, and processors learn the rhythm of PTX.
 
 use crate::tree::Text;
 use oriole_diagnostics::Span;
@@ -93,15 +98,38 @@ impl Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comment {
     pub text: Text,
-    /// Whether it stands on the line where the token before it ended.
+    /// Whether it stands on the line where the token or comment before it ended.
     pub trailing: bool,
 }
 
 const WORD: u8 = 1;
 const DIGIT: u8 = 2;
 const SPACE: u8 = 4;
-/// Starts a word by itself; `$` and `%` need a second character.
+/// Starts a word by itself.
 const START: u8 = 8;
+/// Starts a word with a second character: `$` and `%`.
+const SIGN: u8 = 16;
+/// Is a token whatever follows.
+const SINGLE: u8 = 32;
+
+/// The kinds of characters that are tokens whatever follows.
+const PUNCTUATION: [TokenKind; 128] = {
+    let mut kinds = [TokenKind::BadCharacter; 128];
+    kinds[b',' as usize] = TokenKind::Comma;
+    kinds[b';' as usize] = TokenKind::Semicolon;
+    kinds[b'[' as usize] = TokenKind::OpenBracket;
+    kinds[b']' as usize] = TokenKind::CloseBracket;
+    kinds[b'{' as usize] = TokenKind::OpenBrace;
+    kinds[b'}' as usize] = TokenKind::CloseBrace;
+    kinds[b'(' as usize] = TokenKind::OpenParen;
+    kinds[b')' as usize] = TokenKind::CloseParen;
+    kinds[b':' as usize] = TokenKind::Colon;
+    kinds[b'+' as usize] = TokenKind::Plus;
+    kinds[b'-' as usize] = TokenKind::Minus;
+    kinds[b'@' as usize] = TokenKind::At;
+    kinds[b'~' as usize] = TokenKind::Tilde;
+    kinds
+};
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -113,6 +141,12 @@ const CLASS: [u8; 256] = {
         }
         if b.is_ascii_alphabetic() || b == b'_' {
             class[byte] |= START;
+        }
+        if b == b'$' || b == b'%' {
+            class[byte] |= SIGN;
+        }
+        if byte < 128 && !matches!(PUNCTUATION[byte], TokenKind::BadCharacter) {
+            class[byte] |= SINGLE;
         }
         if b.is_ascii_digit() {
             class[byte] |= DIGIT;
@@ -160,11 +194,11 @@ impl<'text> Lexer<'text> {
     }
 
     #[inline(always)]
-    fn words_end(&self, mut position: usize) -> usize {
-        while self.is(position, WORD) {
-            position += 1;
-        }
-        position
+    fn words_end(&self, position: usize) -> usize {
+        let rest = self.bytes.get(position..).unwrap_or_default();
+        rest.iter()
+            .position(|&byte| CLASS[byte as usize] & WORD == 0)
+            .map_or(self.bytes.len(), |length| position + length)
     }
 
     /// The end of `.word`, `.word::word`, … from a dot, or the dot's own position where no word follows.
@@ -189,6 +223,12 @@ impl<'text> Lexer<'text> {
             .map_or(self.bytes.len(), |length| from + length) as u32
     }
 
+    /// The bytes of a token.
+    #[inline(always)]
+    pub fn bytes(&self, token: Token) -> &'text [u8] {
+        &self.bytes[token.start as usize..token.end as usize]
+    }
+
     /// Whether a line feed stands between two offsets.
     pub fn line_breaks_between(&self, start: u32, end: u32) -> bool {
         self.bytes[start as usize..end as usize].contains(&b'\n')
@@ -199,8 +239,8 @@ impl<'text> Lexer<'text> {
         self.position = position as usize;
     }
 
-    fn skip_space_and_comments(&mut self) {
-        let from = self.position;
+    /// Skips blanks and keeps comments, from behind the token that ended at `from`.
+    fn skip_space_and_comments(&mut self, mut from: usize) {
         loop {
             while self.is(self.position, SPACE) {
                 self.position += 1;
@@ -223,6 +263,7 @@ impl<'text> Lexer<'text> {
                 }
                 _ => return,
             }
+            from = self.position;
         }
     }
 
@@ -230,7 +271,7 @@ impl<'text> Lexer<'text> {
     fn line_comment(&mut self, from: usize, start: usize, end: usize) {
         let mut end = self.line_end(end as u32) as usize;
         self.position = end;
-        if self.bytes[end - 1] == b'\r' {
+        while self.bytes[end - 1] == b'\r' {
             end -= 1;
         }
         self.keep_comment(from, start, end);
@@ -273,30 +314,57 @@ impl<'text> Lexer<'text> {
     }
 
     /// The next token; `End` again and again at the end.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Token {
-        while self.is(self.position, SPACE) {
-            self.position += 1;
+        let from = self.position;
+        let mut start = from;
+        while self.is(start, SPACE) {
+            start += 1;
         }
-        if matches!(self.byte(self.position), b'/' | b'#') {
-            self.skip_space_and_comments();
+        let byte = self.byte(start);
+        let class = CLASS[byte as usize];
+        let (kind, end) = if class & START != 0 || (class & SIGN != 0 && self.is(start + 1, WORD)) {
+            (TokenKind::Word, self.dotted_end(start + 1))
+        } else if class & SINGLE != 0 {
+            (PUNCTUATION[(byte & 0x7f) as usize], start + 1)
+        } else {
+            return self.next_rare(from, start);
+        };
+        self.position = end;
+        Token {
+            kind,
+            start: start as u32,
+            end: end as u32,
         }
-        let start = self.position;
+    }
+
+    /// The end of a dotted word, from behind its first character.
+    #[inline(always)]
+    fn dotted_end(&self, from: usize) -> usize {
+        let mut end = self.words_end(from);
+        while self.byte(end) == b'.' {
+            let next = self.dot_word_end(end);
+            if next == end {
+                break;
+            }
+            end = next;
+        }
+        end
+    }
+
+    /// Comments, numbers, strings, operators and all that is wrong.
+    #[inline(never)]
+    fn next_rare(&mut self, from: usize, start: usize) -> Token {
+        self.position = start;
+        if matches!(self.byte(start), b'/' | b'#') {
+            self.skip_space_and_comments(from);
+            if self.position != start {
+                return self.next();
+            }
+        }
         let byte = self.byte(start);
         let (kind, end) = if CLASS[byte as usize] & DIGIT != 0 {
             self.number(start)
-        } else if CLASS[byte as usize] & START != 0
-            || (matches!(byte, b'%' | b'$') && self.is(start + 1, WORD))
-        {
-            let mut end = self.words_end(start + 1);
-            while self.byte(end) == b'.' {
-                let next = self.dot_word_end(end);
-                if next == end {
-                    break;
-                }
-                end = next;
-            }
-            (TokenKind::Word, end)
         } else {
             self.punctuation(start, byte)
         };
@@ -308,7 +376,24 @@ impl<'text> Lexer<'text> {
         }
     }
 
+    #[inline]
     fn number(&self, start: usize) -> (TokenKind, usize) {
+        // Most numbers are a few decimal digits.
+        let mut end = start;
+        while self.is(end, DIGIT) {
+            end += 1;
+        }
+        if !self.is(end, WORD)
+            && self.byte(end) != b'.'
+            && end - start < 19
+            && (self.byte(start) != b'0' || end == start + 1)
+        {
+            return (TokenKind::Number, end);
+        }
+        self.rare_number(start)
+    }
+
+    fn rare_number(&self, start: usize) -> (TokenKind, usize) {
         let digits_end = |mut position: usize| {
             while self.is(position, DIGIT) {
                 position += 1;
@@ -348,10 +433,7 @@ impl<'text> Lexer<'text> {
             end += 1;
         }
         let rest = self.words_end(end);
-        // Up to 18 decimal digits always fit; all else is for the parser of literals to say.
-        let simple = !float && (self.byte(start) != b'0' || end == start + 1) && end - start < 19;
-        let good =
-            rest == end && (simple || crate::literal::parse(&self.text[start..end]).is_some());
+        let good = rest == end && crate::literal::parse(&self.text[start..end]).is_some();
         (
             if good {
                 TokenKind::Number
@@ -367,16 +449,8 @@ impl<'text> Lexer<'text> {
         let one = |kind| (kind, start + 1);
         let next = self.byte(start + 1);
         match byte {
-            b',' => one(Comma),
-            b';' => one(Semicolon),
-            b'[' => one(OpenBracket),
-            b']' => one(CloseBracket),
-            b'{' => one(OpenBrace),
-            b'}' => one(CloseBrace),
-            b'(' => one(OpenParen),
-            b')' => one(CloseParen),
             // `.5` and `.5e3` are numbers, `.2d` is a word.
-            b'.' if self.is(start + 1, DIGIT) => match self.number(start) {
+            b'.' if self.is(start + 1, DIGIT) => match self.rare_number(start) {
                 (Number, end) => (Number, end),
                 _ => (DotWord, self.dot_word_end(start)),
             },
@@ -384,11 +458,6 @@ impl<'text> Lexer<'text> {
                 end if end > start => (DotWord, end),
                 _ => one(BadCharacter),
             },
-            b':' => one(Colon),
-            b'+' => one(Plus),
-            b'-' => one(Minus),
-            b'@' => one(At),
-            b'~' => one(Tilde),
             b'|' if next == b'|' => (Operator, start + 2),
             b'|' => one(Pipe),
             b'!' if next == b'=' => (Operator, start + 2),
@@ -546,15 +615,14 @@ mod tests {
 
     #[test]
     fn comments_are_kept_aside() {
-        let mut lexer = Lexer::new("a // one\n/* two */ b");
-        lexer.next();
-        lexer.next();
+        let mut lexer = Lexer::new("a // one\n/* two */ /* three */ b\n// four\nc");
+        while lexer.next().kind != TokenKind::End {}
         let trailing: Vec<bool> = lexer
             .comments
             .iter()
             .map(|comment| comment.trailing)
             .collect();
-        assert_eq!(trailing, [true, false]);
+        assert_eq!(trailing, [true, false, true, false]);
         let mut open = Lexer::new("a /* never");
         open.next();
         assert_eq!(open.next().kind, TokenKind::End);

@@ -1,6 +1,6 @@
 //! PTX text to a tree and back, without losing a token.
 //!
-//! [`parse`] reads a file into a [`tree::Module`]; [`print`] writes it. The parser is generic over PTX's regular grammar:
+//! [`parse`] reads a file into a [`tree::Module`]; [`print()`] writes it. The parser is generic over PTX's regular grammar:
 //! it accepts instructions and directives it has never seen and keeps them as they were written. [`scopes`] resolves
 //! names to what declares them; [`literal`] gives numbers and constant expressions their values.
 //!

@@ -99,11 +99,17 @@ type Parsed<T> = Result<T, Reported>;
 struct Parser<'text> {
     text: &'text str,
     lexer: Lexer<'text>,
-    current: Token,
+    /// The current token, field by field: as one value it would be stored in parts and loaded whole, which processors do
+    /// slowly.
+    kind: TokenKind,
+    start: u32,
+    end: u32,
     /// End of the token before the current one.
     previous_end: u32,
     /// The arrays being filled: the top level's, or those of the function being read.
     body: Body,
+    /// Empty arrays for the next function to fill.
+    scratch: Body,
     functions: Vec<Function>,
     header_directives: Vec<Directive>,
     inner_prototypes: Vec<Text>,
@@ -122,13 +128,16 @@ struct Parser<'text> {
 impl<'text> Parser<'text> {
     fn new(text: &'text str) -> Parser<'text> {
         let mut lexer = Lexer::new(text);
-        let current = lexer.next();
+        let Token { kind, start, end } = lexer.next();
         Parser {
             text,
             lexer,
-            current,
+            kind,
+            start,
+            end,
             previous_end: 0,
             body: Body::default(),
+            scratch: Body::default(),
             functions: Vec::new(),
             header_directives: Vec::new(),
             inner_prototypes: Vec::new(),
@@ -140,17 +149,36 @@ impl<'text> Parser<'text> {
         }
     }
 
+    /// The current token.
+    #[inline(always)]
+    fn current(&self) -> Token {
+        Token {
+            kind: self.kind,
+            start: self.start,
+            end: self.end,
+        }
+    }
+
+    /// Goes on to the next token and gives the one before.
     #[inline(always)]
     fn advance(&mut self) -> Token {
-        let token = self.current;
+        let token = self.current();
         self.previous_end = token.end;
-        self.current = self.lexer.next();
+        self.read();
         token
+    }
+
+    #[inline(never)]
+    fn read(&mut self) {
+        let Token { kind, start, end } = self.lexer.next();
+        self.kind = kind;
+        self.start = start;
+        self.end = end;
     }
 
     #[inline(always)]
     fn at(&self, kind: TokenKind) -> bool {
-        self.current.kind == kind
+        self.kind == kind
     }
 
     fn eat(&mut self, kind: TokenKind) -> bool {
@@ -166,7 +194,7 @@ impl<'text> Parser<'text> {
     }
 
     fn current_text(&self) -> &'text str {
-        self.source(self.current)
+        self.source(self.current())
     }
 
     // ---- errors ----
@@ -178,7 +206,7 @@ impl<'text> Parser<'text> {
 
     /// The current token in words, for "found …".
     fn found(&self) -> String {
-        match self.current.kind {
+        match self.kind {
             TokenKind::End => "the end of the file".to_owned(),
             TokenKind::BadCharacter => match self.current_text().chars().next() {
                 Some(character) if character.is_control() => {
@@ -199,7 +227,7 @@ impl<'text> Parser<'text> {
             && !self.is_bad_token()
             && self
                 .lexer
-                .line_breaks_between(self.previous_end, self.current.start)
+                .line_breaks_between(self.previous_end, self.start)
         {
             let found = self.found();
             let error = Diagnostic::error(
@@ -215,7 +243,7 @@ impl<'text> Parser<'text> {
 
     fn is_bad_token(&self) -> bool {
         matches!(
-            self.current.kind,
+            self.kind,
             TokenKind::BadNumber | TokenKind::UnclosedString | TokenKind::BadCharacter
         )
     }
@@ -223,8 +251,8 @@ impl<'text> Parser<'text> {
     /// Reports that the current token is not what should stand here.
     fn unexpected_here(&mut self, id: &'static str, expected: &str) -> Reported {
         let found = self.found();
-        let span = self.current.span();
-        let diagnostic = match self.current.kind {
+        let span = self.current().span();
+        let diagnostic = match self.kind {
             TokenKind::BadNumber => {
                 Diagnostic::error("invalid-number", span, format!("{found} is not a number"))
                     .label(number_rule(self.current_text()))
@@ -262,7 +290,7 @@ impl<'text> Parser<'text> {
     /// Skips to a place where a statement can start, behind the failed one's first token at `start`.
     fn resynchronize(&mut self, start: u32) {
         let resume_here = std::mem::take(&mut self.resume_here);
-        if self.current.start == start {
+        if self.start == start {
             if self.advance().kind == TokenKind::Semicolon {
                 return;
             }
@@ -271,7 +299,7 @@ impl<'text> Parser<'text> {
         }
         let mut braces = std::mem::take(&mut self.open_vectors);
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenBrace => {
                     braces += 1;
                     self.advance();
@@ -288,7 +316,7 @@ impl<'text> Parser<'text> {
                 TokenKind::Word | TokenKind::At | TokenKind::DotWord
                     if self
                         .lexer
-                        .line_breaks_between(self.previous_end, self.current.start) =>
+                        .line_breaks_between(self.previous_end, self.start) =>
                 {
                     return;
                 }
@@ -322,7 +350,7 @@ impl<'text> Parser<'text> {
             if self.at(TokenKind::End) {
                 break;
             }
-            let start = self.current.start;
+            let start = self.start;
             match self.statement(Level::Module) {
                 Ok(()) => self.outside_reported = false,
                 Err(Reported) => {
@@ -345,7 +373,7 @@ impl<'text> Parser<'text> {
 
     #[inline]
     fn statement(&mut self, level: Level) -> Parsed<()> {
-        match self.current.kind {
+        match self.kind {
             TokenKind::Word if level == Level::Function => {
                 let word = self.advance();
                 if self.at(TokenKind::Colon) {
@@ -372,7 +400,7 @@ impl<'text> Parser<'text> {
         if std::mem::replace(&mut self.outside_reported, true) && !self.is_bad_token() {
             return Reported;
         }
-        let (id, label) = match self.current.kind {
+        let (id, label) = match self.kind {
             TokenKind::Word | TokenKind::At => (
                 "instruction-outside-function",
                 "instructions and labels stand inside functions",
@@ -382,14 +410,14 @@ impl<'text> Parser<'text> {
             _ => return self.unexpected_here("expected-directive", "a directive"),
         };
         let message = format!("expected a directive, found {}", self.found());
-        let error = Diagnostic::error(id, self.current.span(), message).label(label);
+        let error = Diagnostic::error(id, self.current().span(), message).label(label);
         self.error(error)
     }
 
     fn guarded(&mut self, level: Level) -> Parsed<()> {
         if level == Level::Module {
             // `@@DWARF …`: debug information as old compilers wrote it, one line each.
-            let at = self.current;
+            let at = self.current();
             if self.text[at.end as usize..].starts_with('@') {
                 self.advance();
                 return self.line_words(at.text());
@@ -397,7 +425,7 @@ impl<'text> Parser<'text> {
             return Err(self.outside_function());
         }
         let at = self.advance();
-        if self.at(TokenKind::At) && self.current.start == at.end {
+        if self.at(TokenKind::At) && self.start == at.end {
             return self.line_words(at.text());
         }
         let guard = if self.eat(TokenKind::Bang) {

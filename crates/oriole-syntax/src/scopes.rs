@@ -540,10 +540,6 @@ impl<'module> Resolver<'module> {
                 self.declare_range(name, text, binding);
                 continue;
             }
-            // Parameters nobody reads.
-            if text == "_" {
-                continue;
-            }
             self.check_duplicate_single(name, text);
             let single = if is_register {
                 self.scopes.registers.push(Register {

@@ -1,6 +1,6 @@
 //! Value instructions to draw from: every form recorded on hardware.
 
-use oriole_isa::{Mnemonic, Opcode, Role, ScalarType};
+use oriole_isa::{Mnemonic, Opcode, ReductionOperation, Role, ScalarType};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -67,6 +67,8 @@ pub struct Form {
     /// Selector of the result of a video instruction.
     pub result_selector: &'static str,
     pub approximate: bool,
+    /// The type of a floating-point result, and the NaN to put for any NaN.
+    pub float_result: Option<(&'static str, &'static str)>,
 }
 
 /// Forms by opcode, in order of their names.
@@ -103,6 +105,18 @@ fn is_approximate(mnemonic: &str, opcode: Opcode) -> bool {
 fn plain(text: &'static str, count: usize) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
     let roles = mnemonic.operand_roles(count)?;
+    // Without a rounding, ptxas may fuse a product with the sum it feeds, so the result depends on the code around.
+    let may_be_fused = matches!(
+        mnemonic.opcode(),
+        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad
+    ) && mnemonic
+        .types()
+        .iter()
+        .any(|scalar_type| scalar_type.is_float())
+        && mnemonic.modifiers().rounding.is_none();
+    if may_be_fused {
+        return None;
+    }
     let mut slots = Vec::new();
     let boolean = mnemonic.modifiers().boolean.is_some();
     let half = matches!(
@@ -122,7 +136,17 @@ fn plain(text: &'static str, count: usize) -> Option<Form> {
             slots.push(Slot::Result(Width::Predicate));
         }
     }
+    let float_result = match mnemonic.operand_type(0, count) {
+        Some(ScalarType::F16) => Some(("f16", "0x7fff")),
+        Some(ScalarType::Bf16) => Some(("bf16", "0x7fff")),
+        Some(ScalarType::F32) => Some(("f32", "0x7fffffff")),
+        Some(ScalarType::F64) => Some(("f64", "0x7ff8000000000000")),
+        // A NaN in a lane of a packed result cannot be told apart so simply.
+        Some(scalar_type) if scalar_type.is_float() => return None,
+        _ => None,
+    };
     Some(Form {
+        float_result,
         approximate: is_approximate(text, mnemonic.opcode()),
         mnemonic: text,
         opcode: mnemonic.opcode(),
@@ -149,14 +173,21 @@ fn video(
     b: &'static str,
 ) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
+    // Hardware goes its own ways here, and `evaluate` does not follow (docs/numerics.md).
+    let merged_shift =
+        matches!(mnemonic.opcode(), Opcode::Vshl | Opcode::Vshr) && destination != "-";
+    let extremum = matches!(
+        mnemonic.modifiers().operation,
+        Some(ReductionOperation::Min | ReductionOperation::Max)
+    );
+    if merged_shift || extremum || mnemonic.opcode() == Opcode::Vmad {
+        return None;
+    }
     let packed = text
         .split('.')
         .next()
         .is_some_and(|opcode| opcode.ends_with(['2', '4']));
-    let takes_c = packed
-        || mnemonic.opcode() == Opcode::Vmad
-        || destination != "-"
-        || mnemonic.modifiers().operation.is_some();
+    let takes_c = packed || destination != "-" || mnemonic.modifiers().operation.is_some();
     let mut slots = vec![
         Slot::Result(Width::Word),
         Slot::Source(Width::Word, selector(a)),
@@ -173,6 +204,7 @@ fn video(
         allows_pair: false,
         result_selector: selector(destination),
         approximate: false,
+        float_result: None,
     })
 }
 
@@ -181,10 +213,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearly_all_forms_are_usable() {
+    fn most_forms_are_usable() {
         let count: usize = forms().iter().map(|(_, forms)| forms.len()).sum();
         let lines = include_str!("value_forms.txt").lines().count();
-        assert!(count * 100 >= lines * 98, "{count} of {lines}");
+        assert!(count * 100 >= lines * 70, "{count} of {lines}");
         assert!(forms().len() >= 60, "{} opcodes", forms().len());
     }
 }

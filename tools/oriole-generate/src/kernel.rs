@@ -289,8 +289,8 @@ impl Generator {
         let _ = write!(
             text,
             "\t.reg .b64 %input, %output, %cells, %own, %at, %local, %shared, %mine, %address;\n\
-             \t.reg .b32 %thread, %index, %scratch;\n\
-             \t.shared .align 8 .b8 {prefix}_shared[{}];\n\t.local .align 8 .b8 {prefix}_local[{LOCAL_BYTES}];\n",
+             \t.reg .b32 %thread, %index, %scratch;\n\t.reg .pred %is_nan;\n\
+             \t.shared .align 8 .b8 {prefix}_shared[{}];\n\t.local .align 16 .b8 {prefix}_local[{LOCAL_BYTES}];\n",
             BLOCK * 8
         );
         text.push_str(&body);
@@ -339,7 +339,12 @@ impl Generator {
         self.count(form.mnemonic.split('.').next().unwrap_or_default());
         // A division by zero is the one thing integers leave open.
         let divides = matches!(form.opcode, Opcode::Div | Opcode::Rem);
-        let guard = self.guard();
+        // ptxas 13.0.88 writes the results of `set` and `testp` whatever their guard says.
+        let guard = if matches!(form.opcode, Opcode::Set | Opcode::Testp) {
+            String::new()
+        } else {
+            self.guard()
+        };
         let mut operands = Vec::new();
         let mut results = Vec::new();
         for (index, slot) in form.slots.iter().enumerate() {
@@ -350,8 +355,12 @@ impl Generator {
                     } else {
                         self.source(width)
                     };
+                    if form.opcode == Opcode::Fns && index >= 2 {
+                        // A bit position, and a number of bits.
+                        name = self.combined("and", width, &name, 31);
+                    }
                     if divides && index + 1 == form.slots.len() && !takes_floats(form) {
-                        name = self.nonzero(width, &name);
+                        name = self.combined("or", width, &name, 1);
                     }
                     operands.push(format!("{name}{selector}"));
                 }
@@ -377,17 +386,36 @@ impl Generator {
             form.result_selector,
             operands.join(", ")
         ));
+        if let Some((name, canonical)) = form.float_result {
+            self.canonicalize(&names[0], name, canonical);
+        }
     }
 
-    /// A register that holds `name` with the lowest bit set.
-    fn nonzero(&mut self, width: Width, name: &str) -> String {
+    /// Replaces any NaN by one: which NaN an operation gives is up to ptxas, which exchanges factors and folds `min(x, x)`.
+    fn canonicalize(&mut self, register: &str, scalar_type: &str, canonical: &str) {
+        let width = canonical.len();
+        let bits = match width {
+            6 => 16,
+            10 => 32,
+            _ => 64,
+        };
+        self.line(format!(
+            "setp.nan.{scalar_type} %is_nan, {register}, {register};"
+        ));
+        self.line(format!("@%is_nan mov.b{bits} {register}, {canonical};"));
+    }
+
+    /// A new register that holds `name` combined with a constant by a bitwise operation.
+    fn combined(&mut self, operation: &str, width: Width, name: &str, constant: u32) -> String {
         let bits = match width {
             Width::Half => 16,
             Width::Word => 32,
             _ => 64,
         };
         let register = self.destinations(width, 1).remove(0);
-        self.line(format!("or.b{bits} {register}, {name}, 1;"));
+        self.line(format!(
+            "{operation}.b{bits} {register}, {name}, {constant};"
+        ));
         register
     }
 
@@ -534,9 +562,9 @@ impl Generator {
             list.join(", ")
         };
         let links = 1 + self.random.below(3);
-        let names = self.destinations(Width::Word, links + 1);
-        // The sources of the links are drawn first: nothing may stand between the links.
+        // Sources before results, which hold nothing yet; and nothing may stand between the links.
         let sources: Vec<String> = (0..=links).map(|_| operands(self)).collect();
+        let names = self.destinations(Width::Word, links + 1);
         self.line(format!("{start}.cc.u32 {}, {};", names[0], sources[0]));
         for link in 1..=links {
             let flag = if link < links { ".cc" } else { "" };
@@ -580,11 +608,8 @@ impl Generator {
                 ));
             }
             _ => {
-                let (compare, name) = (
-                    self.source(Width::Word),
-                    self.destination(Width::Word, !guard.is_empty()),
-                );
-                let value = self.source(Width::Word);
+                let (compare, value) = (self.source(Width::Word), self.source(Width::Word));
+                let name = self.destination(Width::Word, !guard.is_empty());
                 self.line(format!(
                     "{guard}atom.global.cas.b32 {name}, [%own+{}], {compare}, {value};",
                     RESULT_BYTES + 64
@@ -707,6 +732,7 @@ impl Generator {
     /// All threads of the block write, wait, and read what another wrote.
     fn exchange(&mut self) {
         self.count("barrier");
+        self.line("bar.warp.sync 0xffffffff;");
         let value = self.source(Width::Double);
         self.line("bar.sync 0;");
         self.line(format!("st.shared.b64 [%mine], {value};"));
@@ -719,8 +745,10 @@ impl Generator {
     /// Operations of a whole warp; all lanes are here.
     fn warp_operation(&mut self) {
         self.count("warp operation");
+        // Threads that came different ways are together again behind this, as `.aligned` operations need them.
+        self.line("bar.warp.sync 0xffffffff;");
         let word = self.source(Width::Word);
-        match self.random.below(9) {
+        match self.random.below(8) {
             0 | 1 => {
                 let mode = *self.random.pick(&["up", "down", "bfly", "idx"]);
                 let clamp = if mode == "up" { 0 } else { 31 };
@@ -766,11 +794,6 @@ impl Generator {
                 ));
             }
             6 => {
-                let name = self.destination(Width::Word, false);
-                self.line("bar.warp.sync 0xffffffff;");
-                self.line(format!("activemask.b32 {name};"));
-            }
-            7 => {
                 let name = self.destination(Width::Word, false);
                 let predicate = self.source(Width::Predicate);
                 self.line(format!("barrier.sync 1, {BLOCK};"));

@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod differential;
 mod forms;
 mod kernel;
 mod random;

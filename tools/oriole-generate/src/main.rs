@@ -4,13 +4,18 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use oriole_generate::{Kernel, Options, Statistics, generate};
+use rayon::prelude::*;
 use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
 oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--stats] [--folder DIR [--per-module N]]
+                [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
+--differential runs each kernel in the emulator before and after every optimization and compares all bytes.
+--outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
+--outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
 ";
 
 struct Arguments {
@@ -18,7 +23,11 @@ struct Arguments {
     count: u64,
     options: Options,
     stats: bool,
+    differential: bool,
+    outputs: bool,
     folder: Option<String>,
+    input: Option<String>,
+    outputs_of: Option<String>,
     per_module: u64,
 }
 
@@ -28,7 +37,11 @@ fn arguments() -> Result<Arguments, String> {
         count: 1,
         options: Options::default(),
         stats: false,
+        differential: false,
+        outputs: false,
         folder: None,
+        input: None,
+        outputs_of: None,
         per_module: 100,
     };
     let mut words = std::env::args().skip(1);
@@ -45,7 +58,11 @@ fn arguments() -> Result<Arguments, String> {
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
             "--stats" => parsed.stats = true,
+            "--differential" => parsed.differential = true,
+            "--outputs" => parsed.outputs = true,
             "--folder" => parsed.folder = Some(value()?),
+            "--input" => parsed.input = Some(value()?),
+            "--outputs-of" => parsed.outputs_of = Some(value()?),
             _ => return Err(format!("unknown argument `{word}`\n\n{HELP}")),
         }
     }
@@ -54,6 +71,19 @@ fn arguments() -> Result<Arguments, String> {
 
 fn run() -> Result<(), String> {
     let arguments = arguments()?;
+    if let Some(file) = &arguments.input {
+        let bytes = oriole_generate::differential::input();
+        return std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"));
+    }
+    if let Some(file) = &arguments.outputs_of {
+        return print_outputs_of(file);
+    }
+    if arguments.differential {
+        return differential(&arguments);
+    }
+    if arguments.outputs {
+        return print_outputs(&arguments);
+    }
     let mut statistics = Statistics::new();
     let mut module = String::from(Kernel::HEADER);
     for index in 0..arguments.count {
@@ -79,6 +109,74 @@ fn run() -> Result<(), String> {
     } else if arguments.folder.is_none() {
         // A reader that goes away is no error.
         let _ = std::io::stdout().write_all(module.as_bytes());
+    }
+    Ok(())
+}
+
+/// Compares all kernels under all optimizations, in parallel; the first failures are listed.
+fn differential(arguments: &Arguments) -> Result<(), String> {
+    let optimizations = oriole_generate::differential::optimizations();
+    let failures: Vec<String> = (arguments.seed..arguments.seed + arguments.count)
+        .into_par_iter()
+        .flat_map_iter(|seed| {
+            let kernel = generate(seed, arguments.options);
+            optimizations
+                .iter()
+                .filter_map(|(name, options)| {
+                    let outcome = oriole_generate::differential::compare(&kernel, options);
+                    outcome.err().map(|message| format!("{name}: {message}"))
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for failure in failures.iter().take(20) {
+        println!("{failure}");
+    }
+    if failures.is_empty() {
+        println!(
+            "{} kernels write the same bytes under each of {} optimizations",
+            arguments.count,
+            optimizations.len()
+        );
+        Ok(())
+    } else {
+        Err(format!("{} comparisons failed", failures.len()))
+    }
+}
+
+/// One line a kernel: its name and the CRC-32 of what it writes, as `run_on_gpu.py` prints it.
+fn print_outputs(arguments: &Arguments) -> Result<(), String> {
+    let lines: Vec<String> = (arguments.seed..arguments.seed + arguments.count)
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = generate(seed, arguments.options);
+            let module = oriole::parse(kernel.name.as_str(), kernel.module())
+                .map_err(|errors| format!("{}: {}", kernel.name, errors[0].message))?;
+            let bytes = oriole_generate::differential::outputs(&module, &kernel.name)
+                .map_err(|message| format!("{}: {message}", kernel.name))?;
+            Ok(format!("{} {:08x}", kernel.name, crc32fast::hash(&bytes)))
+        })
+        .collect::<Result<_, String>>()?;
+    for line in lines {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// The same for every kernel of a file.
+fn print_outputs_of(file: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let module = oriole::parse(file, text).map_err(|errors| errors[0].message.clone())?;
+    for function in &module.functions {
+        let name = module.text(function.name);
+        if function.kind == oriole_syntax::tree::FunctionKind::Entry && function.body.is_some() {
+            // What a kernel makes of what nothing wrote is nobody's business: such a file has no outputs to compare.
+            if let Some(finding) = oriole_generate::differential::findings(&module, name)?.first() {
+                return Err(format!("{name}: {}", finding.message));
+            }
+            let bytes = oriole_generate::differential::outputs(&module, name)?;
+            println!("{name} {:08x}", crc32fast::hash(&bytes));
+        }
     }
     Ok(())
 }

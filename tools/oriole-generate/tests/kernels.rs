@@ -1,6 +1,7 @@
 //! Generated kernels are what they promise to be, as far as that can be told without running them.
 
 use oriole::{Options as Optimization, check, optimize, parse, print};
+use oriole_generate::differential::{compare, findings, optimizations};
 use oriole_generate::{Options, generate};
 
 #[test]
@@ -63,5 +64,32 @@ fn every_kind_of_statement_occurs() {
         "warp operation",
     ] {
         assert!(seen.contains(kind), "{kind}");
+    }
+}
+
+/// The seeds of the smoke run; `ORIOLE_SEEDS=N` asks for more.
+fn seeds() -> u64 {
+    std::env::var("ORIOLE_SEEDS").map_or(40, |count| count.parse().expect("a number"))
+}
+
+#[test]
+fn optimized_kernels_write_the_same_bytes() {
+    for (name, options) in optimizations() {
+        for seed in 0..seeds() {
+            let kernel = generate(seed, Options::default());
+            if let Err(message) = compare(&kernel, &options) {
+                panic!("{name}: {message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_read_only_what_was_written_and_do_not_race() {
+    for seed in 0..seeds() {
+        let kernel = generate(seed, Options::default());
+        let module = parse(kernel.name.as_str(), kernel.module()).unwrap();
+        let found = findings(&module, &kernel.name).unwrap();
+        assert!(found.is_empty(), "seed {seed}: {:?}", found[0]);
     }
 }

@@ -58,7 +58,7 @@ impl Parser<'_> {
         first: usize,
         first_declarator: usize,
     ) -> Parsed<()> {
-        let start = self.current;
+        let start = self.current();
         let specifiers = self.specifiers()?;
         let Some(storage) = specifiers.storage else {
             let error = Diagnostic::error(
@@ -306,7 +306,7 @@ impl Parser<'_> {
     fn initializer_words(&mut self, depth: &mut u32) -> Parsed<()> {
         let mut expects_value = true;
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenBrace if expects_value => {
                     self.take_word();
                     *depth += 1;
@@ -344,9 +344,9 @@ impl Parser<'_> {
     /// One value: a constant expression, `symbol+4`, `generic(symbol)+4`, `0xff(symbol)`, or `property = value` of a
     /// sampler.
     fn initial_value(&mut self, in_braces: bool) -> Parsed<()> {
-        match self.current.kind {
+        match self.kind {
             TokenKind::Word if self.current_text() != "WARP_SZ" => {
-                let word = self.current;
+                let word = self.current();
                 self.take_word();
                 if self.at(TokenKind::Equal) && in_braces {
                     self.take_word();
@@ -361,17 +361,17 @@ impl Parser<'_> {
             // By far the most common: one number.
             TokenKind::Number => {
                 self.take_word();
-                match self.current.kind {
+                match self.kind {
                     TokenKind::Comma | TokenKind::CloseBrace | TokenKind::Semicolon => Ok(()),
                     TokenKind::OpenParen => {
                         self.take_word();
-                        let word = self.current;
-                        self.take(
-                            TokenKind::Word,
-                            "expected-name",
-                            "the name whose bytes are selected",
-                        )?;
-                        self.symbol_rest(word)?;
+                        let word = self.current();
+                        if word.kind == TokenKind::Word && self.source(word) != "WARP_SZ" {
+                            self.take_word();
+                            self.symbol_rest(word)?;
+                        } else {
+                            self.scan_expression(true, true)?;
+                        }
                         self.take(TokenKind::CloseParen, "unclosed-parenthesis", "`)`")
                     }
                     _ => self.scan_expression(false, true),
@@ -394,7 +394,7 @@ impl Parser<'_> {
             self.take(TokenKind::Word, "expected-name", "a name after `generic(`")?;
             self.take(TokenKind::CloseParen, "unclosed-parenthesis", "`)`")?;
         }
-        match self.current.kind {
+        match self.kind {
             TokenKind::Plus => {
                 self.take_word();
                 self.scan_expression(true, true)
@@ -402,7 +402,7 @@ impl Parser<'_> {
             TokenKind::Minus => {
                 let error = Diagnostic::error(
                     "subtracted-offset",
-                    self.current.span(),
+                    self.current().span(),
                     "an offset cannot be subtracted",
                 )
                 .label("write `+-` and the number");
@@ -421,7 +421,7 @@ impl Parser<'_> {
         }
         loop {
             let (first, first_declarator) = (self.body.words.len(), self.body.declarators.len());
-            let start = self.current;
+            let start = self.current();
             if !self.at(TokenKind::DotWord) {
                 return Err(self.unexpected(
                     "expected-parameter",
@@ -442,7 +442,7 @@ impl Parser<'_> {
             let declarator = self.declarator(Place::ParameterList)?;
             self.body.declarators.push(declarator);
             self.push_declaration(first, first_declarator, specifiers, storage);
-            match self.current.kind {
+            match self.kind {
                 TokenKind::Comma => {
                     self.advance();
                 }
@@ -454,7 +454,7 @@ impl Parser<'_> {
                     let found = self.found();
                     let error = Diagnostic::error(
                         "expected-comma-or-close",
-                        self.current.span(),
+                        self.current().span(),
                         format!("expected `,` or `)` in the parameter list, found {found}"),
                     )
                     .label("expected `,` or `)`")

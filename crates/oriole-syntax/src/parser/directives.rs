@@ -154,9 +154,9 @@ impl Parser<'_> {
         while !self.at(TokenKind::End)
             && !self
                 .lexer
-                .line_breaks_between(self.previous_end, self.current.start)
+                .line_breaks_between(self.previous_end, self.start)
         {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::Semicolon => {
                     self.advance();
                     semicolon = true;
@@ -206,7 +206,7 @@ impl Parser<'_> {
         }
         let error = Diagnostic::error(
             "expected-label",
-            self.current.span(),
+            self.current().span(),
             format!("expected a label before `{}`", self.current_text()),
         )
         .label("instructions refer to it by the label before it");
@@ -222,12 +222,12 @@ impl Parser<'_> {
         let first = self.body.words.len();
         self.take_keyword();
         loop {
-            if !accepts(self.current.kind) {
+            if !accepts(self.kind) {
                 self.body.words.truncate(first);
                 return Err(self.unexpected("expected-argument", expected));
             }
             self.take_keyword();
-            match self.current.kind {
+            match self.kind {
                 TokenKind::Comma => self.take_keyword(),
                 TokenKind::Semicolon => break,
                 _ => {
@@ -245,12 +245,12 @@ impl Parser<'_> {
     /// words up to the `;`.
     pub(super) fn prototype(&mut self) -> Parsed<()> {
         let first = self.body.words.len();
-        let keyword = self.current;
+        let keyword = self.current();
         let mut depth = 0usize;
         let mut named = false;
         self.take_keyword();
         loop {
-            match self.current.kind {
+            match self.kind {
                 // Of names outside the lists there is one: another belongs to the next line.
                 TokenKind::Word if depth == 0 && named => {
                     self.body.words.truncate(first);
@@ -290,7 +290,7 @@ impl Parser<'_> {
         if level == Level::Module {
             let error = Diagnostic::error(
                 "loc-outside-function",
-                self.current.span(),
+                self.current().span(),
                 "`.loc` stands outside a function",
             )
             .label("only instructions have locations");
@@ -346,7 +346,7 @@ impl Parser<'_> {
         if level == Level::Function {
             let error = Diagnostic::error(
                 "section-in-function",
-                self.current.span(),
+                self.current().span(),
                 "`.section` stands inside a function",
             )
             .label("is a `}` missing before this?");
@@ -372,11 +372,11 @@ impl Parser<'_> {
             "a section name such as `.debug_str`",
         )?;
         while matches!(
-            self.current.kind,
+            self.kind,
             TokenKind::Word | TokenKind::DotWord | TokenKind::String | TokenKind::Comma
         ) && !self
             .lexer
-            .line_breaks_between(self.previous_end, self.current.start)
+            .line_breaks_between(self.previous_end, self.start)
         {
             self.take_keyword();
         }
@@ -388,13 +388,13 @@ impl Parser<'_> {
         )?;
         let mut depth = 1;
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenBrace => depth += 1,
                 TokenKind::CloseBrace => depth -= 1,
                 TokenKind::End => {
                     let error = Diagnostic::error(
                         "unclosed-scope",
-                        self.current.span(),
+                        self.current().span(),
                         "expected `}`, found the end of the file",
                     )
                     .context(open.span(), "this `{` is not closed");

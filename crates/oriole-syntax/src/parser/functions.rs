@@ -9,7 +9,7 @@ impl Parser<'_> {
     /// `.visible`, `.extern`, `.weak`, `.common`: the start of a declaration or function.
     pub(super) fn linkage(&mut self, level: Level) -> Parsed<()> {
         let mut lookahead = Lexer::new(self.text);
-        lookahead.seek(self.current.end);
+        lookahead.seek(self.end);
         let next = lookahead.next();
         if matches!(self.source(next), ".entry" | ".func") {
             self.function(level)
@@ -39,7 +39,7 @@ impl Parser<'_> {
             return false;
         }
         let mut lookahead = Lexer::new(self.text);
-        lookahead.seek(self.current.start);
+        lookahead.seek(self.start);
         let mut in_header = false;
         loop {
             let token = lookahead.next();
@@ -108,7 +108,7 @@ impl Parser<'_> {
         let first = self.body.words.len();
         let mut linkage = Linkage::Internal;
         if !matches!(self.current_text(), ".entry" | ".func") {
-            linkage = self.linkage_of(self.current);
+            linkage = self.linkage_of(self.current());
             let token = self.advance();
             self.body.words.push(token.text());
         }
@@ -127,7 +127,7 @@ impl Parser<'_> {
             ) {
                 let error = Diagnostic::error(
                     "misplaced-linkage",
-                    self.current.span(),
+                    self.current().span(),
                     format!("`{}` stands before the kind", self.current_text()),
                 )
                 .label(format!(
@@ -163,10 +163,7 @@ impl Parser<'_> {
             self.body.words.push(comment.text);
         }
         let comments = self.words_from(first);
-        if !matches!(
-            self.current.kind,
-            TokenKind::OpenBrace | TokenKind::Semicolon
-        ) {
+        if !matches!(self.kind, TokenKind::OpenBrace | TokenKind::Semicolon) {
             return Err(self.unexpected("expected-body", "`{` or `;` after the function header"));
         }
         Ok(Function {
@@ -186,7 +183,7 @@ impl Parser<'_> {
     fn skip_header(&mut self) {
         self.resume_here = true;
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenBrace => {
                     let open = self.advance();
                     self.resume_here = false;
@@ -209,14 +206,15 @@ impl Parser<'_> {
 
     /// The statements of a function, from behind its `{` to its `}`.
     fn function_body(&mut self, open: Token) -> Parsed<Body> {
-        let outer = std::mem::take(&mut self.body);
+        let scratch = std::mem::take(&mut self.scratch);
+        let outer = std::mem::replace(&mut self.body, scratch);
         // Where each open scope starts.
         let mut scopes: Vec<u32> = Vec::new();
         let result = loop {
             if !self.lexer.comments.is_empty() {
                 self.take_comments();
             }
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenBrace => {
                     let token = self.advance();
                     scopes.push(token.start);
@@ -238,7 +236,7 @@ impl Parser<'_> {
                     let opened = scopes.last().copied().unwrap_or(open.start);
                     let error = Diagnostic::error(
                         "unclosed-scope",
-                        self.current.span(),
+                        self.current().span(),
                         "expected `}`, found the end of the file",
                     )
                     .context(brace(opened), "this `{` is not closed");
@@ -248,7 +246,7 @@ impl Parser<'_> {
                     let opened = scopes.last().copied().unwrap_or(open.start);
                     let error = Diagnostic::error(
                         "nested-function",
-                        self.current.span(),
+                        self.current().span(),
                         "a function cannot stand inside another",
                     )
                     .label("is a `}` missing before this?")
@@ -257,7 +255,7 @@ impl Parser<'_> {
                     break Err(self.error(error));
                 }
                 _ => {
-                    let start = self.current.start;
+                    let start = self.start;
                     if self.statement(Level::Function).is_err() {
                         if self.too_many_errors() {
                             break Err(Reported);
@@ -267,12 +265,26 @@ impl Parser<'_> {
                 }
             }
         };
-        let mut inner = std::mem::replace(&mut self.body, outer);
-        inner.statements.shrink_to_fit();
-        inner.operands.shrink_to_fit();
-        inner.words.shrink_to_fit();
-        inner.declarations.shrink_to_fit();
-        inner.declarators.shrink_to_fit();
+        // The arrays of the next function start with the room that these have; the function gets copies of exact size.
+        let mut scratch = std::mem::replace(&mut self.body, outer);
+        let Body {
+            statements,
+            operands,
+            words,
+            declarations,
+            declarators,
+        } = &mut scratch;
+        let inner = Body {
+            statements: statements.as_slice().into(),
+            operands: operands.as_slice().into(),
+            words: words.as_slice().into(),
+            declarations: std::mem::take(declarations),
+            declarators: std::mem::take(declarators),
+        };
+        statements.clear();
+        operands.clear();
+        words.clear();
+        self.scratch = scratch;
         result.map(|()| inner)
     }
 
@@ -311,7 +323,7 @@ impl Parser<'_> {
             self.body.words.push(keyword.text());
             let is_pragma = self.source(keyword) == ".pragma";
             loop {
-                match self.current.kind {
+                match self.kind {
                     TokenKind::Number | TokenKind::Comma | TokenKind::String | TokenKind::Word => {
                         let token = self.advance();
                         self.body.words.push(token.text());
@@ -333,10 +345,10 @@ impl Parser<'_> {
 
     /// Words from `(` to its `)`.
     pub(super) fn balanced_words(&mut self) -> Parsed<()> {
-        let open = self.current;
+        let open = self.current();
         let mut depth = 0usize;
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::OpenParen => depth += 1,
                 TokenKind::CloseParen => depth -= 1,
                 TokenKind::Word
@@ -348,7 +360,7 @@ impl Parser<'_> {
                     let found = self.found();
                     let error = Diagnostic::error(
                         "unclosed-parenthesis",
-                        self.current.span(),
+                        self.current().span(),
                         format!("expected `)`, found {found}"),
                     )
                     .context(open.span(), "this `(` is not closed");

@@ -38,10 +38,10 @@ impl Parser<'_> {
             return Ok(());
         }
         let is_call =
-            self.current.kind == TokenKind::OpenParen || self.source(mnemonic).starts_with("call");
+            self.kind == TokenKind::OpenParen || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
             self.operand(is_call, 0)?;
-            match self.current.kind {
+            match self.kind {
                 TokenKind::Comma => {
                     self.advance();
                 }
@@ -57,7 +57,7 @@ impl Parser<'_> {
     #[inline]
     fn operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
         let start = self.body.operands.len();
-        let token = self.current;
+        let token = self.current();
         match token.kind {
             TokenKind::Word => {
                 self.advance();
@@ -94,7 +94,7 @@ impl Parser<'_> {
             _ => return Err(self.unexpected("expected-operand", "an operand")),
         }
         // What may follow: a displacement, an index, a second result, an operator.
-        match self.current.kind {
+        match self.kind {
             TokenKind::Comma
             | TokenKind::Semicolon
             | TokenKind::CloseBracket
@@ -110,7 +110,7 @@ impl Parser<'_> {
 
     #[inline(always)]
     fn name(&self, token: Token) -> Operand {
-        let kind = if token.end - token.start == 1 && self.source(token) == "_" {
+        let kind = if token.end - token.start == 1 && self.lexer.bytes(token) == b"_" {
             OperandKind::Sink
         } else {
             OperandKind::Name
@@ -121,7 +121,7 @@ impl Parser<'_> {
     /// `!p`, `-5`, `-x`.
     fn prefixed(&mut self) -> Parsed<()> {
         let sign = self.advance();
-        let token = self.current;
+        let token = self.current();
         let operand = match token.kind {
             TokenKind::Word if self.source(token) != "WARP_SZ" => {
                 self.advance();
@@ -153,7 +153,7 @@ impl Parser<'_> {
     fn continued(&mut self, start: usize, first: Token, depth: usize) -> Parsed<()> {
         let node = self.body.operands[start];
         let is_name = node.kind == OperandKind::Name;
-        match self.current.kind {
+        match self.kind {
             // `v .x`: a member apart from its register.
             TokenKind::DotWord if is_name && is_member(self.current_text()) => {
                 let member = self.advance();
@@ -201,7 +201,7 @@ impl Parser<'_> {
             TokenKind::Minus if is_name => {
                 let error = Diagnostic::error(
                     "subtracted-offset",
-                    self.current.span(),
+                    self.current().span(),
                     "an offset cannot be subtracted",
                 )
                 .label("write `+-` and the number");
@@ -215,7 +215,7 @@ impl Parser<'_> {
     /// What is added to a name: a number, a constant expression or another name.
     fn displacement(&mut self) -> Parsed<()> {
         let start = self.body.operands.len();
-        let token = self.current;
+        let token = self.current();
         match token.kind {
             TokenKind::Word if self.source(token) != "WARP_SZ" => {
                 self.advance();
@@ -240,7 +240,7 @@ impl Parser<'_> {
                 return Err(self.unexpected("expected-offset", "a number or name after `+`"));
             }
         }
-        if is_binary(self.current.kind) {
+        if is_binary(self.kind) {
             self.body.operands.truncate(start);
             return self.expression(token.start, false);
         }
@@ -292,13 +292,13 @@ impl Parser<'_> {
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut questions = 0;
         loop {
-            match self.current.kind {
+            match self.kind {
                 TokenKind::Number if expects_value => expects_value = false,
                 TokenKind::Word if expects_value && self.current_text() == "WARP_SZ" => {
                     expects_value = false;
                 }
                 TokenKind::OpenParen if expects_value => {
-                    open.push((self.current.start, questions));
+                    open.push((self.start, questions));
                     questions = 0;
                 }
                 // A cast.
@@ -347,7 +347,7 @@ impl Parser<'_> {
             let found = self.found();
             let error = Diagnostic::error(
                 "unclosed-parenthesis",
-                self.current.span(),
+                self.current().span(),
                 format!("expected `)`, found {found}"),
             )
             .context(Span::new(paren, paren + 1), "this `(` is not closed");
@@ -383,7 +383,23 @@ impl Parser<'_> {
         self.body.operands.push(Operand::leaf(kind, open.text()));
         if !(kind == OperandKind::List && self.at(close)) {
             loop {
+                let element = self.body.operands.len();
+                let place = self.current();
                 self.operand(false, depth + 1)?;
+                if kind == OperandKind::Address
+                    && matches!(
+                        self.body.operands[element].kind,
+                        OperandKind::Address | OperandKind::Element
+                    )
+                {
+                    let error = Diagnostic::error(
+                        "nested-address",
+                        place.span(),
+                        "an address cannot hold an address or an array element",
+                    )
+                    .label("write it without the outer `[ ]`");
+                    return Err(self.error(error));
+                }
                 if self.at(TokenKind::Comma) {
                     self.advance();
                 } else {

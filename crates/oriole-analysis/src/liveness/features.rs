@@ -1,0 +1,709 @@
+//! What a prediction of register counts looks at.
+//!
+//! `ptxas` does not allocate the registers of the PTX: it deletes dead code, reads parameters and constants straight from
+//! their bank, coalesces copies and address-space casts, moves uniform integer work to uniform registers, and moves loads up
+//! as far as it can. Each of these is undone here in turn on the SSA form, and the pressure taken again; counts of what
+//! costs registers for other reasons (calls, divisions, doubles, tensor cores) go beside them.
+
+use super::folding::{Folded, View, is_load};
+use super::live_intervals::LiveIntervals;
+use super::pressure::Pressure;
+use super::program::{Program, RegisterFile, Registers, Values};
+use crate::{Analyses, ControlFlow, Loops};
+use oriole_ir::{Function, Instruction, Operand, SymbolKind};
+use oriole_isa::{Opcode, Role, ScalarType, Space};
+use oriole_syntax::scopes::{Global, Globals};
+use oriole_syntax::tree::{self, Module};
+
+/// Features that are pressures of one function: what it calls adds to them where it is called.
+const PEAKS: usize = 9;
+/// Features of which the highest of a function and what it calls counts.
+const HIGHEST: usize = 23;
+/// Features that add up over a function and what it calls; their logarithm is used.
+const COUNTS: usize = 32;
+
+/// Names of the features, in order.
+pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
+    // Pressures: registers as written, values, without what takes none, without uniform ones, the same with loads moved
+    // up, in loops.
+    "written",
+    "values",
+    "folded",
+    "data",
+    "hoisted",
+    "hoisted_data",
+    "loop_peak",
+    "loop_data",
+    "average",
+    // The same with what is called.
+    "written_deep",
+    "values_deep",
+    "folded_deep",
+    "data_deep",
+    "hoisted_deep",
+    "hoisted_data_deep",
+    "loop_peak_deep",
+    "loop_data_deep",
+    "average_deep",
+    // Highest.
+    "predicates",
+    "in_loop_at_peak",
+    "wide_at_peak",
+    "live_across_loops",
+    "depth",
+    "widest_load",
+    "widest_store",
+    "fragments",
+    "special",
+    "run_of_loads",
+    "loop_loads",
+    "largest_block",
+    "mentioned",
+    "between_blocks",
+    "unrolled",
+    "symbols",
+    "loop_values",
+    "block_loads",
+    "written_highest",
+    "folded_highest",
+    "hoisted_highest",
+    "live_across_calls",
+    "written_across_calls",
+    // Counts.
+    "instructions",
+    "blocks",
+    "loops",
+    "parameters",
+    "loads_global",
+    "loads_shared",
+    "loads_local",
+    "loads_generic",
+    "stores",
+    "divisions_32",
+    "divisions_64",
+    "divisions_f32",
+    "divisions_f64",
+    "roots",
+    "transcendental",
+    "doubles",
+    "halves",
+    "calls",
+    "unknown_calls",
+    "barriers",
+    "atomics",
+    "shuffles",
+    "block_values",
+    "conversions",
+    "wide_values",
+    "branches",
+    "frame",
+    "float_work",
+    "integer_work",
+    "selections",
+    "textures",
+    "guards",
+    // Flags.
+    "debug",
+    "hopper",
+    "blackwell",
+    "functions",
+    "limit",
+];
+
+/// The features of one function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Features {
+    values: [f32; NAMES.len()],
+    /// Registers a thread may have at most, by the function's directives.
+    pub limit: u32,
+}
+
+impl Features {
+    /// All features, in order of [`NAMES`].
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// One feature.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn get(&self, name: &str) -> f32 {
+        let index = NAMES
+            .iter()
+            .position(|own| *own == name)
+            .unwrap_or_else(|| panic!("there is no feature `{name}`"));
+        self.values[index]
+    }
+}
+
+/// Numbers in a directive of the function's header.
+pub(crate) fn directive(
+    module: &Module,
+    function: &tree::Function,
+    keyword: &str,
+) -> Option<Vec<u32>> {
+    module
+        .function_directives(function)
+        .iter()
+        .find_map(|directive| {
+            let words = module.top.words(directive.words);
+            let (&first, rest) = words.split_first()?;
+            (module.text(first) == keyword).then(|| {
+                rest.iter()
+                    .filter_map(|&word| module.text(word).parse().ok())
+                    .collect()
+            })
+        })
+}
+
+/// Registers a thread may have at most: 255, or what `.maxnreg`, `.maxntid`, `.reqntid` and `.minnctapersm` leave.
+pub fn register_limit(module: &Module, function: &tree::Function) -> u32 {
+    if let Some(&[limit]) = directive(module, function, ".maxnreg").as_deref() {
+        return limit.clamp(16, 255);
+    }
+    let threads = directive(module, function, ".reqntid")
+        .or_else(|| directive(module, function, ".maxntid"))
+        .map(|sizes| sizes.iter().product::<u32>().clamp(1, 1024));
+    let blocks = directive(module, function, ".minnctapersm")
+        .and_then(|counts| counts.first().copied())
+        .unwrap_or(1)
+        .max(1);
+    let Some(threads) = threads else { return 255 };
+    let warps = threads.div_ceil(32).next_multiple_of(4) * blocks;
+    (65536 / 32 / warps.max(1) / 8 * 8).clamp(24, 255)
+}
+
+/// What one function contributes to its own features and to those of its callers.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    peaks: [f32; PEAKS],
+    highest: [f32; HIGHEST],
+    counts: [f32; COUNTS],
+    /// Functions called, by index in the module, with what is live across the call; nothing for one that is not here.
+    calls: Vec<(Option<usize>, f32)>,
+}
+
+impl Summary {
+    /// Summarises a function in both its forms.
+    pub fn of(
+        module: &Module,
+        globals: &Globals,
+        tree: &tree::Function,
+        registers: &Registers,
+        function: &Function,
+    ) -> Summary {
+        let mut analyses = Analyses::new();
+        let flow = analyses.get::<ControlFlow>(function);
+        let loops = analyses.get::<Loops>(function);
+        let folded = Folded::of(function, &mut analyses);
+        let values = Values::of(function);
+        let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
+        let written = Pressure::of(registers, &LiveIntervals::of(registers));
+        let whole = Pressure::of(&values, &LiveIntervals::of(&values));
+        let view = View::new(function, &values, &folded, false);
+        let intervals = LiveIntervals::of(&view);
+        let plain = Pressure::of(&view, &intervals);
+        let count = values.value_count();
+        let divergent_units = |entity: u32| {
+            let uniform = (entity as usize) < count && folded.uniform[entity as usize];
+            if uniform { 0 } else { view.units(entity) }
+        };
+        let data = Pressure::weighted(&view, &intervals, divergent_units);
+        let hoisted_view = View::new(function, &values, &folded, true);
+        let hoisted_intervals = LiveIntervals::of(&hoisted_view);
+        let hoisted = Pressure::of(&hoisted_view, &hoisted_intervals);
+        let hoisted_data = Pressure::weighted(&hoisted_view, &hoisted_intervals, divergent_units);
+        let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
+        let block_of = |number: u32| {
+            function
+                .block_of(instruction_at(number))
+                .expect("in a block")
+        };
+        let mut loop_peak = 0;
+        let mut loop_data = 0;
+        let mut sum = 0u64;
+        let mut calls = Vec::new();
+        for number in 0..view.instruction_count() as u32 {
+            let here = plain.at(RegisterFile::Data, number);
+            sum += u64::from(here);
+            if loops.depth(block_of(number)) > 0 {
+                loop_peak = loop_peak.max(here);
+                loop_data = loop_data.max(data.at(RegisterFile::Data, number));
+            }
+            if function.format(instruction_at(number)).effects.is_call {
+                calls.push((
+                    callee(module, globals, function, instruction_at(number)),
+                    here as f32,
+                ));
+            }
+        }
+        let top = plain.peak(RegisterFile::Data);
+        let in_loop = top
+            .instruction
+            .map_or(0, |number| loops.depth(block_of(number)));
+        let wide = Pressure::live_at(&view, &intervals, RegisterFile::Data, top.slot)
+            .into_iter()
+            .filter(|&entity| view.units(entity) >= 2)
+            .count();
+        let mut positions = vec![0u32; function.blocks().len()];
+        for block in 0..values.block_count() as u32 {
+            positions[values.block(block).index()] = block;
+        }
+        let mut across = 0;
+        let mut loop_loads = vec![0u32; loops.iter().count()];
+        let mut loop_values = loop_loads.clone();
+        let mut sizes = vec![(0u32, false); loop_loads.len()];
+        for (index, this) in loops.iter().enumerate() {
+            let live = intervals
+                .sets()
+                .live_in(positions[loops.header(this).index()]);
+            let units = live
+                .into_iter()
+                .filter(|&entity| view.file(entity) == RegisterFile::Data)
+                .map(|entity| view.units(entity))
+                .sum::<u32>();
+            across = across.max(units);
+            debug_assert_eq!(this.index(), index);
+        }
+        let mut counts = Counts::default();
+        for &block in flow.reverse_postorder() {
+            let loads = counts.block(function, block);
+            if let Some(this) = loops.innermost(block) {
+                loop_loads[this.index()] += loads;
+                for instruction in function.instructions_of(block) {
+                    let format = function.format(instruction);
+                    sizes[this.index()].0 += 1;
+                    sizes[this.index()].1 |=
+                        format.effects.is_call || format.effects.ordering.orders_memory();
+                    loop_values[this.index()] += function
+                        .results(instruction)
+                        .map(|value| folded.units(function, value))
+                        .sum::<u32>();
+                }
+            }
+        }
+        // A loop that only repeats a few instructions is repeated in the code, and its loads are issued together.
+        let mut unrolled = 0;
+        for this in loops.iter() {
+            let size = &sizes[this.index()];
+            if size.0 <= 48
+                && !size.1
+                && !loops.iter().any(|other| loops.parent(other) == Some(this))
+            {
+                unrolled = unrolled.max(loop_loads[this.index()] * 4);
+            }
+        }
+        let mentioned = mentioned_units(registers);
+        let between = intervals
+            .sets()
+            .globals()
+            .filter(|&entity| view.file(entity) == RegisterFile::Data)
+            .map(|entity| view.units(entity))
+            .sum::<u32>();
+        let mut symbols: Vec<u32> = Vec::new();
+        for &block in flow.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
+                symbols.extend(
+                    function
+                        .leaves(instruction)
+                        .iter()
+                        .filter_map(|leaf| match leaf {
+                            Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                                SymbolKind::Global(_) | SymbolKind::Variable(_) => {
+                                    Some(symbol.as_u32())
+                                }
+                                _ => None,
+                            },
+                            _ => None,
+                        }),
+                );
+            }
+        }
+        symbols.sort_unstable();
+        symbols.dedup();
+        let depth = function
+            .block_order()
+            .iter()
+            .map(|&block| loops.depth(block))
+            .max()
+            .unwrap_or(0);
+        Summary {
+            peaks: [
+                peak(&written),
+                peak(&whole),
+                peak(&plain),
+                peak(&data),
+                peak(&hoisted),
+                peak(&hoisted_data),
+                loop_peak as f32,
+                loop_data as f32,
+                sum as f32 / view.instruction_count().max(1) as f32,
+            ],
+            highest: [
+                plain.peak(RegisterFile::Predicate).units,
+                in_loop,
+                wide as u32,
+                across,
+                depth,
+                counts.widest_load,
+                counts.widest_store,
+                counts.fragments,
+                counts.special,
+                counts.run_of_loads,
+                loop_loads.iter().copied().max().unwrap_or(0),
+                counts.largest_block,
+                mentioned,
+                between,
+                unrolled,
+                symbols.len() as u32,
+                loop_values.into_iter().max().unwrap_or(0),
+                counts.block_loads,
+                written.peak(RegisterFile::Data).units,
+                plain.peak(RegisterFile::Data).units,
+                hoisted.peak(RegisterFile::Data).units,
+                calls.iter().map(|call| call.1 as u32).max().unwrap_or(0),
+                registers
+                    .calls()
+                    .iter()
+                    .map(|&call| written.at(RegisterFile::Data, call))
+                    .max()
+                    .unwrap_or(0),
+            ]
+            .map(|count| count as f32),
+            counts: [
+                view.instruction_count() as u32,
+                flow.reverse_postorder().len() as u32,
+                loops.iter().count() as u32,
+                tree.parameters
+                    .as_ref()
+                    .map_or(0, |range| range.len() as u32),
+                counts.loads_global,
+                counts.loads_shared,
+                counts.loads_local,
+                counts.loads_generic,
+                counts.stores,
+                counts.divisions_32,
+                counts.divisions_64,
+                counts.divisions_f32,
+                counts.divisions_f64,
+                counts.roots,
+                counts.transcendental,
+                counts.doubles,
+                counts.halves,
+                calls.len() as u32,
+                calls.iter().filter(|call| call.0.is_none()).count() as u32,
+                counts.barriers,
+                counts.atomics,
+                counts.shuffles,
+                counts.block_values,
+                counts.conversions,
+                counts.wide_values,
+                counts.branches,
+                frame_bytes(module, tree) / 4,
+                counts.float_work,
+                counts.integer_work,
+                counts.selections,
+                counts.textures,
+                counts.guards,
+            ]
+            .map(|count| count as f32),
+            calls,
+        }
+    }
+}
+
+/// Units of all registers a function mentions.
+fn mentioned_units(registers: &Registers) -> u32 {
+    let mut seen = vec![false; registers.entity_count()];
+    for instruction in 0..registers.instruction_count() as u32 {
+        for access in registers.accesses(instruction) {
+            seen[access.entity() as usize] = true;
+        }
+    }
+    (0..registers.entity_count() as u32)
+        .filter(|&entity| seen[entity as usize] && registers.file(entity) == RegisterFile::Data)
+        .map(|entity| registers.units(entity))
+        .sum()
+}
+
+/// The function a call names, if it is in the module with a body.
+fn callee(
+    module: &Module,
+    globals: &Globals,
+    function: &Function,
+    instruction: Instruction,
+) -> Option<usize> {
+    let format = function.format(instruction);
+    let leaves = format.leaves.iter().zip(function.leaves(instruction));
+    let name = leaves
+        .filter(|(leaf, _)| leaf.role == Role::Callee)
+        .find_map(|(_, operand)| match operand {
+            Operand::Symbol(symbol) => Some(function.symbols()[*symbol].name),
+            _ => None,
+        })?;
+    let index = globals.get(module.text(name))?;
+    match index {
+        Global::Function(index) => {
+            let index = index as usize;
+            module.functions[index].body.is_some().then_some(index)
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of local memory a function declares.
+pub fn frame_bytes(module: &Module, function: &tree::Function) -> u32 {
+    let Some(body) = &function.body else { return 0 };
+    body.declarations
+        .iter()
+        .filter(|declaration| declaration.storage == tree::Storage::Local)
+        .flat_map(|declaration| {
+            let element = module
+                .text(declaration.element)
+                .strip_prefix('.')
+                .and_then(ScalarType::from_text)
+                .map_or(1, |own| own.bytes() * u32::from(declaration.vector.max(1)));
+            body.declarators(declaration).iter().map(move |declarator| {
+                body.words(declarator.dimensions)
+                    .iter()
+                    .filter_map(|&word| module.text(word).parse::<u32>().ok())
+                    .fold(element, u32::saturating_mul)
+            })
+        })
+        .fold(0, u32::saturating_add)
+}
+
+/// A function and everything it calls, callees before callers; recursion is cut where it closes.
+pub fn called(summaries: &[Option<Summary>], index: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut state = vec![0u8; summaries.len()];
+    let mut stack = vec![(index, 0usize)];
+    state[index] = 1;
+    while let Some((function, at)) = stack.last_mut() {
+        let (function, place) = (*function, *at);
+        *at += 1;
+        let summary = summaries[function]
+            .as_ref()
+            .expect("only bodies are called");
+        match summary.calls.get(place) {
+            Some(&(Some(target), _)) => {
+                if state[target] == 0 && summaries[target].is_some() {
+                    state[target] = 1;
+                    stack.push((target, 0));
+                }
+            }
+            Some(_) => {}
+            None => {
+                order.push(function);
+                stack.pop();
+            }
+        }
+    }
+    order
+}
+
+/// The features of a function, from the summaries of all functions of its module (nothing for prototypes).
+pub fn features(
+    module: &Module,
+    summaries: &[Option<Summary>],
+    index: usize,
+    target: oriole_isa::Target,
+) -> Features {
+    let own = summaries[index].as_ref().expect("a function with a body");
+    let order = called(summaries, index);
+    let mut deep = vec![[0f32; PEAKS]; summaries.len()];
+    let mut highest = [0f32; HIGHEST];
+    let mut counts = [0f32; COUNTS];
+    for &function in &order {
+        let summary = summaries[function]
+            .as_ref()
+            .expect("only bodies are called");
+        let mut peaks = summary.peaks;
+        for &(callee, live) in &summary.calls {
+            if let Some(callee) = callee {
+                for (peak, inner) in peaks.iter_mut().zip(deep[callee]) {
+                    *peak = peak.max(live + inner);
+                }
+            }
+        }
+        deep[function] = peaks;
+        for (all, own) in highest.iter_mut().zip(summary.highest) {
+            *all = all.max(own);
+        }
+        for (all, own) in counts.iter_mut().zip(summary.counts) {
+            *all += own;
+        }
+    }
+    let tree = &module.functions[index];
+    let debug = module
+        .directive(".target")
+        .is_some_and(|mut words| words.any(|word| word == "debug"));
+    let limit = register_limit(module, tree);
+    let flag = |flag: bool| f32::from(u8::from(flag));
+    let flags = [
+        flag(debug),
+        flag(target.is_at_least(9, 0)),
+        flag(target.is_at_least(10, 0)),
+        order.len() as f32,
+        limit as f32,
+    ];
+    let mut values = [0f32; NAMES.len()];
+    let all = own
+        .peaks
+        .into_iter()
+        .chain(deep[index])
+        .chain(highest)
+        .chain(counts.map(|count| (count + 1.0).log2()))
+        .chain(flags);
+    for (place, value) in values.iter_mut().zip(all) {
+        *place = value;
+    }
+    Features { values, limit }
+}
+
+#[derive(Default)]
+struct Counts {
+    loads_global: u32,
+    loads_shared: u32,
+    loads_local: u32,
+    stores: u32,
+    widest_load: u32,
+    divisions_32: u32,
+    divisions_64: u32,
+    divisions_f32: u32,
+    divisions_f64: u32,
+    roots: u32,
+    transcendental: u32,
+    doubles: u32,
+    halves: u32,
+    calls: u32,
+    fragments: u32,
+    barriers: u32,
+    atomics: u32,
+    shuffles: u32,
+    special: u32,
+    block_values: u32,
+    largest_block: u32,
+    run_of_loads: u32,
+    conversions: u32,
+    wide_values: u32,
+    branches: u32,
+    loads_generic: u32,
+    widest_store: u32,
+    float_work: u32,
+    integer_work: u32,
+    selections: u32,
+    textures: u32,
+    guards: u32,
+    block_loads: u32,
+}
+
+impl Counts {
+    /// Counts a block; registers its loads fill.
+    fn block(&mut self, function: &Function, block: oriole_ir::Block) -> u32 {
+        let mut size = 0;
+        let mut loads = 0;
+        let mut run = 0;
+        self.block_values += function.blocks()[block].parameters.len() as u32;
+        self.branches += u32::from(function.blocks()[block].edges.len() > 1);
+        for instruction in function.instructions_of(block) {
+            size += 1;
+            let results: u32 = function
+                .results(instruction)
+                .map(|value| function.values()[value].scalar_type.bits().div_ceil(32))
+                .sum();
+            if is_load(function, instruction) {
+                run += results;
+                loads += results;
+                self.run_of_loads = self.run_of_loads.max(run);
+            } else if !function.format(instruction).effects.writes.is_empty() {
+                run = 0;
+            }
+            self.instruction(function, instruction, results);
+        }
+        self.largest_block = self.largest_block.max(size);
+        self.block_loads = self.block_loads.max(loads);
+        loads
+    }
+
+    fn instruction(&mut self, function: &Function, instruction: Instruction, results: u32) {
+        let format = function.format(instruction);
+        let mnemonic = &format.mnemonic;
+        let first = mnemonic.first_type();
+        let float = first.is_some_and(|own| own.is_float());
+        let bits = first.map_or(32, |own| own.bits());
+        self.calls += u32::from(format.effects.is_call);
+        self.doubles += u32::from(first == Some(ScalarType::F64));
+        self.halves += u32::from(
+            float && bits == 16 || bits == 32 && first.is_some_and(|own| own.lanes() == 2),
+        );
+        self.wide_values += u32::from(results == 2);
+        self.guards += u32::from(format.is_guarded() && !format.is_terminator());
+        let removable = format.effects.is_removable();
+        self.float_work += u32::from(removable && float);
+        self.integer_work += u32::from(removable && !float);
+        match mnemonic.opcode() {
+            Opcode::Tex | Opcode::Tld4 | Opcode::Suld => self.textures += 1,
+            Opcode::Selp | Opcode::Slct | Opcode::Min | Opcode::Max => self.selections += 1,
+            Opcode::Ld | Opcode::Ldu => {
+                self.widest_load = self.widest_load.max(results);
+                match mnemonic.space() {
+                    Some(Space::Param) => {}
+                    Some(Space::Local) => self.loads_local += 1,
+                    Some(Space::Shared | Space::SharedCluster) => self.loads_shared += 1,
+                    Some(Space::Generic) | None => self.loads_generic += 1,
+                    _ => self.loads_global += 1,
+                }
+            }
+            Opcode::St => match mnemonic.space() {
+                Some(Space::Local) => self.loads_local += 1,
+                Some(Space::Param) => {}
+                _ => {
+                    self.stores += 1;
+                    let width = mnemonic.vector_width() * bits.div_ceil(32);
+                    self.widest_store = self.widest_store.max(width);
+                }
+            },
+            Opcode::Div | Opcode::Rem => match (float, bits) {
+                (false, 64) => self.divisions_64 += 1,
+                (false, _) => self.divisions_32 += 1,
+                (true, 64) => self.divisions_f64 += 1,
+                (true, _) => {
+                    self.divisions_f32 += u32::from(!mnemonic.has_modifier("approx"));
+                }
+            },
+            Opcode::Sqrt | Opcode::Rcp | Opcode::Rsqrt => {
+                self.roots += u32::from(!mnemonic.has_modifier("approx") || bits == 64);
+            }
+            Opcode::Sin | Opcode::Cos | Opcode::Lg2 | Opcode::Ex2 | Opcode::Tanh => {
+                self.transcendental += 1;
+            }
+            Opcode::Mma
+            | Opcode::MmaSp
+            | Opcode::WmmaMma
+            | Opcode::WmmaLoad
+            | Opcode::Ldmatrix
+            | Opcode::WgmmaMmaAsync
+            | Opcode::WgmmaMmaAsyncSp
+            | Opcode::Tcgen05Ld => {
+                let width = function.leaves(instruction).len() as u32;
+                self.fragments = self.fragments.max(width);
+            }
+            Opcode::BarSync | Opcode::BarrierSync | Opcode::BarRed | Opcode::BarrierRed => {
+                self.barriers += 1;
+            }
+            Opcode::Atom | Opcode::Red => self.atomics += 1,
+            Opcode::Shfl | Opcode::VoteSync | Opcode::Vote | Opcode::Redux => self.shuffles += 1,
+            Opcode::Cvt => self.conversions += 1,
+            Opcode::Mov => {
+                let special = function.leaves(instruction).iter().any(|leaf| {
+                    matches!(leaf, Operand::Symbol(symbol)
+                        if matches!(function.symbols()[*symbol].kind, SymbolKind::Special(_)))
+                });
+                self.special += u32::from(special);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The function as `ptxas` is going to see it, for the pressures among the [features](super::features).
+//!
+//! Dead code is gone; parameters of a kernel, constants and sizes of the launch come from constant banks and take no register;
+//! copies and address-space casts are other names of one value; and, if asked for, loads stand before everything that does
+//! not feed them, as far as memory order allows.
+
+use super::program::{Access, AccessKind, Lists, Program, RegisterFile, Values};
+use crate::{Analyses, Uniformity};
+use oriole_ir::graph::Adjacency;
+use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_isa::{Opcode, ScalarType, Space, SpecialRegisterKind};
+use oriole_syntax::tree::FunctionKind;
+use std::ops::Range;
+
+/// What a value is to the assembler.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Takes registers.
+    Plain,
+    /// Another name of a value.
+    Alias(Value),
+    /// Comes from a constant bank, or is a constant.
+    Free,
+}
+
+/// What folding makes of each value.
+pub(super) struct Folded {
+    kinds: Vec<Kind>,
+    needed: Vec<bool>,
+    /// Integers that are the same in all threads and come from no memory.
+    pub(super) uniform: Vec<bool>,
+}
+
+pub(super) fn is_load(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    matches!(
+        format.mnemonic.opcode(),
+        Opcode::Ld | Opcode::Ldu | Opcode::Ldmatrix | Opcode::Tex
+    ) && !matches!(format.mnemonic.space(), Some(Space::Param))
+}
+
+/// A load of a parameter of a kernel: an operand in a constant bank.
+fn is_parameter_load(function: &Function, instruction: Instruction) -> bool {
+    function.kind() == FunctionKind::Entry
+        && matches!(function.format(instruction).mnemonic.opcode(), Opcode::Ld)
+        && function.leaves(instruction).iter().any(|leaf| {
+            matches!(leaf, Operand::Symbol(symbol)
+                if matches!(function.symbols()[*symbol].kind, SymbolKind::Parameter(_)))
+        })
+        && function
+            .leaves(instruction)
+            .iter()
+            .all(|leaf| leaf.value().is_none())
+}
+
+impl Folded {
+    pub(super) fn of(function: &Function, analyses: &mut Analyses) -> Folded {
+        let count = function.values().len();
+        let uniformity = analyses.get::<Uniformity>(function);
+        let mut folded = Folded {
+            kinds: vec![Kind::Plain; count],
+            needed: vec![false; count],
+            uniform: vec![false; count],
+        };
+        for (value, data) in function.values().iter() {
+            let integer = !data.scalar_type.is_float() && data.scalar_type != ScalarType::Pred;
+            folded.uniform[value.index()] = integer && uniformity.is_uniform(value);
+            if let Definition::Instruction(instruction) = data.definition {
+                folded.kinds[value.index()] = Folded::kind(function, instruction);
+                if data.scalar_type.is_float() || is_load(function, instruction) {
+                    folded.uniform[value.index()] = false;
+                }
+            }
+        }
+        folded.mark(function);
+        folded
+    }
+
+    fn kind(function: &Function, instruction: Instruction) -> Kind {
+        let format = function.format(instruction);
+        if format.is_guarded() || function.results(instruction).len() != 1 {
+            return Kind::Plain;
+        }
+        if is_parameter_load(function, instruction) {
+            return Kind::Free;
+        }
+        let sources: Vec<Operand> = function
+            .leaves(instruction)
+            .iter()
+            .copied()
+            .filter(|leaf| !matches!(leaf, Operand::Result(_)))
+            .collect();
+        let width = |value: Value| function.values()[value].scalar_type.bits();
+        match (format.mnemonic.opcode(), sources.as_slice()) {
+            (Opcode::Mov | Opcode::Cvta | Opcode::Cvt, [Operand::Value(value)]) => {
+                let result = function.results(instruction).next().expect("one result");
+                let same = width(*value) == width(result);
+                let converts = format.mnemonic.opcode() == Opcode::Cvt
+                    && format.mnemonic.types().iter().any(|own| own.is_float());
+                if same && !converts {
+                    Kind::Alias(*value)
+                } else {
+                    Kind::Plain
+                }
+            }
+            (Opcode::Mov, [Operand::Constant(_)]) => Kind::Free,
+            (Opcode::Mov | Opcode::Cvta, [Operand::Symbol(symbol)]) => {
+                match function.symbols()[*symbol].kind {
+                    SymbolKind::Special(special) => match special.kind() {
+                        SpecialRegisterKind::Ntid | SpecialRegisterKind::Nctaid => Kind::Free,
+                        _ => Kind::Plain,
+                    },
+                    _ => Kind::Free,
+                }
+            }
+            _ => Kind::Plain,
+        }
+    }
+
+    fn root(&self, mut value: Value) -> Value {
+        while let Kind::Alias(other) = self.kinds[value.index()] {
+            value = other;
+        }
+        value
+    }
+
+    fn mark(&mut self, function: &Function) {
+        let mut work: Vec<Value> = Vec::new();
+        let mut arguments: Vec<(Value, Value)> = Vec::new();
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                let format = function.format(instruction);
+                if !format.effects.is_removable() || format.is_terminator() || format.opaque {
+                    work.extend(function.uses(instruction));
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                let parameters = &function.blocks()[edge.target].parameters;
+                arguments.extend(
+                    parameters
+                        .iter()
+                        .copied()
+                        .zip(edge.arguments.iter().copied()),
+                );
+            }
+        }
+        arguments.sort_unstable();
+        while let Some(value) = work.pop() {
+            if std::mem::replace(&mut self.needed[value.index()], true) {
+                continue;
+            }
+            match function.values()[value].definition {
+                Definition::Instruction(instruction) => work.extend(function.uses(instruction)),
+                Definition::Parameter(_) => {
+                    let first = arguments.partition_point(|pair| pair.0 < value);
+                    let own = arguments[first..].iter().take_while(|pair| pair.0 == value);
+                    work.extend(own.map(|pair| pair.1));
+                }
+                Definition::Undefined => {}
+            }
+        }
+    }
+
+    pub(super) fn units(&self, function: &Function, value: Value) -> u32 {
+        let data = &function.values()[value];
+        if data.definition == Definition::Undefined || self.kinds[value.index()] == Kind::Free {
+            0
+        } else if data.scalar_type == ScalarType::Pred {
+            1
+        } else {
+            data.scalar_type.bits().div_ceil(32)
+        }
+    }
+}
+
+/// The function as the assembler would see it: dead code gone, names of one value made one, loads moved up if asked for.
+pub(super) struct View<'a> {
+    values: &'a Values,
+    units: Vec<u32>,
+    blocks: Vec<u32>,
+    /// Numbers of the instructions in the values' program.
+    pub(super) instructions: Vec<u32>,
+    accesses: Lists<Access>,
+    parameters: Lists<u32>,
+    arguments: Lists<u32>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(
+        function: &Function,
+        values: &'a Values,
+        folded: &Folded,
+        hoist: bool,
+    ) -> View<'a> {
+        let mut view = View {
+            values,
+            units: (0..values.entity_count() as u32)
+                .map(|entity| {
+                    if (entity as usize) < values.value_count() {
+                        folded.units(function, Value::from_index(entity as usize))
+                    } else {
+                        values.units(entity)
+                    }
+                })
+                .collect(),
+            blocks: vec![0],
+            instructions: Vec::new(),
+            accesses: Lists::new(),
+            parameters: Lists::new(),
+            arguments: Lists::new(),
+        };
+        let count = values.value_count() as u32;
+        let root = |entity: u32| {
+            if entity < count {
+                folded.root(Value::from_index(entity as usize)).as_u32()
+            } else {
+                entity
+            }
+        };
+        let needed = |entity: u32| entity >= count || folded.needed[entity as usize];
+        let mut order: Vec<u32> = Vec::new();
+        let mut first: Vec<bool> = vec![false; values.instruction_count()];
+        let mut wanted: Vec<bool> = vec![false; values.value_count()];
+        for block in 0..values.block_count() as u32 {
+            order.clear();
+            order.extend(values.instructions(block));
+            if hoist {
+                hoist_loads(function, values, &mut order, &mut first, &mut wanted);
+            }
+            for &number in &order {
+                let instruction = values.instruction(number);
+                let format = function.format(instruction);
+                let stays =
+                    !format.effects.is_removable() || format.is_terminator() || format.opaque;
+                let used = function
+                    .results(instruction)
+                    .any(|result| folded.needed[result.index()]);
+                let alias = function
+                    .results(instruction)
+                    .next()
+                    .is_some_and(|result| matches!(folded.kinds[result.index()], Kind::Alias(_)));
+                if (!stays && !used) || alias {
+                    continue;
+                }
+                let mut defined = Vec::new();
+                for &access in values.accesses(number) {
+                    let entity = root(access.entity());
+                    if access.defines() && entity < count {
+                        defined.push(entity);
+                    } else {
+                        view.accesses.push(Access::new(entity, access.kind()));
+                    }
+                }
+                for entity in defined {
+                    view.accesses.push(Access::new(entity, AccessKind::Define));
+                }
+                view.accesses.close();
+                view.instructions.push(number);
+            }
+            view.blocks.push(view.instructions.len() as u32);
+            for &parameter in values.entry_definitions(block) {
+                if needed(parameter) {
+                    view.parameters.push(parameter);
+                }
+            }
+            view.parameters.close();
+            let data = &function.blocks()[values.block(block)];
+            for edge in &data.edges {
+                let parameters = &function.blocks()[edge.target].parameters;
+                for (parameter, argument) in parameters.iter().zip(&edge.arguments) {
+                    if folded.needed[parameter.index()] {
+                        view.arguments.push(root(argument.as_u32()));
+                    }
+                }
+            }
+            view.arguments.close();
+        }
+        view
+    }
+}
+
+/// Puts loads and what they need before the rest, between one instruction that orders memory and the next.
+fn hoist_loads(
+    function: &Function,
+    values: &Values,
+    order: &mut Vec<u32>,
+    first: &mut [bool],
+    wanted: &mut [bool],
+) {
+    let mut result: Vec<u32> = Vec::with_capacity(order.len());
+    let mut at = 0;
+    while at < order.len() {
+        let is_fence = |number: u32| {
+            let format = function.format(values.instruction(number));
+            let effects = format.effects;
+            !effects.writes.is_empty()
+                || effects.ordering.orders_memory()
+                || effects.is_call
+                || format.opaque
+                || format.is_terminator()
+                || effects.reads_carry
+                || effects.writes_carry
+        };
+        let end = order[at..]
+            .iter()
+            .position(|&number| is_fence(number))
+            .map_or(order.len(), |offset| at + offset);
+        for &number in order[at..end].iter().rev() {
+            let instruction = values.instruction(number);
+            let feeds = function
+                .results(instruction)
+                .any(|result| wanted[result.index()]);
+            if is_load(function, instruction) || feeds {
+                first[number as usize] = true;
+                // A value wanted by an earlier stretch is defined before it: marks need not be taken back.
+                for value in function.uses(instruction) {
+                    wanted[value.index()] = true;
+                }
+            }
+        }
+        result.extend(
+            order[at..end]
+                .iter()
+                .filter(|&&number| first[number as usize]),
+        );
+        result.extend(
+            order[at..end]
+                .iter()
+                .filter(|&&number| !first[number as usize]),
+        );
+        if end < order.len() {
+            result.push(order[end]);
+        }
+        at = end + 1;
+    }
+    *order = result;
+}
+
+impl Program for View<'_> {
+    fn block_count(&self) -> usize {
+        self.values.block_count()
+    }
+    fn successors(&self) -> &Adjacency {
+        self.values.successors()
+    }
+    fn predecessors(&self) -> &Adjacency {
+        self.values.predecessors()
+    }
+    fn instructions(&self, block: u32) -> Range<u32> {
+        self.blocks[block as usize]..self.blocks[block as usize + 1]
+    }
+    fn instruction_count(&self) -> usize {
+        self.instructions.len()
+    }
+    fn entity_count(&self) -> usize {
+        self.values.entity_count()
+    }
+    fn file(&self, entity: u32) -> RegisterFile {
+        self.values.file(entity)
+    }
+    fn units(&self, entity: u32) -> u32 {
+        self.units[entity as usize]
+    }
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        self.accesses.of(instruction)
+    }
+    fn entry_definitions(&self, block: u32) -> &[u32] {
+        self.parameters.of(block)
+    }
+    fn exit_uses(&self, block: u32) -> &[u32] {
+        self.arguments.of(block)
+    }
+}

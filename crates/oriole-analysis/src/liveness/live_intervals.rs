@@ -1,0 +1,893 @@
+//! Where each register or value is live, and which of its values is.
+//!
+//! ## Example
+//! ```text
+//! 0   block 0
+//! 4   mov %r1, 0              %r1: [4r,12B:0) [12B,16r:1) [16r,24B:2)
+//! 8   mov %r2, %n                  0 @ 4r   1 @ 12B phi   2 @ 16r
+//! 12  L:
+//! 16  add %r1, %r1, 1
+//! 20  @p bra L
+//! 24  …
+//! ```
+//! An interval is a list of segments `[start, end)`, sorted and disjoint, each with a value number. A value number is a
+//! definition: an instruction, a block parameter, a join of several values (PHI), or what was there before the function
+//! began. Neighbouring segments of one value are one segment. A result nobody reads is live from the moment it exists to the
+//! next: it takes a register too.
+//!
+//! ## Method
+//! One walk backward through the layout finds all segments. Between a block and the next in layout only what changes is
+//! touched: what is live out above and not live in below, and the other way round, found a word of the live sets at a time.
+//! Registers with one definition that reaches all their uses, nearly all there are, need nothing more. For the others values
+//! are told apart as [`joins`](super::joins) says. All is linear in the instructions, the boundaries where something
+//! changes, and for registers with several definitions the blocks they are live in.
+//!
+//! Results are in three arrays, 12 bytes a segment and 8 a value; what is edited later moves out of them.
+
+use super::joins::Joins;
+use super::live_sets::{LiveSets, Method};
+use super::program::{Access, AccessKind, Program};
+use super::slot_indexes::{Moment, Renumbering, Slot, SlotIndexes};
+use std::collections::BTreeMap;
+
+/// What defines a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// An instruction.
+    Instruction,
+    /// The start of a block: an SSA parameter.
+    Parameter,
+    /// The start of a block where several values meet.
+    Phi,
+    /// Nothing in the function: it is read before it is written.
+    LiveIn,
+}
+
+/// A value of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueNumber {
+    /// Where it begins.
+    pub definition: Slot,
+    /// What begins it.
+    pub kind: ValueKind,
+}
+
+/// A stretch of code in which one value is live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// The first slot.
+    pub start: Slot,
+    /// The slot behind the last.
+    pub end: Slot,
+    /// Which value, as an index in the interval's values.
+    pub value: u32,
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "[{:?},{:?}:{})",
+            self.start, self.end, self.value
+        )
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Owned {
+    segments: Vec<Segment>,
+    values: Vec<ValueNumber>,
+}
+
+/// The live intervals of everything in a program.
+#[derive(Clone, Debug)]
+pub struct LiveIntervals {
+    slots: SlotIndexes,
+    sets: LiveSets,
+    segment_starts: Vec<u32>,
+    segments: Vec<Segment>,
+    value_starts: Vec<u32>,
+    values: Vec<ValueNumber>,
+    /// Intervals that were changed since.
+    edited: BTreeMap<u32, Owned>,
+}
+
+/// An end that means "not open".
+const CLOSED: u32 = 0;
+
+struct Raw {
+    entity: u32,
+    block: u32,
+    start: Slot,
+    end: Slot,
+}
+
+struct Walk<'a, P> {
+    program: &'a P,
+    slots: &'a SlotIndexes,
+    sets: &'a LiveSets,
+    /// Bits of globals with several values.
+    complex: Vec<u64>,
+    /// End of the segment that is being walked back, in bits of a slot.
+    open: Vec<u32>,
+    /// Where each global with one value is defined.
+    definition: Vec<u32>,
+    raw: Vec<Raw>,
+    /// The block whose segments are found.
+    block: u32,
+    /// Scratch: live-out words, or round stamps and a list.
+    out: Vec<u64>,
+    stamps: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl<P: Program> Walk<'_, P> {
+    fn is_complex(&self, bit: u32) -> bool {
+        self.complex[bit as usize / 64] >> (bit % 64) & 1 != 0
+    }
+
+    fn run(&mut self) {
+        let (program, slots) = (self.program, self.slots);
+        for block in (0..program.block_count() as u32).rev() {
+            // What is closed at the boundary belongs to the block below.
+            self.block = block + 1;
+            self.boundary(block);
+            self.block = block;
+            if !self.sets.is_reachable(block) {
+                continue;
+            }
+            for instruction in program.instructions(block).rev() {
+                let at = slots.slot(instruction, Moment::Block);
+                let accesses = program.accesses(instruction);
+                for &access in accesses {
+                    if access.defines() {
+                        let moment = if access.kind() == AccessKind::EarlyClobber {
+                            Moment::EarlyClobber
+                        } else {
+                            Moment::Register
+                        };
+                        self.define(access.entity(), at.at(moment));
+                    }
+                }
+                for &access in accesses {
+                    let open = &mut self.open[access.entity() as usize];
+                    if access.uses() && *open == CLOSED {
+                        *open = at.at(Moment::Register).bits();
+                    }
+                }
+            }
+            for &entity in program.entry_definitions(block) {
+                self.define(entity, slots.start(block));
+            }
+        }
+        if program.block_count() > 0 {
+            self.close_live_in_of_entry();
+        }
+    }
+
+    fn define(&mut self, entity: u32, start: Slot) {
+        let end = std::mem::replace(&mut self.open[entity as usize], CLOSED);
+        let end = if end == CLOSED {
+            start.at(Moment::Dead)
+        } else {
+            slot_from_bits(end)
+        };
+        let block = self.block;
+        self.raw.push(Raw {
+            entity,
+            block,
+            start,
+            end,
+        });
+        if let Some(bit) = self.sets.bit(entity) {
+            self.definition[bit as usize] = start.bits();
+        }
+    }
+
+    fn close(&mut self, bit: u32, start: Slot) {
+        let entity = self.sets.entity(bit);
+        let end = std::mem::replace(&mut self.open[entity as usize], CLOSED);
+        debug_assert!(end != CLOSED);
+        let block = self.block;
+        self.raw.push(Raw {
+            entity,
+            block,
+            start,
+            end: slot_from_bits(end),
+        });
+    }
+
+    fn close_live_in_of_entry(&mut self) {
+        let mut bits = std::mem::take(&mut self.list);
+        bits.clear();
+        self.sets.for_each_live_in(0, |bit| bits.push(bit));
+        let start = self.slots.start(0);
+        for &bit in &bits {
+            self.close(bit, start);
+        }
+        self.list = bits;
+    }
+
+    /// Between the end of `above` and the start of the block below it in layout.
+    fn boundary(&mut self, above: u32) {
+        let at = self.slots.end(above);
+        let below = (above as usize + 1 < self.program.block_count()).then_some(above + 1);
+        let successors: &[u32] = if self.sets.is_reachable(above) {
+            self.program.successors().of(above)
+        } else {
+            &[]
+        };
+        let exits: &[u32] = if self.sets.is_reachable(above) {
+            self.program.exit_uses(above)
+        } else {
+            &[]
+        };
+        if self.sets.is_sparse() {
+            self.sparse_boundary(above, below, at, successors, exits);
+        } else {
+            self.dense_boundary(below, at, successors, exits);
+        }
+    }
+
+    fn dense_boundary(&mut self, below: Option<u32>, at: Slot, successors: &[u32], exits: &[u32]) {
+        let sets = self.sets;
+        self.out.fill(0);
+        for &successor in successors {
+            let row = sets.row(successor).expect("dense");
+            for (word, &other) in self.out.iter_mut().zip(row) {
+                *word |= other;
+            }
+        }
+        for &entity in exits {
+            let bit = sets.bit(entity).expect("what is read at an exit is global");
+            self.out[bit as usize / 64] |= 1 << (bit % 64);
+        }
+        for word in 0..sets.word_count() {
+            let out = self.out[word];
+            let inside = below.map_or(0, |below| sets.row(below).expect("dense")[word]);
+            let complex = self.complex[word];
+            let mut closes = inside & (!out | complex);
+            while closes != 0 {
+                self.close(word as u32 * 64 + closes.trailing_zeros(), at);
+                closes &= closes - 1;
+            }
+            let mut opens = out & (!inside | complex);
+            while opens != 0 {
+                let entity = sets.entity(word as u32 * 64 + opens.trailing_zeros());
+                self.open[entity as usize] = at.bits();
+                opens &= opens - 1;
+            }
+        }
+    }
+
+    fn sparse_boundary(
+        &mut self,
+        above: u32,
+        below: Option<u32>,
+        at: Slot,
+        successors: &[u32],
+        exits: &[u32],
+    ) {
+        let sets = self.sets;
+        let stamp = above + 1;
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        for &successor in successors {
+            sets.for_each_live_in(successor, |bit| {
+                if std::mem::replace(&mut self.stamps[bit as usize], stamp) != stamp {
+                    list.push(bit);
+                }
+            });
+        }
+        for &entity in exits {
+            let bit = sets.bit(entity).expect("what is read at an exit is global");
+            if std::mem::replace(&mut self.stamps[bit as usize], stamp) != stamp {
+                list.push(bit);
+            }
+        }
+        if let Some(below) = below {
+            let mut closing = Vec::new();
+            sets.for_each_live_in(below, |bit| {
+                if self.stamps[bit as usize] != stamp || self.is_complex(bit) {
+                    closing.push(bit);
+                }
+            });
+            for bit in closing {
+                self.close(bit, at);
+            }
+        }
+        for &bit in &list {
+            let open = &mut self.open[sets.entity(bit) as usize];
+            if *open == CLOSED {
+                *open = at.bits();
+            }
+        }
+        self.list = list;
+    }
+}
+
+fn slot_from_bits(bits: u32) -> Slot {
+    let moment = match bits & 3 {
+        0 => Moment::Block,
+        1 => Moment::EarlyClobber,
+        2 => Moment::Register,
+        _ => Moment::Dead,
+    };
+    Slot::new(bits >> 2, moment)
+}
+
+impl LiveIntervals {
+    /// The intervals of a program.
+    pub fn of(program: &impl Program) -> LiveIntervals {
+        LiveIntervals::with(program, Method::Automatic)
+    }
+
+    /// The intervals of a program, with live sets computed in a given way.
+    pub fn with(program: &impl Program, method: Method) -> LiveIntervals {
+        let slots = SlotIndexes::of(program);
+        let sets = LiveSets::with(program, method);
+        let bits = sets.bit_count();
+        let mut complex = vec![0u64; sets.word_count()];
+        let mut any_complex = false;
+        for entity in sets.globals() {
+            let count = sets.definition_count(entity);
+            if count >= 2 || (count == 1 && sets.is_live_in(entity, 0)) {
+                let bit = sets.bit(entity).expect("a global");
+                complex[bit as usize / 64] |= 1 << (bit % 64);
+                any_complex = true;
+            }
+        }
+        let entities = program.entity_count();
+        let mut walk = Walk {
+            program,
+            slots: &slots,
+            sets: &sets,
+            complex,
+            open: vec![CLOSED; entities],
+            definition: vec![u32::MAX; bits],
+            raw: Vec::with_capacity(program.instruction_count()),
+            block: 0,
+            out: vec![0; sets.word_count()],
+            stamps: vec![0; if sets.is_sparse() { bits } else { 0 }],
+            list: Vec::new(),
+        };
+        walk.run();
+        let Walk {
+            raw,
+            complex,
+            definition,
+            open,
+            ..
+        } = walk;
+        drop(open);
+        let (starts, sorted) = sort_by_entity(raw, entities);
+        let mut joins = any_complex.then(|| Joins::new(program));
+        let mut intervals = LiveIntervals {
+            slots,
+            sets,
+            segment_starts: Vec::with_capacity(entities + 1),
+            segments: Vec::with_capacity(sorted.len()),
+            value_starts: Vec::with_capacity(entities + 1),
+            values: Vec::with_capacity(sorted.len()),
+            edited: BTreeMap::new(),
+        };
+        let mut sorted = sorted;
+        for entity in 0..entities as u32 {
+            intervals
+                .segment_starts
+                .push(intervals.segments.len() as u32);
+            intervals.value_starts.push(intervals.values.len() as u32);
+            let range = starts[entity as usize] as usize..starts[entity as usize + 1] as usize;
+            if range.is_empty() {
+                continue;
+            }
+            let raw = &mut sorted[range];
+            match intervals.sets.bit(entity) {
+                // Never live across blocks: every definition is a value of its own.
+                None => {
+                    for (value, segment) in raw.iter().enumerate() {
+                        intervals.segments.push(Segment {
+                            value: value as u32,
+                            ..*segment
+                        });
+                        intervals.values.push(ValueNumber {
+                            definition: segment.start,
+                            kind: kind_at(segment.start),
+                        });
+                    }
+                }
+                Some(bit) if complex[bit as usize / 64] >> (bit % 64) & 1 == 0 => {
+                    let segments = raw.iter().map(|&segment| Segment {
+                        value: 0,
+                        ..segment
+                    });
+                    intervals.segments.extend(segments);
+                    let definition = definition[bit as usize];
+                    intervals.values.push(if definition == u32::MAX {
+                        ValueNumber {
+                            definition: intervals.slots.start(0),
+                            kind: ValueKind::LiveIn,
+                        }
+                    } else {
+                        let definition = slot_from_bits(definition);
+                        ValueNumber {
+                            definition,
+                            kind: kind_at(definition),
+                        }
+                    });
+                }
+                Some(_) => {
+                    joins.as_mut().expect("made for complex registers").resolve(
+                        program,
+                        raw,
+                        &mut intervals.segments,
+                        &mut intervals.values,
+                    );
+                }
+            }
+        }
+        intervals
+            .segment_starts
+            .push(intervals.segments.len() as u32);
+        intervals.value_starts.push(intervals.values.len() as u32);
+        intervals.segments.shrink_to_fit();
+        intervals.values.shrink_to_fit();
+        intervals
+    }
+
+    /// The slots segments are made of.
+    pub fn slots(&self) -> &SlotIndexes {
+        &self.slots
+    }
+
+    /// The live-in and live-out sets, as they were when the intervals were computed.
+    pub fn sets(&self) -> &LiveSets {
+        &self.sets
+    }
+
+    /// How many things have an interval.
+    pub fn entity_count(&self) -> usize {
+        self.segment_starts.len() - 1
+    }
+
+    /// The segments of an interval, in order.
+    pub fn segments(&self, entity: u32) -> &[Segment] {
+        if !self.edited.is_empty()
+            && let Some(owned) = self.edited.get(&entity)
+        {
+            return &owned.segments;
+        }
+        let at = entity as usize;
+        &self.segments[self.segment_starts[at] as usize..self.segment_starts[at + 1] as usize]
+    }
+
+    /// The values of an interval, in order of their definitions.
+    pub fn values(&self, entity: u32) -> &[ValueNumber] {
+        if !self.edited.is_empty()
+            && let Some(owned) = self.edited.get(&entity)
+        {
+            return &owned.values;
+        }
+        let at = entity as usize;
+        &self.values[self.value_starts[at] as usize..self.value_starts[at + 1] as usize]
+    }
+
+    /// Bytes kept, without the live sets.
+    pub fn bytes(&self) -> usize {
+        self.slots.position_count() * 8
+            + (self.segment_starts.len() + self.value_starts.len()) * 4
+            + self.segments.len() * size_of::<Segment>()
+            + self.values.len() * size_of::<ValueNumber>()
+    }
+
+    /// The segment that covers a slot.
+    pub fn segment_at(&self, entity: u32, slot: Slot) -> Option<Segment> {
+        let segments = self.segments(entity);
+        let behind = segments.partition_point(|segment| segment.start <= slot);
+        let segment = *segments.get(behind.checked_sub(1)?)?;
+        (slot < segment.end).then_some(segment)
+    }
+
+    /// The value that is live at a slot.
+    pub fn value_at(&self, entity: u32, slot: Slot) -> Option<u32> {
+        self.segment_at(entity, slot).map(|segment| segment.value)
+    }
+
+    /// Whether something is live at a slot.
+    pub fn is_live_at(&self, entity: u32, slot: Slot) -> bool {
+        self.segment_at(entity, slot).is_some()
+    }
+
+    /// Whether something comes into a block from its predecessors.
+    pub fn is_live_in(&self, entity: u32, block: u32) -> bool {
+        let start = self.slots.start(block);
+        self.segment_at(entity, start).is_some_and(|segment| {
+            let value = self.values(entity)[segment.value as usize];
+            value.definition != start || value.kind != ValueKind::Parameter
+        })
+    }
+
+    /// Whether something is live at the end of a block.
+    pub fn is_live_out(&self, entity: u32, block: u32) -> bool {
+        let end = self.slots.end(block);
+        let segments = self.segments(entity);
+        let behind = segments.partition_point(|segment| segment.start < end);
+        behind > 0 && segments[behind - 1].end >= end
+    }
+
+    /// Whether two things are ever live at once.
+    pub fn overlap(&self, a: u32, b: u32) -> bool {
+        let (mut left, mut right) = (self.segments(a), self.segments(b));
+        while let (Some(first), Some(second)) = (left.first(), right.first()) {
+            if first.start < second.end && second.start < first.end {
+                return true;
+            }
+            // Skip what ends before the other begins.
+            if first.end <= second.start {
+                let start = second.start;
+                left = &left[left.partition_point(|segment| segment.end <= start)..];
+            } else {
+                let start = first.start;
+                right = &right[right.partition_point(|segment| segment.end <= start)..];
+            }
+        }
+        false
+    }
+}
+
+fn kind_at(definition: Slot) -> ValueKind {
+    if definition.moment() == Moment::Block {
+        ValueKind::Parameter
+    } else {
+        ValueKind::Instruction
+    }
+}
+
+/// Sorts segments found backward by entity and then forward; their blocks stand in place of values.
+fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
+    let mut starts = vec![0u32; entities + 1];
+    for segment in &raw {
+        starts[segment.entity as usize + 1] += 1;
+    }
+    for entity in 0..entities {
+        starts[entity + 1] += starts[entity];
+    }
+    let mut next: Vec<u32> = starts[1..].to_vec();
+    let none = Slot::new(0, Moment::Block);
+    let mut sorted = vec![
+        Segment {
+            start: none,
+            end: none,
+            value: 0
+        };
+        raw.len()
+    ];
+    for Raw {
+        entity,
+        block,
+        start,
+        end,
+    } in raw
+    {
+        let place = &mut next[entity as usize];
+        *place -= 1;
+        sorted[*place as usize] = Segment {
+            start,
+            end,
+            value: block,
+        };
+    }
+    (starts, sorted)
+}
+
+/// Changes, each of one interval; the others stay as they are.
+impl LiveIntervals {
+    fn edit(&mut self, entity: u32) -> &mut Owned {
+        let owned = Owned {
+            segments: self.segments(entity).to_vec(),
+            values: self.values(entity).to_vec(),
+        };
+        self.edited.entry(entity).or_insert(owned)
+    }
+
+    /// Adds a value that nothing reads yet, and gives its number. A value defined there already stays.
+    pub fn create_dead_def(&mut self, entity: u32, definition: Slot) -> u32 {
+        let owned = self.edit(entity);
+        let place = owned
+            .values
+            .partition_point(|value| value.definition < definition);
+        if owned
+            .values
+            .get(place)
+            .is_some_and(|value| value.definition == definition)
+        {
+            return place as u32;
+        }
+        owned.values.insert(
+            place,
+            ValueNumber {
+                definition,
+                kind: kind_at(definition),
+            },
+        );
+        for segment in &mut owned.segments {
+            segment.value += u32::from(segment.value as usize >= place);
+        }
+        self.add_segment(
+            entity,
+            Segment {
+                start: definition,
+                end: definition.at(Moment::Dead),
+                value: place as u32,
+            },
+        );
+        place as u32
+    }
+
+    /// Makes a value live in a stretch, joining it with what touches it. Where another value was live it is not any more.
+    pub fn add_segment(&mut self, entity: u32, segment: Segment) {
+        let owned = self.edit(entity);
+        let mut result = Vec::with_capacity(owned.segments.len() + 2);
+        let mut new = segment;
+        for &old in &owned.segments {
+            if old.end < new.start || old.start > new.end {
+                result.push(old);
+            } else if old.value == new.value {
+                new.start = new.start.min(old.start);
+                new.end = new.end.max(old.end);
+            } else {
+                for (start, end) in [
+                    (old.start, old.end.min(new.start)),
+                    (old.start.max(new.end), old.end),
+                ] {
+                    if start < end {
+                        result.push(Segment {
+                            start,
+                            end,
+                            value: old.value,
+                        });
+                    }
+                }
+            }
+        }
+        result.push(new);
+        result.sort_unstable_by_key(|segment| segment.start);
+        owned.segments = result;
+    }
+
+    /// Makes an interval reach further uses (slots at which it is read, block ends included), joining values where they
+    /// meet on the way.
+    pub fn extend_to_uses(&mut self, program: &impl Program, entity: u32, uses: &[Slot]) {
+        // What is live stays live: each block's part of a segment counts as a use where it ends.
+        let mut all: Vec<Slot> = Vec::new();
+        for segment in self.segments(entity) {
+            let mut block = self.slots.block_at(segment.start);
+            while self.slots.end(block) < segment.end {
+                all.push(self.slots.end(block));
+                block += 1;
+            }
+            if segment.end.moment() != Moment::Dead {
+                all.push(segment.end);
+            }
+        }
+        all.extend_from_slice(uses);
+        let definitions = self.definitions(entity);
+        self.compute(program, entity, &definitions, &all);
+    }
+
+    /// Cuts an interval down to its definitions and these uses, and gives the definitions that nothing reads any more.
+    pub fn shrink(&mut self, program: &impl Program, entity: u32, uses: &[Slot]) -> Vec<Slot> {
+        let definitions = self.definitions(entity);
+        self.compute(program, entity, &definitions, uses);
+        self.segments(entity)
+            .iter()
+            .filter(|segment| segment.end == segment.start.at(Moment::Dead))
+            .map(|segment| segment.start)
+            .collect()
+    }
+
+    fn definitions(&self, entity: u32) -> Vec<Slot> {
+        self.values(entity)
+            .iter()
+            .filter(|value| matches!(value.kind, ValueKind::Instruction | ValueKind::Parameter))
+            .map(|value| value.definition)
+            .collect()
+    }
+
+    /// Computes intervals again from what the program says now: after instructions were moved, deleted or renamed, for
+    /// everything they mention or mentioned. `instruction` gives the name under which the slots know an instruction.
+    pub fn update(
+        &mut self,
+        program: &impl Program,
+        entities: &[u32],
+        instruction: impl Fn(u32) -> u32,
+    ) {
+        let mut wanted: BTreeMap<u32, (Vec<Slot>, Vec<Slot>)> = BTreeMap::new();
+        for &entity in entities {
+            wanted.insert(entity, (Vec::new(), Vec::new()));
+        }
+        for block in 0..program.block_count() as u32 {
+            if !self.sets.is_reachable(block) {
+                continue;
+            }
+            let (start, end) = (self.slots.start(block), self.slots.end(block));
+            for &entity in program.entry_definitions(block) {
+                if let Some((definitions, _)) = wanted.get_mut(&entity) {
+                    definitions.push(start);
+                }
+            }
+            for &entity in program.exit_uses(block) {
+                if let Some((_, uses)) = wanted.get_mut(&entity) {
+                    uses.push(end);
+                }
+            }
+            for number in program.instructions(block) {
+                for &access in program.accesses(number) {
+                    if let Some((definitions, uses)) = wanted.get_mut(&access.entity()) {
+                        let name = instruction(number);
+                        if access.uses() {
+                            uses.push(self.slots.slot(name, Moment::Register));
+                        }
+                        if access.defines() {
+                            definitions.push(self.slots.slot(name, moment_of(access)));
+                        }
+                    }
+                }
+            }
+        }
+        for &entity in entities {
+            if let Some((definitions, uses)) = wanted.remove(&entity) {
+                self.compute(program, entity, &definitions, &uses);
+            }
+        }
+    }
+
+    /// The numbers of instructions, to insert and remove some. Renumberings are to be applied.
+    pub fn slots_mut(&mut self) -> &mut SlotIndexes {
+        &mut self.slots
+    }
+
+    /// Follows a renumbering.
+    pub fn apply(&mut self, renumbering: &Renumbering) {
+        if renumbering.is_empty() {
+            return;
+        }
+        let repair = |segments: &mut [Segment], values: &mut [ValueNumber]| {
+            for segment in segments {
+                segment.start = renumbering.apply(segment.start);
+                segment.end = renumbering.apply(segment.end);
+            }
+            for value in values {
+                value.definition = renumbering.apply(value.definition);
+            }
+        };
+        repair(&mut self.segments, &mut self.values);
+        for owned in self.edited.values_mut() {
+            repair(&mut owned.segments, &mut owned.values);
+        }
+    }
+
+    /// One interval from definitions and uses.
+    fn compute(
+        &mut self,
+        program: &impl Program,
+        entity: u32,
+        definitions: &[Slot],
+        uses: &[Slot],
+    ) {
+        // What happens in each block, in order; at one number a use comes before a definition.
+        let mut events: Vec<(u32, Slot, bool)> = Vec::new();
+        for &slot in definitions {
+            events.push((self.slots.block_at(slot), slot, true));
+        }
+        for &slot in uses {
+            let inside = slot_from_bits(slot.bits() - 1);
+            events.push((self.slots.block_at(inside), slot, false));
+        }
+        events.retain(|event| self.sets.is_reachable(event.0));
+        events.sort_unstable();
+        events.dedup();
+        let blocks = program.block_count();
+        let mut live_in = vec![false; blocks];
+        let mut defines = vec![false; blocks];
+        let mut stack = Vec::new();
+        for group in events.chunk_by(|a, b| a.0 == b.0) {
+            let block = group[0].0;
+            defines[block as usize] = group.iter().any(|event| event.2);
+            if !group[0].2 {
+                stack.push(block);
+            }
+        }
+        while let Some(block) = stack.pop() {
+            if std::mem::replace(&mut live_in[block as usize], true) {
+                continue;
+            }
+            for &from in program.predecessors().of(block) {
+                if self.sets.is_reachable(from) && !defines[from as usize] {
+                    stack.push(from);
+                }
+            }
+        }
+        let mut raw = Vec::new();
+        let mut at = 0;
+        for block in 0..blocks as u32 {
+            let first = at;
+            while at < events.len() && events[at].0 == block {
+                at += 1;
+            }
+            let is_live_out = self.sets.is_reachable(block)
+                && program
+                    .successors()
+                    .of(block)
+                    .iter()
+                    .any(|&next| live_in[next as usize]);
+            let mut end = is_live_out.then(|| self.slots.end(block));
+            let mut found = Vec::new();
+            for &(_, slot, is_definition) in events[first..at].iter().rev() {
+                if is_definition {
+                    let end = end.take().unwrap_or(slot.at(Moment::Dead));
+                    found.push(Segment {
+                        start: slot,
+                        end,
+                        value: block,
+                    });
+                } else {
+                    end = end.or(Some(slot));
+                }
+            }
+            if live_in[block as usize] {
+                found.push(Segment {
+                    start: self.slots.start(block),
+                    end: end.expect("live-in blocks read or pass on"),
+                    value: block,
+                });
+            }
+            raw.extend(found.into_iter().rev());
+        }
+        let mut owned = Owned::default();
+        let parameters: Vec<Slot> = definitions
+            .iter()
+            .copied()
+            .filter(|slot| slot.moment() == Moment::Block)
+            .collect();
+        if parameters.is_empty() {
+            Joins::new(program).resolve(program, &mut raw, &mut owned.segments, &mut owned.values);
+        } else {
+            // A parameter is its value's only definition.
+            owned.values.push(ValueNumber {
+                definition: parameters[0],
+                kind: ValueKind::Parameter,
+            });
+            for segment in raw {
+                let segment = Segment {
+                    value: 0,
+                    ..segment
+                };
+                match owned.segments.last_mut() {
+                    Some(last) if last.end == segment.start => last.end = segment.end,
+                    _ => owned.segments.push(segment),
+                }
+            }
+        }
+        self.edited.insert(entity, owned);
+    }
+}
+
+fn moment_of(access: Access) -> Moment {
+    if access.kind() == AccessKind::EarlyClobber {
+        Moment::EarlyClobber
+    } else {
+        Moment::Register
+    }
+}
+
+impl PartialEq for LiveIntervals {
+    fn eq(&self, other: &LiveIntervals) -> bool {
+        self.slots == other.slots
+            && self.entity_count() == other.entity_count()
+            && (0..self.entity_count() as u32).all(|entity| {
+                self.segments(entity) == other.segments(entity)
+                    && self.values(entity) == other.values(entity)
+            })
+    }
+}

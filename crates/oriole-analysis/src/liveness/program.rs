@@ -1,0 +1,685 @@
+//! What the liveness engine needs to know of a function, and the two views that tell it.
+//!
+//! A program is blocks in order of layout, instructions numbered through them, and for each instruction the things it
+//! reads and writes. What these things are is the view's business: [`Registers`] has the registers of a PTX function as
+//! they stand in the tree, written several times each; [`Values`] has the values of the SSA form, with block parameters as
+//! definitions at the start of a block and edge arguments as uses at the end of one.
+//!
+//! A guarded definition reads what it may leave in place, so it is a use and a definition tied together; so is a write to
+//! part of a vector register, and everything an unknown instruction mentions.
+
+use oriole_collections::BitSet;
+use oriole_ir::graph::Adjacency;
+use oriole_ir::{
+    Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+};
+use oriole_isa::{Opcode, Role, ScalarType, Terminator};
+use oriole_syntax::scopes::{Reference, Scopes};
+use oriole_syntax::tree::{self, Body, Guard, Module, Statement};
+use std::ops::Range;
+
+/// How an instruction touches something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Read.
+    Use,
+    /// Written.
+    Define,
+    /// Read, then written, in place.
+    UseDefine,
+    /// Written before the operands are read: shares a register with none of them.
+    EarlyClobber,
+}
+
+/// A thing an instruction touches, and how, in 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Access(u32);
+
+impl Access {
+    /// Things are numbered below this.
+    pub const LIMIT: u32 = 1 << 30;
+
+    /// An access.
+    pub fn new(entity: u32, kind: AccessKind) -> Access {
+        debug_assert!(entity < Access::LIMIT);
+        Access(entity << 2 | kind as u32)
+    }
+
+    /// What is touched.
+    #[inline]
+    pub fn entity(self) -> u32 {
+        self.0 >> 2
+    }
+
+    /// How.
+    #[inline]
+    pub fn kind(self) -> AccessKind {
+        match self.0 & 3 {
+            0 => AccessKind::Use,
+            1 => AccessKind::Define,
+            2 => AccessKind::UseDefine,
+            _ => AccessKind::EarlyClobber,
+        }
+    }
+
+    /// Whether it is read.
+    #[inline]
+    pub fn uses(self) -> bool {
+        self.0 & 1 == 0
+    }
+
+    /// Whether it is written.
+    #[inline]
+    pub fn defines(self) -> bool {
+        self.0 & 3 != 0
+    }
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}({})", self.kind(), self.entity())
+    }
+}
+
+/// The register file something lives in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RegisterFile {
+    /// 32-bit data registers.
+    Data,
+    /// Predicates.
+    Predicate,
+}
+
+/// A function as the engine sees it. Block 0 is the entry; instructions are numbered through the blocks in order.
+pub trait Program {
+    /// How many blocks there are.
+    fn block_count(&self) -> usize;
+    /// Edges between blocks.
+    fn successors(&self) -> &Adjacency;
+    /// The same edges turned round.
+    fn predecessors(&self) -> &Adjacency;
+    /// The numbers of a block's instructions.
+    fn instructions(&self, block: u32) -> Range<u32>;
+    /// How many instructions there are.
+    fn instruction_count(&self) -> usize;
+    /// How many things can be live.
+    fn entity_count(&self) -> usize;
+    /// Where a thing lives.
+    fn file(&self, entity: u32) -> RegisterFile;
+    /// How much of its file it takes: 32-bit registers, or predicates.
+    fn units(&self, entity: u32) -> u32;
+    /// What an instruction touches; nothing is written twice.
+    fn accesses(&self, instruction: u32) -> &[Access];
+    /// What is defined at the start of a block.
+    fn entry_definitions(&self, block: u32) -> &[u32];
+    /// What is read at the end of a block.
+    fn exit_uses(&self, block: u32) -> &[u32];
+}
+
+/// Lists of numbers, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Lists<T> {
+    starts: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T: Copy> Lists<T> {
+    pub(crate) fn new() -> Lists<T> {
+        Lists {
+            starts: vec![0],
+            items: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    /// Ends the list that is being filled.
+    pub(crate) fn close(&mut self) {
+        self.starts.push(self.items.len() as u32);
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, index: u32) -> &[T] {
+        &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
+    }
+
+    fn open_items(&mut self) -> &mut Vec<T> {
+        &mut self.items
+    }
+}
+
+/// 32-bit registers a type takes.
+fn units_of(scalar_type: ScalarType) -> u32 {
+    scalar_type.bits().div_ceil(32)
+}
+
+/// A function's registers as they stand in the tree.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    successors: Adjacency,
+    predecessors: Adjacency,
+    blocks: Vec<u32>,
+    accesses: Lists<Access>,
+    statements: Vec<u32>,
+    files: Vec<RegisterFile>,
+    units: Vec<u32>,
+    calls: Vec<u32>,
+}
+
+impl Registers {
+    /// Reads a function with a body. Names that do not resolve and branches to nowhere are left out: whoever wants them
+    /// reported translates the function into SSA form.
+    pub fn of(module: &Module, body: &Body, scopes: &Scopes, formats: &mut Formats) -> Registers {
+        let mut files = Vec::with_capacity(scopes.registers.len());
+        let mut units = Vec::with_capacity(scopes.registers.len());
+        for register in &scopes.registers {
+            let scalar_type = module
+                .text(register.element)
+                .strip_prefix('.')
+                .and_then(ScalarType::from_text)
+                .unwrap_or(ScalarType::B32);
+            if scalar_type == ScalarType::Pred {
+                files.push(RegisterFile::Predicate);
+                units.push(1);
+            } else {
+                files.push(RegisterFile::Data);
+                units.push(units_of(scalar_type) * u32::from(register.vector.max(1)));
+            }
+        }
+        let mut reader = Reader {
+            module,
+            body,
+            scopes,
+            formats,
+            label_blocks: vec![u32::MAX; scopes.labels.len()],
+            written: vec![u32::MAX; scopes.registers.len()],
+            read: vec![u32::MAX; scopes.registers.len()],
+            in_flight: Vec::new(),
+            ends: Vec::new(),
+            blocks: vec![0],
+            accesses: Lists::new(),
+            statements: Vec::new(),
+            calls: Vec::new(),
+        };
+        reader.run();
+        let Reader {
+            blocks,
+            accesses,
+            statements,
+            calls,
+            ends,
+            label_blocks,
+            ..
+        } = reader;
+        let count = blocks.len() - 1;
+        let edges: Vec<(u32, u32)> = ends
+            .iter()
+            .flat_map(|(block, labels, falls_through)| {
+                let next = (*falls_through && (*block as usize) + 1 < count).then_some(block + 1);
+                let targets = labels.iter().map(|&label| label_blocks[label as usize]);
+                targets
+                    .chain(next)
+                    .filter(|&target| target != u32::MAX)
+                    .map(|target| (*block, target))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let successors = Adjacency::new(count, edges.iter().copied());
+        Registers {
+            predecessors: successors.reversed(),
+            successors,
+            blocks,
+            accesses,
+            statements,
+            files,
+            units,
+            calls,
+        }
+    }
+
+    /// The statement an instruction stands in.
+    pub fn statement(&self, instruction: u32) -> u32 {
+        self.statements[instruction as usize]
+    }
+
+    /// The instructions that call functions.
+    pub fn calls(&self) -> &[u32] {
+        &self.calls
+    }
+}
+
+struct Reader<'a> {
+    module: &'a Module,
+    body: &'a Body,
+    scopes: &'a Scopes,
+    formats: &'a mut Formats,
+    label_blocks: Vec<u32>,
+    /// Instruction that last wrote, and read, each register: an instruction may mention one several times.
+    written: Vec<u32>,
+    read: Vec<u32>,
+    /// Registers that an asynchronous instruction still reads.
+    in_flight: Vec<u32>,
+    ends: Vec<(u32, Vec<u32>, bool)>,
+    blocks: Vec<u32>,
+    accesses: Lists<Access>,
+    statements: Vec<u32>,
+    calls: Vec<u32>,
+}
+
+impl Reader<'_> {
+    fn run(&mut self) {
+        let body = self.body;
+        let targets = self.branch_target_labels();
+        let mut label = 0u32;
+        let mut open = true;
+        for (index, statement) in body.statements.iter().enumerate() {
+            match *statement {
+                Statement::Label(_) => {
+                    if targets.contains(label as usize) {
+                        let block = self.blocks.len() as u32 - 1;
+                        if open {
+                            self.ends.push((block, Vec::new(), true));
+                        }
+                        self.start_block();
+                        self.label_blocks[label as usize] = block + 1;
+                        open = true;
+                    }
+                    label += 1;
+                }
+                Statement::Instruction(instruction) => {
+                    if !open {
+                        self.start_block();
+                    }
+                    open = !self.instruction(index as u32, &instruction);
+                }
+                _ => {}
+            }
+        }
+        self.blocks.push(self.statements.len() as u32);
+    }
+
+    fn start_block(&mut self) {
+        self.in_flight.clear();
+        self.blocks.push(self.statements.len() as u32);
+    }
+
+    fn branch_target_labels(&self) -> BitSet<usize> {
+        let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
+        for reference in &self.scopes.references {
+            if let Reference::Label(label) = *reference {
+                if let Some(listed) = self.scopes.branch_targets.get(&label) {
+                    for &target in listed {
+                        targets.insert(target as usize);
+                    }
+                } else if self.scopes.labels[label as usize].table.is_none() {
+                    targets.insert(label as usize);
+                }
+            }
+        }
+        targets
+    }
+
+    /// Reads one instruction; whether it ends its block.
+    fn instruction(&mut self, statement: u32, instruction: &tree::Instruction) -> bool {
+        let number = self.statements.len() as u32;
+        let nodes = self.body.operands(instruction);
+        let first_node = instruction.nodes().end - nodes.len();
+        let (module, scopes) = (self.module, self.scopes);
+        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
+            kind: ShapeKind::of(node.kind),
+            prefix: node.prefix,
+            size: node.size,
+            member: match scopes.references[first_node + offset] {
+                Reference::Register(_) => member(module.text(node.text)),
+                _ => Member::WHOLE,
+            },
+        });
+        let mnemonic = self.module.text(instruction.mnemonic);
+        let format = self.formats.intern(mnemonic, instruction.guard, shape);
+        let format = &self.formats[format];
+        let guarded = instruction.guard != Guard::None;
+        if guarded
+            && let Reference::Register(register) = self.scopes.references[instruction.nodes().start]
+        {
+            self.accesses.push(Access::new(register, AccessKind::Use));
+            self.read[register as usize] = number;
+        }
+        let mut labels: Vec<u32> = Vec::new();
+        let opcode = format.mnemonic.opcode();
+        let asynchronous = matches!(opcode, Opcode::WgmmaMmaAsync | Opcode::WgmmaMmaAsyncSp);
+        let mut leaf = 0;
+        for (offset, node) in nodes.iter().enumerate() {
+            if ShapeKind::of(node.kind) != ShapeKind::Leaf {
+                continue;
+            }
+            let role = format.leaves[leaf];
+            leaf += 1;
+            match self.scopes.references[first_node + offset] {
+                Reference::Register(register) => {
+                    let at = register as usize;
+                    let defines = role.role.defines();
+                    let uses = role.role.uses() || (!defines && role.role != Role::Label);
+                    let whole = self.scopes.registers[at].vector <= 1
+                        && !self.module.text(node.text).contains('.');
+                    let kind = match (defines, uses || guarded || !whole) {
+                        (true, true) => AccessKind::UseDefine,
+                        (true, false) => AccessKind::Define,
+                        (false, _) => AccessKind::Use,
+                    };
+                    if asynchronous && role.pinned && !defines {
+                        self.in_flight.push(register);
+                    }
+                    if defines {
+                        if self.written[at] != number {
+                            self.written[at] = number;
+                            self.accesses.push(Access::new(register, kind));
+                        }
+                    } else if self.read[at] != number {
+                        self.read[at] = number;
+                        self.accesses.push(Access::new(register, kind));
+                    }
+                }
+                Reference::Label(label) => match self.scopes.branch_targets.get(&label) {
+                    Some(listed) => labels.extend_from_slice(listed),
+                    None if self.scopes.labels[label as usize].table.is_none() => {
+                        labels.push(label);
+                    }
+                    None => {}
+                },
+                _ => {}
+            }
+        }
+        if opcode == Opcode::WgmmaWaitGroup {
+            // The operands of what was waited for may not be overwritten before.
+            for register in std::mem::take(&mut self.in_flight) {
+                if self.read[register as usize] != number {
+                    self.read[register as usize] = number;
+                    self.accesses.push(Access::new(register, AccessKind::Use));
+                }
+            }
+        }
+        self.accesses.close();
+        self.statements.push(statement);
+        if format.effects.is_call {
+            self.calls.push(number);
+        }
+        let block = self.blocks.len() as u32 - 1;
+        match format.effects.terminator {
+            Terminator::None => return false,
+            Terminator::Branch | Terminator::IndirectBranch => {
+                self.ends.push((block, labels, guarded));
+            }
+            Terminator::Return | Terminator::Exit => self.ends.push((block, Vec::new(), guarded)),
+        }
+        true
+    }
+}
+
+/// The part of a register that a mention selects.
+fn member(name: &str) -> Member {
+    name.find('.')
+        .and_then(|dot| Member::from_text(&name[dot..]))
+        .unwrap_or(Member::WHOLE)
+}
+
+impl Program for Registers {
+    fn block_count(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    fn successors(&self) -> &Adjacency {
+        &self.successors
+    }
+
+    fn predecessors(&self) -> &Adjacency {
+        &self.predecessors
+    }
+
+    fn instructions(&self, block: u32) -> Range<u32> {
+        self.blocks[block as usize]..self.blocks[block as usize + 1]
+    }
+
+    fn instruction_count(&self) -> usize {
+        self.statements.len()
+    }
+
+    fn entity_count(&self) -> usize {
+        self.files.len()
+    }
+
+    fn file(&self, entity: u32) -> RegisterFile {
+        self.files[entity as usize]
+    }
+
+    fn units(&self, entity: u32) -> u32 {
+        self.units[entity as usize]
+    }
+
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        self.accesses.of(instruction)
+    }
+
+    fn entry_definitions(&self, _: u32) -> &[u32] {
+        &[]
+    }
+
+    fn exit_uses(&self, _: u32) -> &[u32] {
+        &[]
+    }
+}
+
+/// A function's values, and its pinned registers behind them.
+#[derive(Clone, Debug)]
+pub struct Values {
+    successors: Adjacency,
+    predecessors: Adjacency,
+    order: Vec<Block>,
+    blocks: Vec<u32>,
+    instructions: Vec<Instruction>,
+    accesses: Lists<Access>,
+    parameters: Lists<u32>,
+    arguments: Lists<u32>,
+    files: Vec<RegisterFile>,
+    units: Vec<u32>,
+    value_count: u32,
+}
+
+impl Values {
+    /// Reads a function in SSA form. Entities are its values, then its registers, of which only pinned ones are touched.
+    /// Undefined values take no room: any register will do for them.
+    pub fn of(function: &Function) -> Values {
+        let value_count = function.values().len() as u32;
+        let mut files = Vec::with_capacity(value_count as usize + function.registers().len());
+        let mut units = Vec::with_capacity(files.capacity());
+        for data in function.values().values() {
+            let predicate = data.scalar_type == ScalarType::Pred;
+            files.push(if predicate {
+                RegisterFile::Predicate
+            } else {
+                RegisterFile::Data
+            });
+            units.push(match data.definition {
+                Definition::Undefined => 0,
+                _ if predicate => 1,
+                _ => units_of(data.scalar_type),
+            });
+        }
+        for data in function.registers().values() {
+            let scalar_type = data.scalar_type.unwrap_or(ScalarType::B32);
+            let predicate = scalar_type == ScalarType::Pred;
+            files.push(if predicate {
+                RegisterFile::Predicate
+            } else {
+                RegisterFile::Data
+            });
+            units.push(if predicate { 1 } else { units_of(scalar_type) });
+        }
+        let order: Vec<Block> = function.block_order().to_vec();
+        let mut position = vec![u32::MAX; function.blocks().len()];
+        for (index, block) in order.iter().enumerate() {
+            position[block.index()] = index as u32;
+        }
+        let position = &position;
+        let edges = order.iter().flat_map(|&block| {
+            function.blocks()[block]
+                .edges
+                .iter()
+                .map(move |edge| (position[block.index()], position[edge.target.index()]))
+        });
+        let successors = Adjacency::new(order.len(), edges);
+        let mut values = Values {
+            predecessors: successors.reversed(),
+            successors,
+            blocks: vec![0],
+            instructions: Vec::with_capacity(function.instruction_bound()),
+            accesses: Lists::new(),
+            parameters: Lists::new(),
+            arguments: Lists::new(),
+            files,
+            units,
+            value_count,
+            order,
+        };
+        let mut written = vec![u32::MAX; function.registers().len()];
+        for index in 0..values.order.len() {
+            let block = values.order[index];
+            let data = &function.blocks()[block];
+            for &parameter in &data.parameters {
+                values.parameters.push(parameter.as_u32());
+            }
+            values.parameters.close();
+            for edge in &data.edges {
+                for &argument in &edge.arguments {
+                    values.arguments.push(argument.as_u32());
+                }
+            }
+            values.arguments.close();
+            for instruction in function.instructions_of(block) {
+                values.read(function, instruction, &mut written);
+            }
+            values.blocks.push(values.instructions.len() as u32);
+        }
+        values
+    }
+
+    fn read(&mut self, function: &Function, instruction: Instruction, written: &mut [u32]) {
+        let number = self.instructions.len() as u32;
+        let format = function.format(instruction);
+        let value_count = self.value_count;
+        let items = self.accesses.open_items();
+        let guard = function.guard(instruction);
+        if let Some(operand) = guard {
+            match operand {
+                Operand::Value(value) => {
+                    items.push(Access::new(value.as_u32(), AccessKind::Use));
+                }
+                Operand::Register(register) => {
+                    items.push(Access::new(
+                        value_count + register.as_u32(),
+                        AccessKind::Use,
+                    ));
+                }
+                _ => {}
+            }
+        }
+        for operand in function.otherwise(instruction) {
+            if let Operand::Value(value) = *operand {
+                items.push(Access::new(value.as_u32(), AccessKind::Use));
+            }
+        }
+        let nodes = format
+            .shape
+            .iter()
+            .filter(|node| node.kind == ShapeKind::Leaf);
+        let leaves = format.leaves.iter().zip(nodes);
+        for ((leaf, node), operand) in leaves.zip(function.leaves(instruction)) {
+            match *operand {
+                Operand::Value(value) => items.push(Access::new(value.as_u32(), AccessKind::Use)),
+                Operand::Register(register) => {
+                    let defines = leaf.role.defines();
+                    let tied = leaf.role.uses() || guard.is_some() || node.member != Member::WHOLE;
+                    let kind = match (defines, tied) {
+                        (true, true) => AccessKind::UseDefine,
+                        (true, false) => AccessKind::Define,
+                        (false, _) => AccessKind::Use,
+                    };
+                    if !defines || written[register.index()] != number {
+                        if defines {
+                            written[register.index()] = number;
+                        }
+                        items.push(Access::new(value_count + register.as_u32(), kind));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for result in function.results(instruction) {
+            items.push(Access::new(result.as_u32(), AccessKind::Define));
+        }
+        self.accesses.close();
+        self.instructions.push(instruction);
+    }
+
+    /// The block of the function that a block stands for.
+    pub fn block(&self, block: u32) -> Block {
+        self.order[block as usize]
+    }
+
+    /// The instruction of the function that an instruction stands for.
+    pub fn instruction(&self, instruction: u32) -> Instruction {
+        self.instructions[instruction as usize]
+    }
+
+    /// How many of the entities are values; the others are registers.
+    pub fn value_count(&self) -> usize {
+        self.value_count as usize
+    }
+}
+
+impl Program for Values {
+    fn block_count(&self) -> usize {
+        self.order.len()
+    }
+
+    fn successors(&self) -> &Adjacency {
+        &self.successors
+    }
+
+    fn predecessors(&self) -> &Adjacency {
+        &self.predecessors
+    }
+
+    fn instructions(&self, block: u32) -> Range<u32> {
+        self.blocks[block as usize]..self.blocks[block as usize + 1]
+    }
+
+    fn instruction_count(&self) -> usize {
+        self.instructions.len()
+    }
+
+    fn entity_count(&self) -> usize {
+        self.files.len()
+    }
+
+    fn file(&self, entity: u32) -> RegisterFile {
+        self.files[entity as usize]
+    }
+
+    fn units(&self, entity: u32) -> u32 {
+        self.units[entity as usize]
+    }
+
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        self.accesses.of(instruction)
+    }
+
+    fn entry_definitions(&self, block: u32) -> &[u32] {
+        self.parameters.of(block)
+    }
+
+    fn exit_uses(&self, block: u32) -> &[u32] {
+        self.arguments.of(block)
+    }
+}

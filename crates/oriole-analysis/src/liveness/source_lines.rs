@@ -1,0 +1,118 @@
+//! Which line of the source an instruction comes from.
+//!
+//! `.loc 3 166 3, function_name X, inlined_at 2 81 13` says that the code was inlined: the line to show is where it was
+//! called, and if that call was itself inlined, where that was. `.file` statements name the files. Code without `.loc` has
+//! only its line in the PTX.
+
+use oriole_syntax::tree::{Body, Module, Statement};
+use std::collections::BTreeMap;
+
+/// A place in a source file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceLine {
+    /// The file, as `.file` names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+impl std::fmt::Display for SourceLine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}", self.file, self.line)
+    }
+}
+
+type Place = (u32, u32, u32);
+
+/// The source lines of a function's statements.
+#[derive(Clone, Debug, Default)]
+pub struct SourceLines {
+    files: BTreeMap<u32, String>,
+    /// Statement of each `.loc`, and the outermost place it stands for.
+    places: Vec<(u32, Place)>,
+}
+
+/// Inlining deeper than this is cut.
+const DEPTH: usize = 64;
+
+impl SourceLines {
+    /// Reads the debug information of a function.
+    pub fn of(module: &Module, body: &Body) -> SourceLines {
+        let mut lines = SourceLines::default();
+        for statement in &module.top.statements {
+            if let Statement::Directive(directive) = statement {
+                let words = module.top.words(directive.words);
+                if let [keyword, number, name, ..] = words
+                    && module.text(*keyword) == ".file"
+                    && let Ok(number) = module.text(*number).parse()
+                {
+                    let name = module.text(*name).trim_matches('"').to_owned();
+                    lines.files.insert(number, name);
+                }
+            }
+        }
+        let mut inlined: BTreeMap<Place, Place> = BTreeMap::new();
+        let mut found: Vec<(u32, Place)> = Vec::new();
+        for (index, statement) in body.statements.iter().enumerate() {
+            let Statement::Directive(directive) = statement else {
+                continue;
+            };
+            let words: Vec<&str> = body
+                .words(directive.words)
+                .iter()
+                .map(|&word| module.text(word))
+                .collect();
+            if words.first() != Some(&".loc") {
+                continue;
+            }
+            let Some(place) = place(&words[1..]) else {
+                continue;
+            };
+            if let Some(at) = words.iter().position(|&word| word == "inlined_at")
+                && let Some(outer) = self::place(&words[at + 1..])
+                && outer != place
+            {
+                inlined.insert(place, outer);
+            }
+            found.push((index as u32, place));
+        }
+        lines.places = found
+            .into_iter()
+            .map(|(statement, mut place)| {
+                for _ in 0..DEPTH {
+                    match inlined.get(&place) {
+                        Some(&outer) => place = outer,
+                        None => break,
+                    }
+                }
+                (statement, place)
+            })
+            .collect();
+        lines
+    }
+
+    /// Where a statement comes from.
+    pub fn at(&self, statement: u32) -> Option<SourceLine> {
+        let behind = self.places.partition_point(|place| place.0 <= statement);
+        let (_, (file, line, _)) = self.places.get(behind.checked_sub(1)?)?;
+        if *line == 0 {
+            return None;
+        }
+        let file = self
+            .files
+            .get(file)
+            .cloned()
+            .unwrap_or_else(|| format!("file {file}"));
+        Some(SourceLine { file, line: *line })
+    }
+}
+
+/// File, line and column at the start of these words.
+fn place(words: &[&str]) -> Option<Place> {
+    match words {
+        [file, line, column, ..] => {
+            Some((file.parse().ok()?, line.parse().ok()?, column.parse().ok()?))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,593 @@
+//! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
+
+use oriole_analysis::liveness::{
+    Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile,
+    Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow, verify,
+};
+use oriole_ir::Formats;
+use oriole_ir::graph::Adjacency;
+use oriole_syntax::scopes::{Globals, resolve};
+use oriole_syntax::tree::Module;
+use oriole_translate::into_ssa;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The twin takes a byte for each slot of each register: larger functions are compared on a sample of registers.
+const TWIN_BUDGET: usize = 20_000_000;
+
+fn check(program: &impl Program, what: &str) {
+    let intervals = LiveIntervals::of(program);
+    assert_eq!(verify(program, &intervals), Vec::<String>::new(), "{what}");
+    for method in [Method::Dense, Method::Sparse] {
+        let other = LiveIntervals::with(program, method);
+        assert!(other == intervals, "{what}: {method:?} differs");
+        for block in 0..program.block_count() as u32 {
+            let sorted = |mut set: Vec<u32>| {
+                set.sort_unstable();
+                set
+            };
+            assert_eq!(
+                sorted(other.sets().live_in(block)),
+                sorted(intervals.sets().live_in(block))
+            );
+        }
+    }
+    let count = program.entity_count();
+    let cost = (program.instruction_count() + program.block_count()) * 8;
+    let step = (cost * count / TWIN_BUDGET).max(1);
+    let mut twin = slow::Twin::new(program);
+    for entity in (0..count as u32).step_by(step) {
+        let (segments, values) = twin.interval(entity);
+        assert_eq!(intervals.segments(entity), segments, "{what}: {entity}");
+        assert_eq!(intervals.values(entity), values, "{what}: {entity}");
+    }
+}
+
+fn check_module(module: &Module, what: &str) -> usize {
+    let (globals, _) = Globals::of(module);
+    let mut formats = Formats::new();
+    let mut checked = 0;
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some(body) = &function.body else { continue };
+        let (scopes, errors) = resolve(module, &globals, function);
+        assert!(errors.is_empty(), "{what}: {errors:?}");
+        let what = format!("{what}: {}", module.text(function.name));
+        check(&Registers::of(module, body, &scopes, &mut formats), &what);
+        let translated = into_ssa(module, &globals, index, std::mem::take(&mut formats)).unwrap();
+        check(
+            &Values::of(&translated.function),
+            &format!("{what} (values)"),
+        );
+        formats = translated.function.into_formats();
+        checked += 1;
+    }
+    checked
+}
+
+fn parse(text: &str) -> Module {
+    let (module, errors) = oriole_syntax::parse("t.ptx", text);
+    assert!(errors.is_empty(), "{errors:?}");
+    module
+}
+
+fn corpus() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
+    let mut files = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "ptx") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn the_corpus_agrees_with_the_slow_twin() {
+    let files = corpus();
+    assert!(files.len() >= 300);
+    // A debug build takes every seventh file; `ORIOLE_ALL=1`, or a release build, all of them.
+    let step = if cfg!(debug_assertions) && std::env::var_os("ORIOLE_ALL").is_none() {
+        7
+    } else {
+        1
+    };
+    let mut functions = 0;
+    for path in files.iter().step_by(step) {
+        let text = std::fs::read_to_string(path).unwrap();
+        functions += check_module(&parse(&text), &path.display().to_string());
+    }
+    assert!(functions > 50, "{functions}");
+}
+
+#[test]
+fn generated_kernels_agree_with_the_slow_twin() {
+    let count = std::env::var("ORIOLE_GENERATED")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(60u64);
+    let first = std::env::var("ORIOLE_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(0u64);
+    for seed in first..first + count {
+        let kernel = oriole_generate::generate(seed, oriole_generate::Options::default());
+        check_module(&parse(&kernel.module()), &format!("seed {seed}"));
+    }
+}
+
+/// A function given by its blocks: instructions as lists of accesses, and successors. Any graph at all.
+struct Toy {
+    blocks: Vec<u32>,
+    accesses: Vec<Vec<Access>>,
+    successors: Adjacency,
+    predecessors: Adjacency,
+    entities: usize,
+}
+
+impl Toy {
+    fn new(blocks: &[(Vec<Vec<Access>>, Vec<u32>)], entities: usize) -> Toy {
+        let mut starts = vec![0];
+        let mut accesses = Vec::new();
+        for (instructions, _) in blocks {
+            accesses.extend(instructions.iter().cloned());
+            starts.push(accesses.len() as u32);
+        }
+        let edges: Vec<(u32, u32)> = blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(block, (_, targets))| {
+                targets.iter().map(move |&target| (block as u32, target))
+            })
+            .collect();
+        let successors = Adjacency::new(blocks.len(), edges.into_iter());
+        Toy {
+            predecessors: successors.reversed(),
+            successors,
+            blocks: starts,
+            accesses,
+            entities,
+        }
+    }
+}
+
+impl Program for Toy {
+    fn block_count(&self) -> usize {
+        self.blocks.len() - 1
+    }
+    fn successors(&self) -> &Adjacency {
+        &self.successors
+    }
+    fn predecessors(&self) -> &Adjacency {
+        &self.predecessors
+    }
+    fn instructions(&self, block: u32) -> Range<u32> {
+        self.blocks[block as usize]..self.blocks[block as usize + 1]
+    }
+    fn instruction_count(&self) -> usize {
+        self.accesses.len()
+    }
+    fn entity_count(&self) -> usize {
+        self.entities
+    }
+    fn file(&self, entity: u32) -> RegisterFile {
+        if entity % 4 == 3 {
+            RegisterFile::Predicate
+        } else {
+            RegisterFile::Data
+        }
+    }
+    fn units(&self, entity: u32) -> u32 {
+        if entity % 4 == 2 { 2 } else { 1 }
+    }
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        &self.accesses[instruction as usize]
+    }
+    fn entry_definitions(&self, _: u32) -> &[u32] {
+        &[]
+    }
+    fn exit_uses(&self, _: u32) -> &[u32] {
+        &[]
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+fn toy(random: &mut Random) -> Toy {
+    let block_count = 1 + random.below(12);
+    let most = if random.below(4) == 0 { 700 } else { 9 };
+    let entities = 1 + random.below(most) as usize;
+    let blocks: Vec<(Vec<Vec<Access>>, Vec<u32>)> = (0..block_count)
+        .map(|_| {
+            let instructions = (0..random.below(6))
+                .map(|_| {
+                    let mut accesses: Vec<Access> = Vec::new();
+                    for _ in 0..random.below(4) {
+                        let entity = random.below(entities as u64) as u32;
+                        if accesses.iter().any(|access| access.entity() == entity) {
+                            continue;
+                        }
+                        let kind = [
+                            AccessKind::Use,
+                            AccessKind::Use,
+                            AccessKind::Define,
+                            AccessKind::UseDefine,
+                            AccessKind::EarlyClobber,
+                        ][random.below(5) as usize];
+                        accesses.push(Access::new(entity, kind));
+                    }
+                    accesses
+                })
+                .collect();
+            let targets = (0..random.below(4))
+                .map(|_| random.below(block_count) as u32)
+                .collect();
+            (instructions, targets)
+        })
+        .collect();
+    Toy::new(&blocks, entities)
+}
+
+#[test]
+fn any_graph_agrees_with_the_slow_twin() {
+    let count = if cfg!(debug_assertions) {
+        2_000
+    } else {
+        20_000
+    };
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut joins = 0;
+    for round in 0..count {
+        let program = toy(&mut random);
+        check(&program, &format!("toy {round}"));
+        let intervals = LiveIntervals::of(&program);
+        joins += (0..program.entity_count() as u32)
+            .flat_map(|entity| intervals.values(entity))
+            .filter(|value| value.kind == ValueKind::Phi)
+            .count();
+    }
+    assert!(joins > count, "only {joins} joins");
+}
+
+#[test]
+fn small_functions_take_the_short_way_to_the_same_sets() {
+    let mut random = Random(7);
+    for _ in 0..2_000 {
+        let program = toy(&mut random);
+        if program.instruction_count() > oriole_analysis::liveness::SMALL {
+            continue;
+        }
+        let (short, long) = (
+            LiveSets::of(&program),
+            LiveSets::with(&program, Method::Dense),
+        );
+        for block in 0..program.block_count() as u32 {
+            assert_eq!(short.live_in(block), long.live_in(block));
+            assert_eq!(
+                short.live_out(&program, block),
+                long.live_out(&program, block)
+            );
+        }
+    }
+}
+
+#[test]
+fn overlap_is_what_slots_say() {
+    let mut random = Random(99);
+    for _ in 0..500 {
+        let program = toy(&mut random);
+        let intervals = LiveIntervals::of(&program);
+        let covers = |entity: u32| -> Vec<u32> {
+            intervals
+                .segments(entity)
+                .iter()
+                .flat_map(|segment| segment.start.bits()..segment.end.bits())
+                .collect()
+        };
+        for a in 0..program.entity_count().min(9) as u32 {
+            for b in 0..program.entity_count().min(9) as u32 {
+                let (left, right) = (covers(a), covers(b));
+                let expected = left.iter().any(|slot| right.binary_search(slot).is_ok());
+                assert_eq!(intervals.overlap(a, b), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn updates_give_what_a_fresh_computation_gives() {
+    let mut random = Random(1234);
+    for _ in 0..1_000 {
+        let mut program = toy(&mut random);
+        if program.instruction_count() == 0 {
+            continue;
+        }
+        let mut intervals = LiveIntervals::of(&program);
+        // Rename, delete or move an access, and update just what was touched.
+        let at = random.below(program.instruction_count() as u64) as usize;
+        let other = random.below(program.instruction_count() as u64) as usize;
+        let mut touched: Vec<u32> = program.accesses[at]
+            .iter()
+            .chain(&program.accesses[other])
+            .map(|access| access.entity())
+            .collect();
+        match random.below(3) {
+            0 => program.accesses[at].clear(),
+            1 => program.accesses.swap(at, other),
+            _ => {
+                let entity = random.below(program.entities as u64) as u32;
+                touched.push(entity);
+                program.accesses[at] = vec![Access::new(entity, AccessKind::UseDefine)];
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        intervals.update(&program, &touched, |instruction| instruction);
+        let fresh = LiveIntervals::of(&program);
+        assert!(intervals == fresh);
+        assert_eq!(verify(&program, &intervals), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn extending_and_shrinking_follow_the_uses() {
+    let mut random = Random(4321);
+    for _ in 0..1_000 {
+        let mut program = toy(&mut random);
+        if program.instruction_count() == 0 {
+            continue;
+        }
+        let entity = random.below(program.entities as u64) as u32;
+        let at = random.below(program.instruction_count() as u64) as usize;
+        if program.accesses[at]
+            .iter()
+            .any(|access| access.entity() == entity)
+        {
+            continue;
+        }
+        let before = LiveIntervals::of(&program);
+        let mut extended = before.clone();
+        program.accesses[at].push(Access::new(entity, AccessKind::Use));
+        let slot = extended.slots().slot(at as u32, Moment::Register);
+        extended.extend_to_uses(&program, entity, &[slot]);
+        assert!(extended == LiveIntervals::of(&program));
+        // And back: the uses that are left.
+        let block = extended.slots().block_at(slot);
+        if !extended.sets().is_reachable(block) {
+            continue;
+        }
+        program.accesses[at].pop();
+        let uses: Vec<_> = (0..program.instruction_count() as u32)
+            .filter(|&instruction| {
+                program
+                    .accesses(instruction)
+                    .iter()
+                    .any(|access| access.entity() == entity && access.uses())
+            })
+            .map(|instruction| extended.slots().slot(instruction, Moment::Register))
+            .collect();
+        extended.shrink(&program, entity, &uses);
+        assert!(extended == before);
+    }
+}
+
+#[test]
+fn instructions_are_inserted_without_numbering_everything_again() {
+    let mut random = Random(5);
+    for _ in 0..200 {
+        let program = toy(&mut random);
+        let mut intervals = LiveIntervals::of(&program);
+        let before: Vec<Vec<Segment>> = (0..program.entity_count() as u32)
+            .map(|entity| intervals.segments(entity).to_vec())
+            .collect();
+        let mut place = intervals
+            .slots()
+            .start(random.below(program.block_count() as u64) as u32);
+        let mut renumbered = 0;
+        for _ in 0..20 {
+            let (name, renumbering) = intervals.slots_mut().insert_after(place);
+            place = renumbering.apply(place);
+            renumbered += renumbering.len();
+            intervals.apply(&renumbering);
+            assert_eq!(intervals.slots().verify(), Ok(()));
+            if random.below(2) == 0 {
+                place = intervals.slots().slot(name, Moment::Block);
+            } else if random.below(2) == 0 {
+                intervals.slots_mut().remove(name);
+                assert_eq!(intervals.slots().verify(), Ok(()));
+            }
+        }
+        assert!(renumbered < 20 * 40);
+        // Nothing but numbers changed: the same shape, and still right.
+        assert_eq!(verify(&program, &intervals), Vec::<String>::new());
+        for (entity, segments) in before.iter().enumerate() {
+            let now = intervals.segments(entity as u32);
+            assert_eq!(now.len(), segments.len());
+            for (new, old) in now.iter().zip(segments) {
+                assert_eq!(
+                    (new.value, new.start.moment(), new.end.moment()),
+                    (old.value, old.start.moment(), old.end.moment())
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn dead_definitions_and_segments_by_hand() {
+    let program = Toy::new(&[(vec![vec![], vec![], vec![]], vec![])], 1);
+    let mut intervals = LiveIntervals::of(&program);
+    let slot = |instruction: u32| SlotIndexes::of(&program).slot(instruction, Moment::Register);
+    assert_eq!(intervals.create_dead_def(0, slot(1)), 0);
+    assert_eq!(intervals.create_dead_def(0, slot(0)), 0);
+    assert_eq!(intervals.create_dead_def(0, slot(1)), 1);
+    assert_eq!(intervals.segments(0).len(), 2);
+    let (start, end) = (slot(1), slot(2));
+    intervals.add_segment(
+        0,
+        Segment {
+            start,
+            end,
+            value: 1,
+        },
+    );
+    assert_eq!(intervals.value_at(0, slot(1)), Some(1));
+    assert_eq!(intervals.value_at(0, slot(2)), None);
+    assert_eq!(
+        format!("{:?}", intervals.segments(0)),
+        "[[4r,4d:0), [8r,12r:1)]"
+    );
+}
+
+fn function(body: &str) -> (Module, Registers) {
+    let module = parse(&format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
+         .reg .pred %p<8>; .reg .b32 %r<32>; .reg .f32 %f<8>; .reg .b64 %rd<8>;\n{body}\n}}\n"
+    ));
+    let (globals, _) = Globals::of(&module);
+    let (scopes, errors) = resolve(&module, &globals, &module.functions[0]);
+    assert!(errors.is_empty());
+    let registers = Registers::of(
+        &module,
+        module.functions[0].body.as_ref().unwrap(),
+        &scopes,
+        &mut Formats::new(),
+    );
+    (module, registers)
+}
+
+#[test]
+fn a_loop_counter_has_a_value_for_each_way_round() {
+    let (_, program) = function(
+        "mov.u32 %r1, 0; ld.param.u32 %r2, [n];\nL: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, %r2; @%p1 bra L; ret;",
+    );
+    let intervals = LiveIntervals::of(&program);
+    assert_eq!(
+        format!("{:?}", intervals.segments(0)),
+        "[[4r,12B:0), [12B,16r:1), [16r,28B:2)]"
+    );
+    let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            ValueKind::Instruction,
+            ValueKind::Phi,
+            ValueKind::Instruction
+        ]
+    );
+    assert_eq!(format!("{:?}", intervals.segments(1)), "[[8r,28B:0)]");
+    let pressure = Pressure::of(&program, &intervals);
+    assert_eq!(pressure.peak(RegisterFile::Data).units, 2);
+    assert_eq!(pressure.peak(RegisterFile::Predicate).units, 1);
+    check(&program, "loop");
+}
+
+#[test]
+fn guarded_partial_and_unknown_definitions_read_what_they_leave() {
+    let (_, program) = function(
+        ".reg .v4 .f32 %v; mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r1, 2; mov.u32 %r3, %r1; frobnicate.b32 %r3; \
+         mov.f32 %v.x, 0f00000000; mov.f32 %f1, %v.y; st.global.f32 [%rd1], %f1; ret;",
+    );
+    let kinds = |instruction: u32| -> Vec<AccessKind> {
+        program
+            .accesses(instruction)
+            .iter()
+            .map(|access| access.kind())
+            .collect()
+    };
+    assert_eq!(kinds(2), [AccessKind::Use, AccessKind::UseDefine]);
+    assert_eq!(kinds(4), [AccessKind::UseDefine]);
+    assert_eq!(kinds(5), [AccessKind::UseDefine]);
+    let intervals = LiveIntervals::of(&program);
+    // The guarded move ends the first value where its own begins.
+    assert_eq!(
+        format!("{:?}", intervals.segments(1)),
+        "[[4r,12r:0), [12r,16r:1)]"
+    );
+    // A vector register takes its four parts, from the start on; the address, never written, takes two registers.
+    assert_eq!(
+        Pressure::of(&program, &intervals)
+            .peak(RegisterFile::Data)
+            .units,
+        7
+    );
+    check(&program, "guards");
+}
+
+#[test]
+fn code_that_cannot_run_is_not_live() {
+    let (_, program) = function("mov.u32 %r1, 0; ret;\nL: st.global.u32 [%rd1], %r1; bra L;");
+    let intervals = LiveIntervals::of(&program);
+    assert_eq!(format!("{:?}", intervals.segments(0)), "[[4r,4d:0)]");
+    check(&program, "unreachable");
+}
+
+#[test]
+fn the_entry_may_be_a_loop() {
+    let (_, program) =
+        function("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;");
+    let intervals = LiveIntervals::of(&program);
+    let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
+    assert!(kinds.contains(&ValueKind::Phi), "{kinds:?}");
+    check(&program, "entry loop");
+}
+
+#[test]
+fn inlined_code_is_blamed_on_the_line_that_called_it() {
+    let module = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n\
+         mov.u32 %r0, 0;\n.loc 1 10 1\nmov.u32 %r1, 1;\n\
+         .loc 2 20 2, function_name $info, inlined_at 1 10 1\nmov.u32 %r2, 2;\n\
+         .loc 3 30 3, function_name $info, inlined_at 2 20 2\nmov.u32 %r3, 3;\nret;\n}\n\
+         .file 1 \"kernel.cu\"\n.file 2 \"helper.h\"\n.file 3 \"deeper.h\"\n\
+         .section .debug_str { $info: .b8 0 }\n",
+    );
+    let body = module.functions[0].body.as_ref().unwrap();
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
+    let lines = SourceLines::of(&module, body);
+    let at = |instruction: u32| {
+        lines
+            .at(registers.statement(instruction))
+            .map(|line| line.to_string())
+    };
+    assert_eq!(at(0), None);
+    for instruction in 1..4 {
+        assert_eq!(at(instruction).as_deref(), Some("kernel.cu:10"));
+    }
+}
+
+#[test]
+fn what_a_kernel_asks_for_is_read_from_the_file() {
+    let module = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 16 .b8 tile[100];\n.shared .b32 other[9];\n\
+         .extern .shared .align 16 .b8 dynamic[];\n.visible .entry k()\n.reqntid 32, 4\n.minnctapersm 2\n{\n\
+         .shared .f64 own[2][3]; .local .align 8 .b8 frame[24]; .reg .b32 %r<4>;\n\
+         mov.u32 %r0, tile; mov.u32 %r1, dynamic; bar.sync 0; bar.sync 3, 64; ret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let resources = Resources::of(&module, &globals, &[(&module.functions[0], &scopes)]);
+    assert_eq!(resources.shared, 48 + 100);
+    assert!(resources.dynamic_shared);
+    assert_eq!((resources.local, resources.barriers), (24, 4));
+    assert_eq!(resources.required_block, Some([32, 4, 1]));
+    // 128 threads, two blocks: 256 registers each, of which a thread can name 255.
+    assert_eq!(resources.register_limit, 255);
+}

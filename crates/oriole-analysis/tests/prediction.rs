@@ -1,0 +1,172 @@
+//! How well register counts are predicted, on the half of the corpus the model was not fitted on.
+//!
+//! `tests/corpus/registers.tsv` is made by `tools/record-register-counts`, the model by `tools/fit-registers`.
+
+#![allow(clippy::print_stdout)]
+
+use oriole_analysis::liveness::Registers;
+use oriole_analysis::liveness::features::{Features, Summary, features};
+use oriole_analysis::liveness::occupancy::{Demand, Occupancy};
+use oriole_analysis::liveness::prediction::predict;
+use oriole_ir::Formats;
+use oriole_isa::Target;
+use oriole_syntax::scopes::{Globals, resolve};
+use oriole_translate::into_ssa;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The split of `tools/fit-registers`: by a hash of the file's name.
+fn was_fitted(file: &str) -> bool {
+    let hash = file.bytes().fold(0x811C_9DC5u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    hash >> 16 & 1 == 0
+}
+
+struct Row {
+    target: Target,
+    actual: u32,
+    features: Features,
+}
+
+fn rows() -> Vec<Row> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let table = std::fs::read_to_string(root.join("registers.tsv")).unwrap();
+    let mut files: BTreeMap<&str, Vec<Vec<&str>>> = BTreeMap::new();
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        files.entry(fields[0]).or_default().push(fields);
+    }
+    let mut rows = Vec::new();
+    for (file, lines) in files {
+        if was_fitted(file) {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join("ptx").join(file)).unwrap();
+        let (module, errors) = oriole_syntax::parse(file, text);
+        assert!(errors.is_empty(), "{file}");
+        let (globals, _) = Globals::of(&module);
+        let summaries: Vec<Option<Summary>> = module
+            .functions
+            .iter()
+            .enumerate()
+            .map(|(index, function)| {
+                let body = function.body.as_ref()?;
+                let mut formats = Formats::new();
+                let (scopes, _) = resolve(&module, &globals, function);
+                let registers = Registers::of(&module, body, &scopes, &mut formats);
+                let translated = into_ssa(&module, &globals, index, formats).ok()?;
+                Some(Summary::of(
+                    &module,
+                    &globals,
+                    function,
+                    &registers,
+                    &translated.function,
+                ))
+            })
+            .collect();
+        for fields in lines {
+            let target = Target::from_text(fields[1]).unwrap();
+            if !matches!(target.number(), 80 | 90) {
+                continue;
+            }
+            let index = module.functions.iter().position(|function| {
+                function.body.is_some() && module.text(function.name) == fields[3]
+            });
+            if let Some(index) = index
+                && summaries[index].is_some()
+            {
+                rows.push(Row {
+                    target,
+                    actual: fields[4].parse().unwrap(),
+                    features: features(&module, &summaries, index, target),
+                });
+            }
+        }
+    }
+    rows
+}
+
+fn ranks(values: &[u32]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by_key(|&index| values[index]);
+    let mut ranks = vec![0.0; values.len()];
+    for group in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let first = order.partition_point(|&index| values[index] < values[group[0]]);
+        for &index in group {
+            ranks[index] = first as f64 + (group.len() - 1) as f64 / 2.0;
+        }
+    }
+    ranks
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let products = |x: &[f64], mx: f64, y: &[f64], my: f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
+    };
+    products(a, mean_a, b, mean_b)
+        / (products(a, mean_a, a, mean_a) * products(b, mean_b, b, mean_b)).sqrt()
+}
+
+/// Mean absolute error, rank correlation, share of right occupancies at 256 threads.
+fn figures(rows: &[Row], guess: impl Fn(&Row) -> u32) -> (f64, f64, f64) {
+    let guesses: Vec<u32> = rows.iter().map(guess).collect();
+    let actual: Vec<u32> = rows.iter().map(|row| row.actual).collect();
+    let count = rows.len() as f64;
+    let error: u32 = guesses
+        .iter()
+        .zip(&actual)
+        .map(|(a, b)| a.abs_diff(*b))
+        .sum();
+    let blocks = |target, registers| {
+        let demand = Demand {
+            registers,
+            threads: 256,
+            shared: 0,
+            barriers: 0,
+            opt_in: true,
+        };
+        Occupancy::of(target, demand).blocks
+    };
+    let right = rows
+        .iter()
+        .zip(&guesses)
+        .filter(|(row, guess)| blocks(row.target, **guess) == blocks(row.target, row.actual))
+        .count();
+    (
+        f64::from(error) / count,
+        correlation(&ranks(&guesses), &ranks(&actual)),
+        right as f64 / count,
+    )
+}
+
+#[test]
+fn register_counts_are_predicted() {
+    let rows = rows();
+    assert!(rows.len() > 900, "{}", rows.len());
+    let plain = figures(&rows, |row| row.features.get("written") as u32);
+    let (error, rank, bucket) = figures(&rows, |row| predict(&row.features).best);
+    let inside = rows
+        .iter()
+        .filter(|row| {
+            let prediction = predict(&row.features);
+            (prediction.low..=prediction.high).contains(&row.actual)
+        })
+        .count() as f64
+        / rows.len() as f64;
+    println!("{} kernels not fitted", rows.len());
+    println!(
+        "pressure alone: mean error {:.2}, rank correlation {:.3}, occupancy right {:.3}",
+        plain.0, plain.1, plain.2
+    );
+    println!(
+        "prediction:     mean error {error:.2}, rank correlation {rank:.3}, occupancy right {bucket:.3}, inside the interval {inside:.3}"
+    );
+    assert!(
+        error <= 4.0 && rank >= 0.9 && bucket >= 0.8,
+        "{error} {rank} {bucket}"
+    );
+    assert!(inside >= 0.75, "{inside}");
+}
