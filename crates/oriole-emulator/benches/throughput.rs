@@ -1,7 +1,7 @@
 //! How many thread-instructions the emulator executes in a second, on one core and on two.
 //!
 //! ```text
-//! cargo bench -p oriole-emulator
+//! cargo bench -p oriole-emulator [-- 1|2|large]
 //! ```
 //!
 //! Three kernels: a loop of integer and floating-point arithmetic, a tiled matrix product through shared memory (the
@@ -104,6 +104,9 @@ fn measure(
 }
 
 fn main() {
+    let only: Option<usize> = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .next();
     let product = vec![
         "m:s32=256",
         "n:s32=256",
@@ -140,13 +143,46 @@ fn main() {
             product,
         ),
     ];
+    if std::env::args().any(|argument| argument == "large") {
+        let arguments = [
+            "m:s32=1024",
+            "n:s32=1024",
+            "k:s32=1024",
+            "a:f32[1048576]=random",
+            "b:f32[1048576]=random",
+            "c:f32[1048576]",
+        ];
+        let started = Instant::now();
+        let (speed, count) = measure(
+            &optimized,
+            "sgemm_tiled",
+            [64, 64, 1],
+            [16, 16, 1],
+            &arguments,
+            2,
+        );
+        println!(
+            "1024 x 1024 x 1024: {count} thread-instructions, {:.0} M/s on 2 cores, {:.1} s for three",
+            speed / 1e6,
+            started.elapsed().as_secs_f64()
+        );
+        return;
+    }
     println!(
         "{:<20} {:>16} {:>14} {:>14} {:>8}",
         "kernel", "thread-instr.", "1 core M/s", "2 cores M/s", "ratio"
     );
     for (name, text, kernel, grid, block, arguments) in cases {
-        let (one, count) = measure(text, kernel, grid, block, &arguments, 1);
-        let (two, _) = measure(text, kernel, grid, block, &arguments, 2);
+        let (one, count) = if only == Some(2) {
+            (0.0, 0)
+        } else {
+            measure(text, kernel, grid, block, &arguments, 1)
+        };
+        let (two, count) = if only == Some(1) {
+            (0.0, count)
+        } else {
+            measure(text, kernel, grid, block, &arguments, 2)
+        };
         println!(
             "{name:<20} {count:>16} {:>14.0} {:>14.0} {:>8.2}",
             one / 1e6,
