@@ -1,7 +1,7 @@
 //! Reads of what was never written, and data races.
 //!
-//! **Uninitialised reads.** Registers have a mask of lanes that wrote them; shared and local memory a bit for each byte.
-//! Global memory is always initialised: buffers by the launch, variables with their value or zero.
+//! **Uninitialised reads.** Registers have a mask of lanes that wrote them, shared memory a bit for each byte. Local memory is
+//! not watched. Global memory is always initialised: buffers by the launch, variables with their value or zero.
 //!
 //! **Races.** Every word of shared and global memory remembers its last write and its last two reads from different warps. Two
 //! accesses to a byte, one of them a write and not both atomic, are a race unless one happened before the other. Order comes
