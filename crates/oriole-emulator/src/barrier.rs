@@ -103,7 +103,7 @@ impl Executor<'_> {
                 generation,
             };
         }
-        complete(block, number, scene.warp);
+        complete(block, number);
         Ok(if waits { Next::Wait } else { Next::Advance })
     }
 
@@ -113,7 +113,7 @@ impl Executor<'_> {
         owner.live[warp.index as usize] = warp.live;
         for number in 0..owner.barriers.len() {
             if owner.barriers[number].threads > 0 {
-                complete(owner, number, warp);
+                complete(owner, number);
             }
         }
         complete_cluster(group);
@@ -141,7 +141,7 @@ impl Executor<'_> {
 }
 
 /// Lets a barrier's threads go when all have arrived.
-fn complete(block: &mut Block, number: usize, current: &Warp) {
+fn complete(block: &mut Block, number: usize) {
     let live = &block.live;
     let barrier = &mut block.barriers[number];
     let all = match barrier.expected {
@@ -159,7 +159,7 @@ fn complete(block: &mut Block, number: usize, current: &Warp) {
     barrier.results = (barrier.and, barrier.or, barrier.population);
     barrier.threads = 0;
     let arrived = std::mem::take(&mut barrier.arrived);
-    block.checks.barrier_completed(&arrived, current.index);
+    block.checks.barrier_completed(&arrived);
 }
 
 fn complete_cluster(group: &mut Group) {
@@ -180,6 +180,10 @@ fn complete_cluster(group: &mut Group) {
         });
     if any && all {
         group.cluster_generation += 1;
+        for block in &mut group.blocks {
+            let everyone = vec![u32::MAX; block.live.len()];
+            block.checks.barrier_completed(&everyone);
+        }
         for arrived in group.cluster_arrived.iter_mut().flatten() {
             *arrived = 0;
         }

@@ -136,7 +136,7 @@ impl BlockChecks {
     }
 
     /// The warps that arrived at a barrier now know of each other.
-    pub(crate) fn barrier_completed(&mut self, arrived: &[u32], _current: u32) {
+    pub(crate) fn barrier_completed(&mut self, arrived: &[u32]) {
         if self.clocks.is_empty() {
             return;
         }
