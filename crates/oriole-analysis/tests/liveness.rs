@@ -591,3 +591,31 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
     // 128 threads, two blocks: 256 registers each, of which a thread can name 255.
     assert_eq!(resources.register_limit, 255);
 }
+
+#[test]
+fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
+    let module = parse(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n\
+         .reg .f32 %f<8>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n\
+         wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd0, 1, 1, 1, 0;\n\
+         wgmma.commit_group.sync.aligned;\nmov.u32 %r4, 0;\nwgmma.wait_group.sync.aligned 0;\nret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let body = module.functions[0].body.as_ref().unwrap();
+    let program = Registers::of(&module, body, &scopes, &mut Formats::new());
+    let intervals = LiveIntervals::of(&program);
+    let at = |name: &str| {
+        scopes
+            .registers
+            .iter()
+            .position(|register| module.text(register.name) == name)
+            .unwrap() as u32
+    };
+    // Instructions 0 to 5; the wait is the fifth.
+    let before_wait = intervals.slots().slot(4, Moment::EarlyClobber);
+    assert!(intervals.is_live_at(at("%r0"), before_wait));
+    assert!(!intervals.is_live_at(at("%rd0"), before_wait));
+    check(&program, "wgmma");
+}
