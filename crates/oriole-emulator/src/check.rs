@@ -8,8 +8,9 @@
 //! from vector clocks of warps: a barrier joins the clocks of the warps that arrive; an atomic, or a relaxed, acquiring,
 //! releasing or volatile access, joins the clock of its warp with that of the address. This is generous (a relaxed access
 //! orders nothing on the machine), so what is reported is a race; not every race is reported. Lanes of one warp are taken to
-//! be ordered by their instructions; within one instruction, two lanes that store different values to one place race. Between
-//! blocks only synchronising accesses order anything.
+//! be ordered by their instructions; within one instruction, two lanes that store different values to one place race. Blocks are
+//! compared when all have run: an access to global memory races with a write of another block, unless both are atomic or one of
+//! the two blocks has synchronised at all.
 
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_isa::Space;
@@ -169,6 +170,48 @@ impl BlockChecks {
         mine[warp as usize] += 1;
     }
 
+    /// Compares the blocks of a launch with each other and adds what races to the findings of the later one.
+    pub(crate) fn compare_blocks(
+        blocks: &mut [&mut BlockChecks],
+        describe: impl Fn(u64, (u32, u32), (u32, u32)) -> Finding,
+    ) {
+        let mut writers: DenseMap<u64, (usize, Record)> = DenseMap::new();
+        let mut readers: DenseMap<u64, (usize, Record)> = DenseMap::new();
+        for index in 0..blocks.len() {
+            let mut found = Vec::new();
+            let mine = &*blocks[index];
+            for (&word, shadow) in mine.global.iter_sorted() {
+                let writes = shadow.write.iter().map(|record| (record, true));
+                let reads = shadow.reads.iter().flatten().map(|record| (record, false));
+                for (record, is_write) in writes.chain(reads) {
+                    let read = readers.get(&word).copied().filter(|_| is_write);
+                    if let Some((other, earlier)) = writers.get(&word).copied().or(read)
+                        && other != index
+                        && earlier.bytes & record.bytes != 0
+                        && !(earlier.atomic && record.atomic)
+                        && blocks[other].released.is_empty()
+                        && mine.released.is_empty()
+                    {
+                        found.push((word, *record, earlier));
+                    }
+                    let table = if is_write { &mut writers } else { &mut readers };
+                    table.insert(word, (index, *record));
+                }
+            }
+            let mine = &mut *blocks[index];
+            for (word, record, earlier) in found {
+                if mine
+                    .reported
+                    .insert((record.function, record.pc, earlier.pc))
+                {
+                    let (here, other) =
+                        ((record.function, record.pc), (earlier.function, earlier.pc));
+                    mine.findings.push(describe(word, here, other));
+                }
+            }
+        }
+    }
+
     fn ordered(clocks: &[Vec<u32>], number: u64, earlier: &Record, warp: u32) -> bool {
         earlier.block == number
             && (earlier.warp == warp
@@ -240,7 +283,8 @@ impl Executor<'_> {
                     .checks
                     .synchronize(addresses[lane], warp.index);
             }
-            if is_write {
+            let common = matches!(spot, Spot::Global(..) | Spot::Shared(..));
+            if is_write && common {
                 let value = |lane: usize| {
                     let registers = &warp.registers[fragment.base as usize..];
                     access

@@ -713,10 +713,48 @@ impl LaunchContext<'_> {
             }
         }
         finished.sort_by_key(|group| group.number);
+        if self.options.check_races {
+            self.compare_blocks(&mut finished);
+        }
         for group in finished {
             collect(group, report, counters);
         }
         Ok(())
+    }
+
+    /// Looks for races between blocks.
+    fn compare_blocks(&self, groups: &mut [Group]) {
+        let executor = Executor { launch: self };
+        let mut checks: Vec<&mut BlockChecks> = groups
+            .iter_mut()
+            .flat_map(|group| group.blocks.iter_mut().map(|block| &mut block.checks))
+            .collect();
+        BlockChecks::compare_blocks(&mut checks, |word, here, other| {
+            let place = |(function, pc): (u32, u32)| {
+                let function = &self.program.functions[function as usize];
+                let origin = function.origins[pc as usize];
+                let starts = &self.program.line_starts;
+                let line = starts.partition_point(|&start| start <= origin.span.start) as u32;
+                (&function.name, origin, line)
+            };
+            let ((name, origin, ptx_line), (_, other, other_line)) = (place(here), place(other));
+            let region = &self.memory.regions[(word >> 34) as usize].name;
+            let offset = (word & ((1 << 34) - 1)) * 4;
+            Finding {
+                kind: FindingKind::Race,
+                message: format!(
+                    "`{region}` at offset {offset} is accessed by two blocks, one of which writes it"
+                ),
+                function: name.clone(),
+                span: origin.span,
+                ptx_line,
+                source: executor.source_line(origin.file, origin.line, origin.column),
+                other_ptx_line: Some(other_line),
+                other_source: executor.source_line(other.file, other.line, other.column),
+                block: [0; 3],
+                thread: [0; 3],
+            }
+        });
     }
 
     /// Runs a cluster until it is done, which is true, or until all its warps do nothing but poll.

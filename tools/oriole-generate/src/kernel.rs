@@ -289,7 +289,7 @@ impl Generator {
         let _ = write!(
             text,
             "\t.reg .b64 %input, %output, %cells, %own, %at, %local, %shared, %mine, %address;\n\
-             \t.reg .b32 %thread, %index, %scratch;\n\
+             \t.reg .b32 %thread, %index, %scratch;\n\t.reg .pred %is_nan;\n\
              \t.shared .align 8 .b8 {prefix}_shared[{}];\n\t.local .align 16 .b8 {prefix}_local[{LOCAL_BYTES}];\n",
             BLOCK * 8
         );
@@ -339,7 +339,12 @@ impl Generator {
         self.count(form.mnemonic.split('.').next().unwrap_or_default());
         // A division by zero is the one thing integers leave open.
         let divides = matches!(form.opcode, Opcode::Div | Opcode::Rem);
-        let guard = self.guard();
+        // ptxas 13.0.88 writes the results of `set` and `testp` whatever their guard says.
+        let guard = if matches!(form.opcode, Opcode::Set | Opcode::Testp) {
+            String::new()
+        } else {
+            self.guard()
+        };
         let mut operands = Vec::new();
         let mut results = Vec::new();
         for (index, slot) in form.slots.iter().enumerate() {
@@ -381,6 +386,23 @@ impl Generator {
             form.result_selector,
             operands.join(", ")
         ));
+        if let Some((name, canonical)) = form.float_result {
+            self.canonicalize(&names[0], name, canonical);
+        }
+    }
+
+    /// Replaces any NaN by one: which NaN an operation gives is up to ptxas, which exchanges factors and folds `min(x, x)`.
+    fn canonicalize(&mut self, register: &str, scalar_type: &str, canonical: &str) {
+        let width = canonical.len();
+        let bits = match width {
+            6 => 16,
+            10 => 32,
+            _ => 64,
+        };
+        self.line(format!(
+            "setp.nan.{scalar_type} %is_nan, {register}, {register};"
+        ));
+        self.line(format!("@%is_nan mov.b{bits} {register}, {canonical};"));
     }
 
     /// A new register that holds `name` combined with a constant by a bitwise operation.

@@ -70,10 +70,24 @@ const fn signed(value: u64, bits: u32) -> i64 {
     ((value << (64 - bits)) as i64) >> (64 - bits)
 }
 
-/// `a · b + c` rounded once. The product of two singles is exact in a double; the sum is rounded to odd, so that the
+/// Rounds to single precision; what is tiny before it is rounded becomes zero.
+#[inline(always)]
+fn flushing32(value: f64) -> u64 {
+    let tiny = value.abs() < f64::from(f32::MIN_POSITIVE);
+    result32(
+        if tiny {
+            (value * 0.0) as f32
+        } else {
+            value as f32
+        },
+        true,
+    )
+}
+
+/// `a · b + c`, to be rounded to single precision once. The product of two singles is exact in a double; the sum is rounded to odd, so that the
 /// final rounding sees what was lost (Boldo and Melquiond).
 #[inline(always)]
-fn fused32(a: f32, b: f32, c: f32) -> f32 {
+fn fused32(a: f32, b: f32, c: f32) -> f64 {
     let product = f64::from(a) * f64::from(b);
     let addend = f64::from(c);
     let sum = product + addend;
@@ -87,7 +101,7 @@ fn fused32(a: f32, b: f32, c: f32) -> f32 {
     } else {
         bits.wrapping_sub(1)
     };
-    f64::from_bits(if inexact { odd } else { bits }) as f32
+    f64::from_bits(if inexact { odd } else { bits })
 }
 
 #[inline(always)]
@@ -369,9 +383,10 @@ impl Binary {
             MultiplyF32 { flush: false } => map2(a, b, |a, b| {
                 result32(float(a, false) * float(b, false), false)
             }),
-            MultiplyF32 { flush: true } => {
-                map2(a, b, |a, b| result32(float(a, true) * float(b, true), true))
-            }
+            MultiplyF32 { flush: true } => map2(a, b, |a, b| {
+                // The product of two singles is exact in a double, so that it can be judged before it is rounded.
+                flushing32(f64::from(float(a, true)) * f64::from(float(b, true)))
+            }),
             DivideF32 { flush } => map2(a, b, |a, b| {
                 result32(float(a, flush) / float(b, flush), flush)
             }),
@@ -424,15 +439,12 @@ impl Ternary {
             }),
             FusedF32 { flush: false } => map3(a, b, c, |a, b, c| {
                 result32(
-                    fused32(float(a, false), float(b, false), float(c, false)),
+                    fused32(float(a, false), float(b, false), float(c, false)) as f32,
                     false,
                 )
             }),
             FusedF32 { flush: true } => map3(a, b, c, |a, b, c| {
-                result32(
-                    fused32(float(a, true), float(b, true), float(c, true)),
-                    true,
-                )
+                flushing32(fused32(float(a, true), float(b, true), float(c, true)))
             }),
             FusedF64 => map3(a, b, c, |a, b, c| {
                 let value = double(a).mul_add(double(b), double(c));
@@ -456,7 +468,11 @@ impl Ternary {
                 let sign = |value: f32, negate: bool| if negate { -value } else { value };
                 let product = sign(float(a, flush), negate_product);
                 let addend = sign(float(c, flush), negate_addend);
-                result32(fused32(product, float(b, flush), addend), flush)
+                if flush {
+                    flushing32(fused32(product, float(b, true), addend))
+                } else {
+                    result32(fused32(product, float(b, false), addend) as f32, false)
+                }
             }),
             ContractedF64 {
                 negate_product,

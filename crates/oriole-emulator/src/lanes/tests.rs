@@ -99,6 +99,8 @@ fn edges(bits: u32) -> Vec<u64> {
         0x007f_ffff,
         0x8000_0001,
         0x4f00_0000,
+        0x3f7f_ffff,
+        0x00ff_ffff,
     ]);
     values.extend([
         0x3ff0_0000_0000_0000,

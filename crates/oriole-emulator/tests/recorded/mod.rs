@@ -138,19 +138,6 @@ impl Recording {
     }
 }
 
-/// Launches with many threads take long in debug builds.
-pub fn is_large(run: &Run) -> bool {
-    let threads: u32 = run.grid.iter().chain(&run.block).product();
-    threads > 256
-}
-
-/// One optimised variant of each source.
-pub fn is_small_variant(ptx: &str) -> bool {
-    ![".O1.", ".G.", ".lineinfo.", ".debug.", ".O0g.", ".O3g."]
-        .iter()
-        .any(|variant| ptx.contains(variant))
-}
-
 /// Launches that are known to differ, each with its reason.
 pub fn is_known(failure: &str) -> bool {
     KNOWN.iter().any(|(name, _)| failure.contains(name))

@@ -21,6 +21,11 @@ pub fn approximate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> {
     if !scalar_type.is_float() {
         let width = scalar_type.bits();
         return match (mnemonic.opcode(), inputs) {
+            // What the manual leaves undefined: a base beyond the mask, and the offset without a magnitude.
+            (Opcode::Fns, &[_, _, offset]) if truncate(offset, 32) == 1 << 31 => {
+                Some(Outputs::one(0))
+            }
+            (Opcode::Fns, &[_, _, _]) => Some(Outputs::one(truncate(!0, 32))),
             (Opcode::Div | Opcode::Rem, &[_, b]) if truncate(b, width) == 0 => {
                 Some(Outputs::one(truncate(!0, width)))
             }

@@ -70,8 +70,8 @@ fn evaluate_lane(mnemonic: &Mnemonic, format: Format, inputs: &[u64]) -> Option<
         .rounding
         .unwrap_or(Rounding::NearestEven);
     let mut raw = compute(mnemonic, format, inputs, rounding)?;
-    // Half precision flushes what is tiny before it is rounded, even if rounding lifts it to the smallest normal number.
-    if flush && format == F16 && raw & !format.sign_bit() == 1 << format.mantissa_bits {
+    // What is tiny before it is rounded is flushed, even if rounding lifts it to the smallest normal number.
+    if flush && raw & !format.sign_bit() == 1 << format.mantissa_bits {
         raw = compute(mnemonic, format, inputs, Rounding::Zero)?;
     }
     if mnemonic.opcode() == Opcode::Copysign {
@@ -479,6 +479,8 @@ mod tests {
         assert_eq!(run("add.ftz.f32", &[1, 0x8000_0001]), 0);
         assert_eq!(run("mul.ftz.f32", &[0x0080_0000, 0x3f00_0000]), 0);
         assert_eq!(run("mul.f32", &[0x0080_0000, 0x3f00_0000]), 0x0040_0000);
+        assert_eq!(run("mul.ftz.f32", &[0x0080_0000, 0x3f7f_ffff]), 0);
+        assert_eq!(run("mul.f32", &[0x0080_0000, 0x3f7f_ffff]), 0x0080_0000);
         assert_eq!(run("add.sat.f32", &[0x3f80_0000, 0x3f80_0000]), 0x3f80_0000);
         assert_eq!(run("add.sat.f32", &[0x7fff_ffff, 0]), 0);
         assert_eq!(

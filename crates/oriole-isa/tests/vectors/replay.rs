@@ -173,15 +173,13 @@ fn expectation(form: &Form, values: &[u64]) -> Expectation {
         return Expectation::Exact(registers(outputs));
     }
     match mnemonic.opcode() {
-        // A base beyond the mask is undefined.
-        Opcode::Fns => Expectation::Open,
         // Where the manual and the machine differ.
         _ if form.video.is_some() => Expectation::Open,
-        // Division by zero is the machine's choice: execution knows it, folding does not.
-        Opcode::Div | Opcode::Rem
+        // Division by zero and `fns` beyond its mask are the machine's choice: execution knows, folding does not.
+        Opcode::Fns | Opcode::Div | Opcode::Rem
             if mnemonic.first_type().is_some_and(|first| !first.is_float()) =>
         {
-            let outputs = approximate(mnemonic, &operands).expect("division by zero has a value");
+            let outputs = approximate(mnemonic, &operands).expect("the machine's choice");
             Expectation::Exact(registers(outputs))
         }
         _ => {
