@@ -1,11 +1,13 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
+use oriole_analysis::Analyses;
 use oriole_analysis::liveness::{
-    Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile,
-    Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow, verify,
+    Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
+    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow,
+    verify,
 };
-use oriole_ir::Formats;
 use oriole_ir::graph::Adjacency;
+use oriole_ir::{Formats, Journal};
 use oriole_syntax::scopes::{Globals, resolve};
 use oriole_syntax::tree::Module;
 use oriole_translate::into_ssa;
@@ -618,4 +620,27 @@ fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
     assert!(intervals.is_live_at(at("%r0"), before_wait));
     assert!(!intervals.is_live_at(at("%rd0"), before_wait));
     check(&program, "wgmma");
+}
+
+#[test]
+fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
+    let kernel = oriole_generate::generate(3, oriole_generate::Options::default());
+    let module = parse(&kernel.module());
+    let (globals, _) = Globals::of(&module);
+    let function = into_ssa(&module, &globals, 0, Formats::new())
+        .unwrap()
+        .function;
+    let mut analyses = Analyses::new();
+    let liveness = analyses.get::<Liveness>(&function);
+    assert!(liveness.program.instruction_count() > 0);
+    assert_eq!(analyses.stale(&function), Vec::<&str>::new());
+    let moved = Journal {
+        order: true,
+        changes: 1,
+        ..Journal::default()
+    };
+    let computed = analyses.computed();
+    analyses.invalidate(&moved);
+    analyses.get::<Liveness>(&function);
+    assert_eq!(analyses.computed(), computed + 1);
 }
