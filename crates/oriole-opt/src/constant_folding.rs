@@ -130,8 +130,27 @@ fn fold(
     let given = format.mnemonic.operand_type(0, format.operand_count)?;
     let same_width = held == ScalarType::Pred || held.bits() == given.bits();
     match *outputs.values() {
+        // Which NaN comes out is up to ptxas (docs/numerics.md).
+        [bits] if is_nan(bits, given) => None,
         [bits] if same_width && outputs.carry.is_none() => Some((result, bits)),
         _ => None,
+    }
+}
+
+/// Whether these bits of this type hold a NaN, in any lane.
+fn is_nan(bits: u128, scalar_type: ScalarType) -> bool {
+    let bits = bits as u64;
+    let half = |bits: u64| bits & 0x7FFF > 0x7C00;
+    let brain = |bits: u64| bits & 0x7FFF > 0x7F80;
+    match scalar_type {
+        ScalarType::F16 => half(bits),
+        ScalarType::F16x2 => half(bits) || half(bits >> 16),
+        ScalarType::Bf16 => brain(bits),
+        ScalarType::Bf16x2 => brain(bits) || brain(bits >> 16),
+        ScalarType::F32 | ScalarType::Tf32 => f32::from_bits(bits as u32).is_nan(),
+        ScalarType::F64 => f64::from_bits(bits).is_nan(),
+        // Other formats are rare: none of their results is folded.
+        scalar_type => scalar_type.is_float(),
     }
 }
 
