@@ -1,11 +1,13 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
+use oriole_analysis::Analyses;
 use oriole_analysis::liveness::{
-    Access, AccessKind, LiveIntervals, LiveSets, Method, Moment, Pressure, Program, RegisterFile,
-    Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow, verify,
+    Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
+    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow,
+    verify,
 };
-use oriole_ir::Formats;
 use oriole_ir::graph::Adjacency;
+use oriole_ir::{Formats, Journal};
 use oriole_syntax::scopes::{Globals, resolve};
 use oriole_syntax::tree::Module;
 use oriole_translate::into_ssa;
@@ -590,4 +592,55 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
     assert_eq!(resources.required_block, Some([32, 4, 1]));
     // 128 threads, two blocks: 256 registers each, of which a thread can name 255.
     assert_eq!(resources.register_limit, 255);
+}
+
+#[test]
+fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
+    let module = parse(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n\
+         .reg .f32 %f<8>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n\
+         wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd0, 1, 1, 1, 0;\n\
+         wgmma.commit_group.sync.aligned;\nmov.u32 %r4, 0;\nwgmma.wait_group.sync.aligned 0;\nret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let body = module.functions[0].body.as_ref().unwrap();
+    let program = Registers::of(&module, body, &scopes, &mut Formats::new());
+    let intervals = LiveIntervals::of(&program);
+    let at = |name: &str| {
+        scopes
+            .registers
+            .iter()
+            .position(|register| module.text(register.name) == name)
+            .unwrap() as u32
+    };
+    // Instructions 0 to 5; the wait is the fifth.
+    let before_wait = intervals.slots().slot(4, Moment::EarlyClobber);
+    assert!(intervals.is_live_at(at("%r0"), before_wait));
+    assert!(!intervals.is_live_at(at("%rd0"), before_wait));
+    check(&program, "wgmma");
+}
+
+#[test]
+fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
+    let kernel = oriole_generate::generate(3, oriole_generate::Options::default());
+    let module = parse(&kernel.module());
+    let (globals, _) = Globals::of(&module);
+    let function = into_ssa(&module, &globals, 0, Formats::new())
+        .unwrap()
+        .function;
+    let mut analyses = Analyses::new();
+    let liveness = analyses.get::<Liveness>(&function);
+    assert!(liveness.program.instruction_count() > 0);
+    assert_eq!(analyses.stale(&function), Vec::<&str>::new());
+    let moved = Journal {
+        order: true,
+        changes: 1,
+        ..Journal::default()
+    };
+    let computed = analyses.computed();
+    analyses.invalidate(&moved);
+    analyses.get::<Liveness>(&function);
+    assert_eq!(analyses.computed(), computed + 1);
 }

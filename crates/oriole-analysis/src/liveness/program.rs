@@ -198,6 +198,7 @@ impl Registers {
             read: vec![u32::MAX; scopes.registers.len()],
             in_flight: Vec::new(),
             ends: Vec::new(),
+            labels: Vec::new(),
             blocks: vec![0],
             accesses: Lists::new(),
             statements: Vec::new(),
@@ -215,16 +216,13 @@ impl Registers {
         } = reader;
         let count = blocks.len() - 1;
         let edges: Vec<(u32, u32)> = ends
-            .iter()
-            .flat_map(|(block, labels, falls_through)| {
-                let next = (*falls_through && (*block as usize) + 1 < count).then_some(block + 1);
-                let targets = labels.iter().map(|&label| label_blocks[label as usize]);
-                targets
-                    .chain(next)
-                    .filter(|&target| target != u32::MAX)
-                    .map(|target| (*block, target))
-                    .collect::<Vec<_>>()
+            .into_iter()
+            .map(|(block, label)| match label {
+                NEXT if block as usize + 1 < count => (block, block + 1),
+                NEXT => (block, u32::MAX),
+                label => (block, label_blocks[label as usize]),
             })
+            .filter(|edge| edge.1 != u32::MAX)
             .collect();
         let successors = Adjacency::new(count, edges.iter().copied());
         Registers {
@@ -250,6 +248,9 @@ impl Registers {
     }
 }
 
+/// In place of a label: the block behind.
+const NEXT: u32 = u32::MAX;
+
 struct Reader<'a> {
     module: &'a Module,
     body: &'a Body,
@@ -261,7 +262,9 @@ struct Reader<'a> {
     read: Vec<u32>,
     /// Registers that an asynchronous instruction still reads.
     in_flight: Vec<u32>,
-    ends: Vec<(u32, Vec<u32>, bool)>,
+    /// Blocks and the labels they lead to, or [`NEXT`], in order.
+    ends: Vec<(u32, u32)>,
+    labels: Vec<u32>,
     blocks: Vec<u32>,
     accesses: Lists<Access>,
     statements: Vec<u32>,
@@ -280,7 +283,7 @@ impl Reader<'_> {
                     if targets.contains(label as usize) {
                         let block = self.blocks.len() as u32 - 1;
                         if open {
-                            self.ends.push((block, Vec::new(), true));
+                            self.ends.push((block, NEXT));
                         }
                         self.start_block();
                         self.label_blocks[label as usize] = block + 1;
@@ -346,7 +349,8 @@ impl Reader<'_> {
             self.accesses.push(Access::new(register, AccessKind::Use));
             self.read[register as usize] = number;
         }
-        let mut labels: Vec<u32> = Vec::new();
+        let mut labels = std::mem::take(&mut self.labels);
+        labels.clear();
         let opcode = format.mnemonic.opcode();
         let asynchronous = matches!(opcode, Opcode::WgmmaMmaAsync | Opcode::WgmmaMmaAsyncSp);
         let mut leaf = 0;
@@ -406,14 +410,15 @@ impl Reader<'_> {
             self.calls.push(number);
         }
         let block = self.blocks.len() as u32 - 1;
-        match format.effects.terminator {
-            Terminator::None => return false,
-            Terminator::Branch | Terminator::IndirectBranch => {
-                self.ends.push((block, labels, guarded));
-            }
-            Terminator::Return | Terminator::Exit => self.ends.push((block, Vec::new(), guarded)),
+        let terminator = format.effects.terminator;
+        if matches!(terminator, Terminator::Branch | Terminator::IndirectBranch) {
+            self.ends.extend(labels.iter().map(|&label| (block, label)));
         }
-        true
+        if terminator != Terminator::None && guarded {
+            self.ends.push((block, NEXT));
+        }
+        self.labels = labels;
+        terminator != Terminator::None
     }
 }
 
