@@ -484,8 +484,12 @@ impl<'a> Placer<'a> {
                         self.queue.push(order(self.dominators, self.flow, target));
                     }
                 }
+                // Below a block where the register is not live, none of these definitions leaves by an edge that matters: a
+                // join there has a parameter of its own, and that is a definition of its own.
                 for child in self.dominators.children(block) {
-                    if std::mem::replace(&mut self.visited[child.index()], round) != round {
+                    if self.live[child.index()] == round
+                        && std::mem::replace(&mut self.visited[child.index()], round) != round
+                    {
                         self.stack.push(child);
                     }
                 }
