@@ -24,24 +24,6 @@ fn find_ptxas() -> Option<PathBuf> {
     candidates.into_iter().find(|candidate| candidate.is_file())
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
-            collect(&entry, files);
-        } else if entry
-            .extension()
-            .is_some_and(|extension| extension == "ptx")
-        {
-            files.push(entry);
-        }
-    }
-}
-
 fn accepts(ptxas: &Path, file: &Path, level: &str) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let output = folder.path().join("out.ptx");
@@ -89,25 +71,8 @@ fn main() -> ExitCode {
             "!!! Run `ORIOLE_PTXAS=$(.ci/install-ptxas) cargo test -p oriole-cli --test ptxas`.\n"
         );
     }
-    let mut files = Vec::new();
-    collect(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx"),
-        &mut files,
-    );
-    assert!(
-        files.len() >= 300,
-        "the corpus has only {} files",
-        files.len()
-    );
-    for folder in std::env::var("ORIOLE_CORPUS")
-        .unwrap_or_default()
-        .split(':')
-        .filter(|folder| !folder.is_empty())
-    {
-        collect(Path::new(folder), &mut files);
-    }
     let mut trials = Vec::new();
-    for file in files {
+    for file in oriole_corpus::files() {
         for level in ["-O0", "-O2"] {
             let name = format!(
                 "{level} {}",

@@ -2,44 +2,9 @@
 //!
 //! `ORIOLE_CORPUS` may name further folders, separated by `:`.
 
-use std::path::{Path, PathBuf};
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
-            collect(&entry, files);
-        } else if entry
-            .extension()
-            .is_some_and(|extension| extension == "ptx")
-        {
-            files.push(entry);
-        }
-    }
-}
-
 #[test]
 fn corpus_prints_the_same_tokens() {
-    let mut files = Vec::new();
-    collect(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx"),
-        &mut files,
-    );
-    assert!(
-        files.len() >= 30,
-        "the corpus has only {} files",
-        files.len()
-    );
-    if let Ok(folders) = std::env::var("ORIOLE_CORPUS") {
-        for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
-            collect(Path::new(folder), &mut files);
-        }
-    }
-    for file in files {
+    for file in oriole_corpus::files() {
         let text = String::from_utf8(std::fs::read(&file).unwrap()).unwrap();
         let (module, errors) = oriole_syntax::parse(file.display().to_string(), text.as_str());
         assert!(errors.is_empty(), "{}: {errors:#?}", file.display());

@@ -5,42 +5,10 @@
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::{into_ssa, out_of_ssa};
-use std::path::{Path, PathBuf};
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
-            collect(&entry, files);
-        } else if entry
-            .extension()
-            .is_some_and(|extension| extension == "ptx")
-        {
-            files.push(entry);
-        }
-    }
-}
 
 #[test]
 fn corpus_comes_out_as_it_went_in() {
-    let mut files = Vec::new();
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
-    collect(&own, &mut files);
-    assert!(
-        files.len() >= 300,
-        "the corpus has only {} files",
-        files.len()
-    );
-    if let Ok(folders) = std::env::var("ORIOLE_CORPUS") {
-        for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
-            collect(Path::new(folder), &mut files);
-        }
-    }
-    for file in files {
+    for file in oriole_corpus::files() {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(&file).unwrap();
         let (mut module, errors) = oriole_syntax::parse(name.as_str(), text.as_str());

@@ -11,7 +11,6 @@ use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Guard;
 use oriole_translate::{assign, check, into_ssa, out_of_ssa};
-use std::path::Path;
 
 struct Random(u64);
 
@@ -113,7 +112,7 @@ fn instruction_texts(function: &Function) -> Vec<String> {
 
 #[test]
 fn scrambled_functions_keep_their_meaning() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
+    let folder = oriole_corpus::folder();
     let mut files: Vec<_> = ["nvcc", "triton", "hand", "numba"]
         .iter()
         .flat_map(|origin| std::fs::read_dir(folder.join(origin)).unwrap())

@@ -4,7 +4,6 @@
 //! parsing, checking, optimization and printing. `ORIOLE_MUTATIONS=N` asks for more than the smoke run's number.
 
 use oriole::{Diagnostic, Level, Options, Severity, check, optimize, parse, print};
-use std::path::Path;
 
 struct Random(u64);
 
@@ -103,14 +102,7 @@ fn errors(diagnostics: &[Diagnostic]) -> usize {
 
 #[test]
 fn mutated_files_are_survived() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
-    let mut files: Vec<_> = ["hand", "nvcc", "triton", "numba", "clang"]
-        .iter()
-        .flat_map(|origin| std::fs::read_dir(folder.join(origin)).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    let texts: Vec<String> = files
+    let texts: Vec<String> = oriole_corpus::files()
         .iter()
         .map(|file| std::fs::read_to_string(file).unwrap())
         .filter(|text| text.len() < 12_000)
