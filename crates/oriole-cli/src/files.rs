@@ -81,7 +81,7 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
     write_bytes(file, text.as_bytes())
 }
 
-/// Like [`write`], for bytes.
+/// Like [`write()`], for bytes.
 pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         let mut output = std::io::stdout().lock();
