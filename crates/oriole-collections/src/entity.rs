@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// A 32-bit index newtype; implemented by [`entity!`](crate::entity).
+/// A 32-bit index newtype; implemented by [`entity!`](macro@crate::entity).
 pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
     /// What [`fmt::Display`] writes before the number, such as `v` in `v7`.
     const PREFIX: &'static str;

@@ -1,7 +1,7 @@
 //! Counting what tables do: by table type and by the place in the program that made the table.
 //!
 //! With the feature `instrument` every map and set keeps counts of its own (hits and misses with the buckets they inspected,
-//! insertions, erasures, growths, peak bytes) and adds them to a registry when it is dropped. [`report`] writes the registry
+//! insertions, erasures, growths, peak bytes) and adds them to a registry when it is dropped. `report` writes the registry
 //! as the table that LLVM's redesign started from. Without the feature all of this is empty and costs nothing.
 //!
 //! Two environment variables, looked at by the first table a program drops or uses, serve any program without a change to it:
