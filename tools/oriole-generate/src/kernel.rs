@@ -339,7 +339,7 @@ impl Generator {
         self.count(form.mnemonic.split('.').next().unwrap_or_default());
         // A division by zero is the one thing integers leave open.
         let divides = matches!(form.opcode, Opcode::Div | Opcode::Rem);
-        // ptxas 13.0.88 writes the results of `set` and `testp` whatever their guard says.
+        // ptxas 13.0.88 gets guards on these two wrong (docs/numerics.md).
         let guard = if matches!(form.opcode, Opcode::Set | Opcode::Testp) {
             String::new()
         } else {
