@@ -11,9 +11,11 @@ pub mod liveness;
 mod loops;
 mod manager;
 mod uniformity;
+mod uses;
 
 pub use control_flow::ControlFlow;
 pub use dominators::{Dominators, PostDominators};
 pub use loops::{Loop, Loops};
 pub use manager::{Analyses, Analysis, Reads};
 pub use uniformity::Uniformity;
+pub use uses::{Use, Uses};

@@ -2,7 +2,7 @@
 
 use crate::entities::{Block, Format, Instruction, Value};
 use crate::format::ShapeNode;
-use crate::function::{ConstantData, Definition, Function, ValueData};
+use crate::function::{ConstantData, Definition, Edge, Function, ValueData};
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, DenseSet, PackedOption};
 use oriole_isa::ScalarType;
@@ -107,8 +107,22 @@ impl<'function> Editor<'function> {
 
     /// An integer constant.
     pub fn integer(&mut self, bits: u64, unsigned: bool) -> Operand {
+        self.literal(Literal::Integer { bits, unsigned })
+    }
+
+    /// A constant of single precision.
+    pub fn single(&mut self, bits: u32) -> Operand {
+        self.literal(Literal::Single(bits))
+    }
+
+    /// A constant of double precision.
+    pub fn double(&mut self, bits: u64) -> Operand {
+        self.literal(Literal::Double(bits))
+    }
+
+    fn literal(&mut self, literal: Literal) -> Operand {
         Operand::Constant(self.function.constants.push(ConstantData {
-            literal: Some(Literal::Integer { bits, unsigned }),
+            literal: Some(literal),
             text: None,
         }))
     }
@@ -125,19 +139,64 @@ impl<'function> Editor<'function> {
         operands: &[Operand],
         results: &[ScalarType],
     ) -> Instruction {
+        let instruction = self.make(format, operands, results);
+        self.function.layout.insert_before(instruction, before);
+        instruction
+    }
+
+    /// Appends a new instruction to a block, behind everything in it; otherwise like [`Editor::insert_before`].
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn append(
+        &mut self,
+        block: Block,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        let instruction = self.make(format, operands, results);
+        self.function.layout.append(block, instruction);
+        instruction
+    }
+
+    /// Makes an instruction another one with the same results. Operands are as [`Function::operands`] lists them. It keeps
+    /// its place and its source line.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn rewrite(&mut self, instruction: Instruction, format: Format, operands: &[Operand]) {
+        let results = self.function.instructions[instruction].result_count as usize;
+        self.check_operands(format, operands.len(), results);
+        let was_pure = self.function.format(instruction).effects.is_pure();
+        let is_pure = self.function.formats[format].effects.is_pure();
+        self.journal.effects |= !(was_pure && is_pure);
+        self.function.set_instruction(instruction, format, operands);
+        self.journal.order = true;
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    fn check_operands(&self, format: Format, operands: usize, results: usize) {
         let data = &self.function.formats[format];
-        let guarded = if data.is_guarded() {
-            1 + results.len()
-        } else {
-            0
-        };
+        let guarded = if data.is_guarded() { 1 + results } else { 0 };
         assert_eq!(
-            operands.len(),
+            operands,
             data.leaves.len() + guarded,
             "operands for `{}`",
             data.mnemonic
         );
-        self.journal.effects |= !data.effects.is_pure();
+    }
+
+    /// Makes an instruction that is in no block yet.
+    fn make(
+        &mut self,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        self.check_operands(format, operands.len(), results.len());
+        self.journal.effects |= !self.function.formats[format].effects.is_pure();
         let instruction = self.function.add_instruction(format, operands);
         for &scalar_type in results {
             let value = self.function.values.push(ValueData {
@@ -151,7 +210,6 @@ impl<'function> Editor<'function> {
             }
             data.result_count += 1;
         }
-        self.function.layout.insert_before(instruction, before);
         self.journal.order = true;
         self.journal.values = true;
         self.journal.changes += 1;
@@ -166,6 +224,101 @@ impl<'function> Editor<'function> {
         self.journal.values = true;
         self.journal.changes += 1;
         self.function.layout.remove(instruction);
+    }
+
+    /// Lets the terminator of a block go one way only: along this edge. The other edges are dropped with their arguments.
+    pub fn keep_edge(&mut self, block: Block, edge: usize) {
+        let data = &mut self.function.blocks[block];
+        let falls_through = data.fall_through() == Some(edge);
+        let kept = data.edges.swap_remove(edge);
+        data.edges.clear();
+        data.edges.push(kept);
+        data.falls_through = falls_through;
+        let last = self
+            .function
+            .last_instruction(block)
+            .filter(|&last| self.function.format(last).is_terminator())
+            .expect("a block with several ways out has a branch");
+        if falls_through {
+            self.remove_instruction(last);
+        } else {
+            let format =
+                self.function
+                    .formats
+                    .intern("bra", Guard::None, [ShapeNode::LEAF].into_iter());
+            self.rewrite(last, format, &[Operand::Target(0)]);
+        }
+        self.journal.control_flow = true;
+        self.journal.effects = true;
+    }
+
+    /// Leads an edge to another block.
+    pub fn redirect(&mut self, block: Block, edge: usize, target: Block, arguments: Vec<Value>) {
+        self.function.blocks[block].edges[edge] = Edge { target, arguments };
+        self.journal.control_flow = true;
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    /// Sets one argument of an edge.
+    pub fn set_argument(&mut self, block: Block, edge: usize, position: usize, value: Value) {
+        self.function.blocks[block].edges[edge].arguments[position] = value;
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    /// Adds a parameter to a block; whoever adds it also gives every edge to the block an argument, with
+    /// [`Editor::push_argument`].
+    pub fn add_parameter(&mut self, block: Block, scalar_type: ScalarType) -> Value {
+        let value = self.function.values.push(ValueData {
+            definition: Definition::Parameter(block),
+            home: PackedOption::none(),
+            scalar_type,
+        });
+        self.function.blocks[block].parameters.push(value);
+        self.journal.values = true;
+        self.journal.changes += 1;
+        value
+    }
+
+    /// Adds an argument to an edge.
+    pub fn push_argument(&mut self, block: Block, edge: usize, value: Value) {
+        self.function.blocks[block].edges[edge]
+            .arguments
+            .push(value);
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    /// Puts what is in `next` behind what is in `block`, whose only way out leads to `next` and is `next`'s only way in.
+    /// `next` is removed.
+    pub fn merge_blocks(&mut self, block: Block, next: Block) {
+        debug_assert_eq!(self.function.blocks[block].edges.len(), 1);
+        debug_assert_eq!(self.function.blocks[block].edges[0].target, next);
+        if let Some(last) = self.function.last_instruction(block)
+            && self.function.format(last).is_terminator()
+        {
+            self.remove_instruction(last);
+        }
+        let edge = self.function.blocks[block].edges.remove(0);
+        let parameters = std::mem::take(&mut self.function.blocks[next].parameters);
+        for (parameter, argument) in parameters.into_iter().zip(edge.arguments) {
+            self.replace_value(parameter, argument);
+        }
+        let mut at = self.function.layout.first(next);
+        while let Some(instruction) = at {
+            at = self.function.layout.next(instruction);
+            self.function.layout.remove(instruction);
+            self.function.layout.append(block, instruction);
+        }
+        self.function.blocks[block].edges = std::mem::take(&mut self.function.blocks[next].edges);
+        self.function.blocks[block].falls_through =
+            std::mem::take(&mut self.function.blocks[next].falls_through);
+        self.function.layout.retain_blocks(|&other| other != next);
+        self.journal.control_flow = true;
+        self.journal.order = true;
+        self.journal.effects = true;
+        self.journal.changes += 1;
     }
 
     /// Gives a value another home register, or none.

@@ -123,6 +123,8 @@ pub struct ConstantData {
 
 /// The statement number of instructions that come from none.
 const NO_SOURCE: u32 = u32::MAX;
+/// Set in the statement number of instructions that are no longer spelled as the statement is.
+const REWRITTEN: u32 = 1 << 31;
 
 /// A function in SSA form.
 #[derive(Debug)]
@@ -234,7 +236,15 @@ impl Function {
 
     /// The statement an instruction came from.
     pub fn source(&self, instruction: Instruction) -> Option<u32> {
-        Some(self.sources[instruction]).filter(|&source| source != NO_SOURCE)
+        match self.sources[instruction] {
+            NO_SOURCE => None,
+            source => Some(source & !REWRITTEN),
+        }
+    }
+
+    /// The statement an instruction came from, if it still is an instruction of the same format.
+    pub fn spelling(&self, instruction: Instruction) -> Option<u32> {
+        Some(self.sources[instruction]).filter(|&source| source & REWRITTEN == 0)
     }
 
     fn operand_range(&self, instruction: Instruction) -> Range<usize> {
@@ -325,6 +335,30 @@ impl Function {
             operand_count: operands.len() as u16,
             result_count: 0,
         })
+    }
+
+    /// Gives an instruction another format and other operands.
+    pub(crate) fn set_instruction(
+        &mut self,
+        instruction: Instruction,
+        format: Format,
+        operands: &[Operand],
+    ) {
+        let range = self.operand_range(instruction);
+        let same_format = self.instructions[instruction].format == format;
+        let data = &mut self.instructions[instruction];
+        data.format = format;
+        if operands.len() <= range.len() {
+            data.operand_count = operands.len() as u16;
+            self.operands[range.start..range.start + operands.len()].copy_from_slice(operands);
+        } else {
+            data.first_operand = self.operands.len() as u32;
+            data.operand_count = operands.len() as u16;
+            self.operands.extend_from_slice(operands);
+        }
+        if !same_format && self.sources[instruction] != NO_SOURCE {
+            self.sources[instruction] |= REWRITTEN;
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 //! ## Not done
 //! Constants as operands of instructions that have other operands too; branches on constants.
 
-use crate::manager::{Context, Pass};
+use crate::manager::{Action, Context, Pass};
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseMap;
 use oriole_ir::{Editor, Function, Instruction, Operand, ShapeNode, Value};
@@ -30,7 +30,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant",
-    run,
+    action: Action::Once(run),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

@@ -20,7 +20,7 @@
 //! where it is needed, and would come back when SSA form is left. Copies of constants and symbols stay too: which operands
 //! accept them depends on the instruction.
 
-use crate::manager::{Context, Pass};
+use crate::manager::{Action, Context, Pass};
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseMap;
 use oriole_ir::{Editor, Function, Instruction, Operand, ShapeNode, Value};
@@ -30,7 +30,7 @@ use oriole_isa::Opcode;
 pub(crate) const PASS: Pass = Pass {
     name: "copy-propagation",
     summary: "Let readers of a register copy read the original",
-    run,
+    action: Action::Once(run),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

@@ -20,7 +20,7 @@
 //! ## Not done
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
-use crate::manager::{Context, Pass};
+use crate::manager::{Action, Context, Pass};
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
@@ -30,7 +30,7 @@ use oriole_isa::Opcode;
 pub(crate) const PASS: Pass = Pass {
     name: "dead-code",
     summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
-    run,
+    action: Action::Once(run),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

@@ -24,7 +24,7 @@
 //! cost nothing to repeat, and each puts a value into the register where it is needed.
 
 use crate::copy_propagation::is_acceptable;
-use crate::manager::{Context, Pass};
+use crate::manager::{Action, Context, Pass};
 use oriole_analysis::{Analyses, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
@@ -37,7 +37,7 @@ use oriole_syntax::literal::Literal;
 pub(crate) const PASS: Pass = Pass {
     name: "gvn-cse",
     summary: "Replace instructions that compute what a dominating one has computed",
-    run,
+    action: Action::Once(run),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

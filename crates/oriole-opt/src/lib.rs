@@ -15,10 +15,12 @@ mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;
+mod remark;
 mod statistics;
 
 pub use fuel::Fuel;
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
-pub use manager::{Context, Observer, Pass, run};
+pub use manager::{Action, Context, Observer, Pass, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};
+pub use remark::{Remark, Rewrite};
 pub use statistics::Statistics;

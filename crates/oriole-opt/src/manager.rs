@@ -3,6 +3,7 @@
 use crate::fuel::Fuel;
 use crate::knobs::Knobs;
 use crate::pipeline::Phase;
+use crate::remark::{Remark, Rewrite};
 use crate::statistics::Statistics;
 use oriole_analysis::Analyses;
 use oriole_ir::{Editor, Function, verify};
@@ -16,6 +17,32 @@ pub struct Context<'run> {
     pub fuel: &'run mut Fuel,
     /// Counters.
     pub statistics: &'run mut Statistics,
+    /// Where to say what was done; nothing if nobody wants to know.
+    pub remarks: Option<&'run mut Vec<Remark>>,
+}
+
+impl Context<'_> {
+    /// Whether a rewrite may be made. If so it is counted, and noted for those who want remarks: call it before the change,
+    /// while the instruction is still what it was.
+    pub fn allows(&mut self, function: &Function, rewrite: Rewrite) -> bool {
+        if !self.fuel.spend() {
+            return false;
+        }
+        self.statistics.add(rewrite.counter, 1);
+        if let Some(remarks) = &mut self.remarks {
+            remarks.push(Remark::new(function, &rewrite));
+        }
+        true
+    }
+}
+
+/// What a pass does.
+#[derive(Clone, Copy)]
+pub enum Action {
+    /// One walk over the function.
+    Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>)),
+    /// Other passes in turn, again and again until a round changes nothing or there were as many rounds as the knob says.
+    Repeat(&'static [&'static Pass], &'static str),
 }
 
 /// A pass.
@@ -26,7 +53,7 @@ pub struct Pass {
     /// One sentence for users.
     pub summary: &'static str,
     /// What it does.
-    pub run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+    pub action: Action,
 }
 
 impl std::fmt::Debug for Pass {
@@ -48,28 +75,60 @@ pub fn run(
     let mut analyses = Analyses::new();
     let mut changes = 0;
     for phase in phases {
-        let mut editor = Editor::new(function);
-        (phase.pass.run)(&mut editor, &mut analyses, context);
-        let journal = editor.finish();
-        analyses.invalidate(&journal);
-        changes += journal.changes;
-        if cfg!(debug_assertions) {
-            let violations = verify(function);
-            assert!(
-                violations.is_empty(),
-                "{} left the function broken: {}",
-                phase.pass.name,
-                violations[0]
-            );
-            let stale = analyses.stale(function);
-            assert!(
-                stale.is_empty(),
-                "{} changed what {} was computed from without saying so",
-                phase.pass.name,
-                stale.join(", ")
-            );
-        }
+        changes += run_pass(phase.pass, function, &mut analyses, context);
         observer(phase, function);
     }
     changes
+}
+
+fn run_pass(
+    pass: &Pass,
+    function: &mut Function,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+) -> u64 {
+    match pass.action {
+        Action::Once(run) => run_once(pass.name, run, function, analyses, context),
+        Action::Repeat(passes, rounds) => {
+            let mut changes = 0;
+            for _ in 0..context.knobs.number(rounds) {
+                let before = context.fuel.spent();
+                for pass in passes {
+                    changes += run_pass(pass, function, analyses, context);
+                }
+                if context.fuel.spent() == before {
+                    break;
+                }
+            }
+            changes
+        }
+    }
+}
+
+fn run_once(
+    name: &str,
+    run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+    function: &mut Function,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+) -> u64 {
+    let mut editor = Editor::new(function);
+    run(&mut editor, analyses, context);
+    let journal = editor.finish();
+    analyses.invalidate(&journal);
+    if cfg!(debug_assertions) {
+        let violations = verify(function);
+        assert!(
+            violations.is_empty(),
+            "{name} left the function broken: {}",
+            violations[0]
+        );
+        let stale = analyses.stale(function);
+        assert!(
+            stale.is_empty(),
+            "{name} changed what {} was computed from without saying so",
+            stale.join(", ")
+        );
+    }
+    journal.changes
 }

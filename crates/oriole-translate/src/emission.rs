@@ -203,6 +203,12 @@ impl Emitter<'_> {
                     self.block_labels[target] = Some(self.naming.label(self.module));
                 }
             }
+            let taken = data.edges.len() - usize::from(data.falls_through);
+            for edge in &data.edges[..taken] {
+                if self.block_labels[edge.target].is_none() {
+                    self.block_labels[edge.target] = Some(self.naming.label(self.module));
+                }
+            }
         }
         for edge in &self.assignment.edges {
             if edge.placement == Placement::NewBlock {
@@ -474,7 +480,7 @@ impl Emitter<'_> {
         let table = self.new_table(block, instruction);
         let format = function.format(instruction);
         let original = self.original;
-        let source = function.source(instruction).map(|source| {
+        let source = function.spelling(instruction).map(|source| {
             match &original.statements[source as usize] {
                 Statement::Instruction(source) => *source,
                 _ => unreachable!("instructions come from instruction statements"),

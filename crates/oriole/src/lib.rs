@@ -257,6 +257,7 @@ impl Run<'_, '_> {
                 knobs: &self.options.knobs,
                 fuel: self.fuel,
                 statistics: &mut statistics,
+                remarks: None,
             },
             &mut |phase, function| observer(module, phase, function),
         );

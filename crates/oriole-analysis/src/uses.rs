@@ -1,0 +1,93 @@
+//! Who reads each value.
+//!
+//! A list of readers per value in one array, made by counting and then filling. Readers in blocks that control cannot reach
+//! count too: they are code until somebody removes them.
+
+use crate::manager::{Analyses, Analysis, Reads};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Function, Instruction, Value};
+
+/// Something that reads a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// An instruction; once per operand.
+    Instruction(Instruction),
+    /// An argument of an edge out of a block; once per argument.
+    Edge(Block),
+}
+
+/// The readers of every value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uses {
+    /// Where the readers of each value begin; one entry more than there are values.
+    starts: Vec<u32>,
+    readers: Vec<Use>,
+}
+
+impl Uses {
+    /// The readers of a value, in order of layout. A value made since has none.
+    pub fn of(&self, value: Value) -> &[Use] {
+        match self.starts.get(value.index()..value.index() + 2) {
+            Some(&[start, end]) => &self.readers[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// How many operands and arguments read a value.
+    pub fn count(&self, value: Value) -> usize {
+        self.of(value).len()
+    }
+
+    /// The only reader of a value, if it is an instruction and reads it once.
+    pub fn only_instruction(&self, value: Value) -> Option<Instruction> {
+        match *self.of(value) {
+            [Use::Instruction(instruction)] => Some(instruction),
+            _ => None,
+        }
+    }
+}
+
+impl Analysis for Uses {
+    const NAME: &'static str = "uses";
+    const READS: Reads = Reads {
+        control_flow: true,
+        values: true,
+        order: true,
+        effects: false,
+    };
+
+    fn compute(function: &Function, _: &mut Analyses) -> Uses {
+        let mut counts: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
+        for_each_use(function, |value, _| counts[value] += 1);
+        let mut starts = Vec::with_capacity(counts.len() + 1);
+        let mut total = 0;
+        for (_, &count) in counts.iter() {
+            starts.push(total);
+            total += count;
+        }
+        starts.push(total);
+        let mut next = starts.clone();
+        let mut readers = vec![Use::Edge(function.entry()); total as usize];
+        for_each_use(function, |value, reader| {
+            let at = &mut next[value.index()];
+            readers[*at as usize] = reader;
+            *at += 1;
+        });
+        Uses { starts, readers }
+    }
+}
+
+fn for_each_use(function: &Function, mut found: impl FnMut(Value, Use)) {
+    for &block in function.block_order() {
+        for instruction in function.instructions_of(block) {
+            for value in function.uses(instruction) {
+                found(value, Use::Instruction(instruction));
+            }
+        }
+        for edge in &function.blocks()[block].edges {
+            for &argument in &edge.arguments {
+                found(argument, Use::Edge(block));
+            }
+        }
+    }
+}
