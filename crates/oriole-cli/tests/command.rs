@@ -79,7 +79,7 @@ fn wrong_arguments_are_explained() {
     for (arguments, message) in [
         (
             &["opt", "--passes", "magic"][..],
-            "there is no pass `magic`; `oriole passes` lists them",
+            "there is no pass or phase `magic`; `oriole passes` lists them",
         ),
         (
             &["opt", "--knob", "Magic=1"],
@@ -87,7 +87,7 @@ fn wrong_arguments_are_explained() {
         ),
         (
             &["opt", "--stop-after", "magic"],
-            "there is no pass `magic`",
+            "there is no pass or phase `magic`",
         ),
         (&["opt", "-O7"], "7 is not in 0..=3"),
         (

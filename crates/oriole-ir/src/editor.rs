@@ -22,6 +22,8 @@ pub struct Journal {
     pub effects: bool,
     /// How many changes were made.
     pub changes: u64,
+    /// Instructions added, less those removed.
+    pub instructions: i64,
 }
 
 impl Journal {
@@ -213,6 +215,7 @@ impl<'function> Editor<'function> {
         self.journal.order = true;
         self.journal.values = true;
         self.journal.changes += 1;
+        self.journal.instructions += 1;
         instruction
     }
 
@@ -223,6 +226,7 @@ impl<'function> Editor<'function> {
         self.journal.order = true;
         self.journal.values = true;
         self.journal.changes += 1;
+        self.journal.instructions -= 1;
         self.function.layout.remove(instruction);
     }
 

@@ -21,6 +21,7 @@
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
 use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
@@ -56,13 +57,15 @@ fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut
         .filter(|&block| !flow.is_reachable(block))
         .collect();
     // One rewrite: unreachable blocks lead to each other.
-    if unreachable.is_empty() || !context.fuel.spend() {
-        return;
+    if !unreachable.is_empty()
+        && context.allows_other(
+            "dead-code.blocks",
+            unreachable.len() as u64,
+            "nothing leads to these blocks",
+        )
+    {
+        editor.remove_blocks(&unreachable);
     }
-    context
-        .statistics
-        .add("dead-code.blocks", unreachable.len() as u64);
-    editor.remove_blocks(&unreachable);
 }
 
 /// The values and instructions that something needs.
@@ -160,7 +163,13 @@ fn remove_unneeded(
             .filter(|&instruction| !needed.instructions.contains(instruction))
             .collect();
         for &instruction in dead.iter().rev() {
-            if budget == 0 || !context.fuel.spend() {
+            let rewrite = Rewrite {
+                counter: "dead-code.instructions",
+                instruction,
+                why: "nobody reads its result",
+                equal: None,
+            };
+            if budget == 0 || !context.allows(editor.function(), rewrite) {
                 return;
             }
             budget -= 1;
@@ -168,25 +177,28 @@ fn remove_unneeded(
                 editor.replace_with_undefined(result);
             }
             editor.remove_instruction(instruction);
-            context.statistics.add("dead-code.instructions", 1);
         }
     }
     for &block in flow.reverse_postorder() {
         let parameters = editor.function().blocks()[block].parameters.clone();
-        if parameters
+        let dead = parameters
             .iter()
-            .all(|&parameter| needed.values.contains(parameter))
-        {
+            .filter(|&&parameter| !needed.values.contains(parameter))
+            .count();
+        if dead == 0 {
             continue;
         }
-        if !context.fuel.spend() {
+        if !context.allows_other(
+            "dead-code.parameters",
+            dead as u64,
+            "nobody reads the values that paths into a block bring",
+        ) {
             return;
         }
         let incoming: Vec<Block> = flow.predecessors(block).collect();
         for &parameter in &parameters {
             if !needed.values.contains(parameter) {
                 editor.replace_with_undefined(parameter);
-                context.statistics.add("dead-code.parameters", 1);
             }
         }
         editor.retain_parameters(block, &incoming, |position| {

@@ -15,6 +15,7 @@ mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;
+mod profile;
 mod remark;
 mod statistics;
 
@@ -22,5 +23,6 @@ pub use fuel::Fuel;
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
 pub use manager::{Action, Context, Observer, Pass, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};
+pub use profile::{Generation, Profile, UnknownProfile};
 pub use remark::{Remark, Rewrite};
-pub use statistics::Statistics;
+pub use statistics::{PhaseStatistics, Statistics};

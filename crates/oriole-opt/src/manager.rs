@@ -4,7 +4,7 @@ use crate::fuel::Fuel;
 use crate::knobs::Knobs;
 use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
-use crate::statistics::Statistics;
+use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_ir::{Editor, Function, verify};
 
@@ -31,6 +31,24 @@ impl Context<'_> {
         self.statistics.add(rewrite.counter, 1);
         if let Some(remarks) = &mut self.remarks {
             remarks.push(Remark::new(function, &rewrite));
+        }
+        true
+    }
+
+    /// Like [`Context::allows`], for a rewrite of something that is not an instruction, such as a block.
+    pub fn allows_other(&mut self, counter: &'static str, amount: u64, why: &'static str) -> bool {
+        if !self.fuel.spend() {
+            return false;
+        }
+        self.statistics.add(counter, amount);
+        if let Some(remarks) = &mut self.remarks {
+            remarks.push(Remark {
+                counter,
+                mnemonic: String::new(),
+                statement: None,
+                why,
+                equal: None,
+            });
         }
         true
     }
@@ -75,7 +93,13 @@ pub fn run(
     let mut analyses = Analyses::new();
     let mut changes = 0;
     for phase in phases {
+        let before = (context.fuel.spent(), context.statistics.instructions());
         changes += run_pass(phase.pass, function, &mut analyses, context);
+        context.statistics.add_phase(PhaseStatistics {
+            rewrites: context.fuel.spent() - before.0,
+            instructions: context.statistics.instructions() - before.1,
+            ..PhaseStatistics::of(phase)
+        });
         observer(phase, function);
     }
     changes
@@ -116,6 +140,7 @@ fn run_once(
     run(&mut editor, analyses, context);
     let journal = editor.finish();
     analyses.invalidate(&journal);
+    context.statistics.add_instructions(journal.instructions);
     if cfg!(debug_assertions) {
         let violations = verify(function);
         assert!(

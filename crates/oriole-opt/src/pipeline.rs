@@ -58,7 +58,7 @@ pub fn find_pass(name: &str) -> Option<&'static Pass> {
     PASSES.iter().copied().find(|pass| pass.name == name)
 }
 
-/// There is no pass of this name.
+/// There is no pass or phase of this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPass(pub String);
 
@@ -66,7 +66,7 @@ impl fmt::Display for UnknownPass {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "there is no pass `{}`; `oriole passes` lists them",
+            "there is no pass or phase `{}`; `oriole passes` lists them",
             self.0
         )
     }
@@ -74,19 +74,82 @@ impl fmt::Display for UnknownPass {
 
 impl std::error::Error for UnknownPass {}
 
-/// Phases for passes named in any order.
+/// Names that `ptxas` gives phases, and what they are here: a phase number, or a pass that is part of another.
+const DOCUMENTED_NAMES: &[(&str, &str)] = &[
+    ("AdvancedPhaseBackPropVReg", "82"),
+    ("GeneralOptimizeEarly", "13"),
+    ("GeneralOptimize", "29"),
+    ("GeneralOptimizeMid", "37"),
+    ("GeneralOptimizeMid2", "46"),
+    ("GeneralOptimizeLate", "58"),
+    ("GeneralOptimizeLate2", "65"),
+    ("GvnCse", "49"),
+    ("LateOriCommoning", "64"),
+    ("OriBackCopyPropagate", "83"),
+    ("OriCopyProp", "copy-propagation"),
+    ("OriDoPredication", "63"),
+    ("OriPerformLiveDeadFourth", "84"),
+    ("OriReassociateAndCommon", "50"),
+];
+
+/// Phases in any order, each given by the name of its pass, by its number, or by the name `ptxas` gives it, in whose spelling
+/// case does not matter.
 pub fn select<'name>(
     names: impl IntoIterator<Item = &'name str>,
 ) -> Result<Vec<Phase>, UnknownPass> {
     names
         .into_iter()
-        .map(|name| {
-            let pass = find_pass(name).ok_or_else(|| UnknownPass(name.to_owned()))?;
-            Ok(Phase {
-                number: None,
-                from: Level::None,
-                pass,
-            })
+        .map(|given| {
+            let name = DOCUMENTED_NAMES
+                .iter()
+                .find(|(documented, _)| documented.eq_ignore_ascii_case(given))
+                .map_or(given, |(_, name)| name);
+            let numbered = || {
+                let number = name.parse().ok()?;
+                PIPELINE
+                    .iter()
+                    .copied()
+                    .find(|phase| phase.number == Some(number))
+            };
+            let named = || {
+                Some(Phase {
+                    number: None,
+                    from: Level::None,
+                    pass: find_pass(name)?,
+                })
+            };
+            numbered()
+                .or_else(named)
+                .ok_or_else(|| UnknownPass(given.to_owned()))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_go_by_name_number_and_documented_name() {
+        let phases = select(["gvn-cse", "84", "oricopyprop", "OriPerformLiveDeadFourth"]).unwrap();
+        let found: Vec<_> = phases
+            .iter()
+            .map(|phase| (phase.number, phase.pass.name))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (None, "gvn-cse"),
+                (Some(84), "dead-code"),
+                (None, "copy-propagation"),
+                (Some(84), "dead-code"),
+            ]
+        );
+        for unknown in ["magic", "1", ""] {
+            assert_eq!(
+                select([unknown]).unwrap_err(),
+                UnknownPass(unknown.to_owned())
+            );
+        }
+    }
 }

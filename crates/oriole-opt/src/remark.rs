@@ -20,7 +20,7 @@ pub struct Rewrite {
 pub struct Remark {
     /// The counter it was added to, `pass.what`.
     pub counter: &'static str,
-    /// The mnemonic of the instruction before the rewrite.
+    /// The mnemonic of the instruction before the rewrite; empty if something else was rewritten, such as a block.
     pub mnemonic: String,
     /// The statement of the body before optimization that the instruction came from.
     pub statement: Option<u32>,

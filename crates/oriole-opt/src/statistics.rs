@@ -1,12 +1,40 @@
-//! Named counters of what passes did.
+//! Named counters of what passes did, and what each phase did.
 
+use crate::pipeline::Phase;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Counters by name, such as `dead-code.instructions`.
+/// What one phase did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseStatistics {
+    /// The documented phase number, if it has one.
+    pub number: Option<u16>,
+    /// The pass.
+    pub pass: &'static str,
+    /// Rewrites it made.
+    pub rewrites: u64,
+    /// Instructions it added, less those it removed.
+    pub instructions: i64,
+}
+
+impl PhaseStatistics {
+    /// Nothing done yet.
+    pub fn of(phase: &Phase) -> PhaseStatistics {
+        PhaseStatistics {
+            number: phase.number,
+            pass: phase.pass.name,
+            rewrites: 0,
+            instructions: 0,
+        }
+    }
+}
+
+/// Counters by name, such as `dead-code.instructions`, and what each phase did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     counters: BTreeMap<&'static str, u64>,
+    phases: Vec<PhaseStatistics>,
+    instructions: i64,
 }
 
 impl Statistics {
@@ -27,11 +55,42 @@ impl Statistics {
         self.counters.iter().map(|(&name, &count)| (name, count))
     }
 
-    /// Adds all counters of another set.
+    /// Each phase that ran, once for every number and pass, in the order they first ran.
+    pub fn phases(&self) -> &[PhaseStatistics] {
+        &self.phases
+    }
+
+    /// Adds to what a phase did.
+    pub fn add_phase(&mut self, phase: PhaseStatistics) {
+        let same =
+            |other: &&mut PhaseStatistics| (other.number, other.pass) == (phase.number, phase.pass);
+        match self.phases.iter_mut().find(same) {
+            Some(known) => {
+                known.rewrites += phase.rewrites;
+                known.instructions += phase.instructions;
+            }
+            None => self.phases.push(phase),
+        }
+    }
+
+    /// Instructions added by all passes, less those removed.
+    pub fn instructions(&self) -> i64 {
+        self.instructions
+    }
+
+    pub(crate) fn add_instructions(&mut self, added: i64) {
+        self.instructions += added;
+    }
+
+    /// Adds all of another set.
     pub fn merge(&mut self, other: &Statistics) {
         for (name, count) in other.iter() {
             self.add(name, count);
         }
+        for &phase in &other.phases {
+            self.add_phase(phase);
+        }
+        self.instructions += other.instructions;
     }
 }
 
