@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod reduce;
+mod remarks;
 
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
@@ -38,10 +39,11 @@ use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
-pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
+pub use oriole_opt::{Fuel, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
 pub use reduce::{Reduced, reduce};
+pub use remarks::{Remark, SourceLine};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -97,6 +99,8 @@ pub struct Options {
     pub knobs: Knobs,
     /// Rewrites allowed, over all functions.
     pub fuel: Fuel,
+    /// Whether to say what each rewrite was and why.
+    pub remarks: bool,
 }
 
 impl Default for Options {
@@ -112,6 +116,7 @@ impl Options {
             phases: oriole_opt::pipeline(level),
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
+            remarks: false,
         }
     }
 }
@@ -127,6 +132,22 @@ pub struct Report {
     pub copies: usize,
     /// Functions left as they were, and why; a diagnostic of severity note each.
     pub notes: Vec<Diagnostic>,
+    /// Functions that were optimized, in order.
+    pub functions: Vec<FunctionReport>,
+    /// Every rewrite in order, if [`Options::remarks`] asks for them. A function that was written back without its rewrites has
+    /// none.
+    pub remarks: Vec<Remark>,
+}
+
+/// What was done to a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionReport {
+    /// Its name.
+    pub name: String,
+    /// Instructions before.
+    pub before: usize,
+    /// Instructions after, copies included.
+    pub after: usize,
 }
 
 /// Optimizes every function of a module, in place.
@@ -238,7 +259,21 @@ impl Run<'_, '_> {
         }
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
+        self.done(index, done.original, done.remarks);
         Ok(())
+    }
+
+    /// Notes what was done to a function whose body was this before.
+    fn done(&mut self, index: usize, original: Body, remarks: Vec<oriole_opt::Remark>) {
+        let function = &self.module.functions[index];
+        let name = self.module.text(function.name).to_owned();
+        let remarks = remarks::locate(self.module, &name, &original, remarks);
+        self.report.remarks.extend(remarks);
+        self.report.functions.push(FunctionReport {
+            name,
+            before: count(&original),
+            after: function.body.as_ref().map_or(0, count),
+        });
     }
 
     /// Runs phases and writes the function back; nothing if it had to be left as it was.
@@ -249,6 +284,7 @@ impl Run<'_, '_> {
         phases: &[Phase],
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
+        let mut remarks = Vec::new();
         let (module, observer) = (&mut *self.module, &mut *self.observer);
         oriole_opt::run(
             &mut translated.function,
@@ -257,7 +293,7 @@ impl Run<'_, '_> {
                 knobs: &self.options.knobs,
                 fuel: self.fuel,
                 statistics: &mut statistics,
-                remarks: None,
+                remarks: self.options.remarks.then_some(&mut remarks),
             },
             &mut |phase, function| observer(module, phase, function),
         );
@@ -268,6 +304,7 @@ impl Run<'_, '_> {
                     statistics,
                     copies: written.copies,
                     original: written.original,
+                    remarks,
                 })
             }
             Err(error) => {
@@ -287,6 +324,7 @@ struct Done {
     statistics: Statistics,
     copies: usize,
     original: Body,
+    remarks: Vec<oriole_opt::Remark>,
 }
 
 /// Instructions of a body.
@@ -334,6 +372,33 @@ mod tests {
         let before = print(&module);
         optimize(&mut module, &Options::level(Level::None)).unwrap();
         assert_eq!(print(&module), before);
+    }
+
+    #[test]
+    fn remarks_say_what_was_done_and_where() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.entry k()\n{\n.reg .b32 %r<3>;\n\
+                    .loc 1 7 3\nmov.u32 %r1, 0;\nadd.s32 %r2, %r1, 1;\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        let options = Options {
+            remarks: true,
+            ..Options::default()
+        };
+        let report = optimize(&mut module, &options).unwrap();
+        assert_eq!(report.remarks.len() as u64, report.rewrites);
+        let add = report
+            .remarks
+            .iter()
+            .find(|remark| remark.mnemonic == "add.s32")
+            .unwrap();
+        assert_eq!((add.line, add.function.as_str()), (Some(10), "k"));
+        assert_eq!(add.source.as_ref().unwrap().to_string(), "k.cu:7");
+        assert_eq!(
+            (report.functions[0].before, report.functions[0].after),
+            (3, 1)
+        );
+        let mut again = parse("k.ptx", text).unwrap();
+        let report = optimize(&mut again, &Options::default()).unwrap();
+        assert!(report.remarks.is_empty());
     }
 
     #[test]
