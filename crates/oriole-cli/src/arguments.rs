@@ -97,6 +97,7 @@ pub enum Command {
     oriole opt kernel.ptx -o out.ptx         a file, written atomically\n  \
     nvcc -ptx -o - k.cu | oriole opt - -O3   from a pipe\n  \
     oriole opt k.ptx --passes dead-code --stats --print-after all\n  \
+    oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
     oriole opt k.ptx --diff --remarks        what changes, and why\n  \
     oriole opt k.ptx --verify -o out.ptx     written only if no generated input tells the two apart\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]

@@ -7,11 +7,11 @@
 use super::pointers::Pointers;
 use oriole::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
-use oriole_syntax::tree::{Body, Linkage, OperandKind, Storage};
+use oriole_syntax::tree::{Body, OperandKind, Storage};
 
 /// Bytes of a buffer.
-const BUFFER: usize = 64 << 10;
-/// Bytes of dynamic shared memory, for kernels that have some.
+const BUFFER: usize = 256 << 10;
+/// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
 
 /// What a buffer holds.
@@ -65,11 +65,6 @@ pub fn generate(
         if count > most || seen {
             continue;
         }
-        let mut grid = signature.cluster.map(|size| size.max(1));
-        grid[0] *= 2;
-        if names("%ctaid.y") {
-            grid[1] *= 2;
-        }
         for sure in [true, false] {
             let places = if sure {
                 &pointers.certain
@@ -79,15 +74,23 @@ pub fn generate(
             if !sure && *places == pointers.certain {
                 continue;
             }
-            for (scalar, contents) in [
-                (2 * count, Contents::Floats),
-                (2 * count, Contents::Small),
-                (5, Contents::Floats),
-                (5, Contents::Small),
-                (2 * count, Contents::Bits),
-                (1, Contents::Small),
-                (1, Contents::Bits),
+            for (blocks, scalar, contents) in [
+                (2, 2 * count, Contents::Floats),
+                (2, 2 * count, Contents::Small),
+                (2, 5, Contents::Floats),
+                (2, 5, Contents::Small),
+                (2, 2 * count, Contents::Bits),
+                (2, 1, Contents::Small),
+                (2, 1, Contents::Bits),
+                // Blocks of some kernels must not run side by side.
+                (1, count, Contents::Floats),
+                (1, count, Contents::Small),
             ] {
+                let mut grid = signature.cluster.map(|size| size.max(1));
+                grid[0] *= blocks;
+                if names("%ctaid.y") {
+                    grid[1] *= blocks;
+                }
                 let seed = inputs.len() as u64;
                 let parameters = signature
                     .parameters
@@ -106,11 +109,7 @@ pub fn generate(
                 inputs.push(Input {
                     block,
                     grid,
-                    shared: if has_dynamic_shared(module) {
-                        SHARED
-                    } else {
-                        0
-                    },
+                    shared: SHARED,
                     parameters,
                     contents,
                     seed,
@@ -131,12 +130,6 @@ fn is_float(module: &Module, name: &str) -> bool {
                 .declarators(declaration)
                 .iter()
                 .any(|declarator| module.text(declarator.name) == name)
-    })
-}
-
-fn has_dynamic_shared(module: &Module) -> bool {
-    module.top.declarations.iter().any(|declaration| {
-        declaration.storage == Storage::Shared && declaration.linkage == Linkage::Extern
     })
 }
 
