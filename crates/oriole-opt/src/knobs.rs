@@ -32,28 +32,92 @@ pub struct Knob {
     pub summary: &'static str,
     /// The value it has by default.
     pub default: KnobValue,
+    /// The largest value of a number.
+    pub most: u64,
 }
 
-/// All knobs, by name.
+impl Knob {
+    /// Something to turn on or off.
+    const fn switch(
+        name: &'static str,
+        pass: &'static str,
+        default: bool,
+        summary: &'static str,
+    ) -> Knob {
+        Knob {
+            name,
+            pass,
+            summary,
+            default: KnobValue::Switch(default),
+            most: 1,
+        }
+    }
+
+    /// A number of any size.
+    const fn number(
+        name: &'static str,
+        pass: &'static str,
+        default: u64,
+        summary: &'static str,
+    ) -> Knob {
+        Knob {
+            name,
+            pass,
+            summary,
+            default: KnobValue::Number(default),
+            most: u64::MAX,
+        }
+    }
+
+    /// The same knob with a largest value.
+    const fn at_most(mut self, most: u64) -> Knob {
+        self.most = most;
+        self
+    }
+
+    /// What values the knob takes, in words.
+    pub fn takes(&self) -> String {
+        match self.default {
+            KnobValue::Switch(_) => "true or false".to_owned(),
+            KnobValue::Number(_) if self.most == u64::MAX => "a number or `unlimited`".to_owned(),
+            KnobValue::Number(_) => format!("a number from 0 to {}", self.most),
+        }
+    }
+}
+
+const UNLIMITED: u64 = u64::MAX;
+
+/// All knobs, sorted by name.
 pub const KNOBS: &[Knob] = &[
-    Knob {
-        name: "DeadCodeBudget",
-        pass: "dead-code",
-        summary: "Instructions dead-code may remove from one function",
-        default: KnobValue::Number(u64::MAX),
-    },
-    Knob {
-        name: "DeadCodeKeepLoads",
-        pass: "dead-code",
-        summary: "Keep loads whose result nobody reads, as they may touch memory that must be touched",
-        default: KnobValue::Switch(false),
-    },
-    Knob {
-        name: "EnableDeadCode",
-        pass: "dead-code",
-        summary: "Run dead-code at all",
-        default: KnobValue::Switch(true),
-    },
+    Knob::switch("AllowReassociateCSE", "reassociate-and-common", true, "Run reassociate-and-common at all"),
+    Knob::number("BackCopyPropBudget", "back-copy-propagation", UNLIMITED, "Copies back-copy-propagation may remove from one function"),
+    Knob::switch("CopyPropAddr", "copy-propagation", true, "Propagate copies into addresses"),
+    Knob::number("CopyPropBudget", "copy-propagation", UNLIMITED, "Instructions copy-propagation may look at each time it runs"),
+    Knob::switch("CopyPropConstantBank", "copy-propagation", true, "Propagate copies of what lies in constant memory: addresses of `.const` variables and of parameters"),
+    Knob::switch("CopyPropForceGlobal", "copy-propagation", false, "Propagate across blocks even when CopyPropGlobalBudget is spent"),
+    Knob::number("CopyPropGlobalBudget", "copy-propagation", UNLIMITED, "Copies copy-propagation may propagate into other blocks of one function"),
+    Knob::switch("CopyPropNoMmaCb", "copy-propagation", false, "Leave operands of matrix instructions alone"),
+    Knob::switch("CopyPropNoWriteNonRR", "copy-propagation", false, "Propagate only registers, into operands that are plain registers"),
+    Knob::switch("CopyPropNonRegMultiDef", "copy-propagation", true, "Propagate through copies with several results, such as a vector taken apart"),
+    Knob::switch("CopyPropPreAllocReg", "copy-propagation", true, "Propagate copies of special registers such as `%tid.x`"),
+    Knob::switch("CopyPropUseReachingDefs", "copy-propagation", true, "Propagate where several definitions that reach a use are all the same value"),
+    Knob::number("DeadCodeBudget", "dead-code", UNLIMITED, "Instructions dead-code may remove from one function"),
+    Knob::switch("DeadCodeKeepLoads", "dead-code", false, "Keep loads whose result nobody reads, as they may touch memory that must be touched"),
+    Knob::switch("DisableMoveCommoning", "late-commoning", false, "Do not look through copies for equal operands"),
+    Knob::number("DistributeAndReassociateMulBudget", "reassociate-and-common", UNLIMITED, "Times `a*b + a*c` may become `a*(b+c)` in one function"),
+    Knob::switch("EnableDeadCode", "dead-code", true, "Run dead-code at all"),
+    Knob::switch("EnableGvnCse", "gvn-cse", true, "Run gvn-cse at all"),
+    Knob::number("EnableGvnCseMode", "gvn-cse", 6, "How far gvn-cse looks: 0 nowhere, 1 in a block, 2 along the dominator tree, 3 to 6 over the whole function, each further").at_most(6),
+    Knob::number("EnableGvnCsePerInstr", "gvn-cse", UNLIMITED, "Instructions of one function, from its start, that gvn-cse may replace"),
+    Knob::switch("ForceLateCommoning", "late-commoning", false, "Run late-commoning even where the profile leaves it out and where longer live ranges may cost occupancy"),
+    Knob::number("GeneralOptimizeRounds", "general-optimize", 10, "Rounds general-optimize may run, each of them until nothing changes"),
+    Knob::number("GeneralOptimizeThreshold", "general-optimize", 25, "Percent of the instructions that a round of a late general-optimize must touch for another round to follow").at_most(100),
+    Knob::switch("LateCopyPropComplPred", "copy-propagation", true, "Propagate copies of one value under a predicate and under its complement, after predication"),
+    Knob::number("ReassociateCSEBudget", "reassociate-and-common", UNLIMITED, "Instructions reassociate-and-common may look at in one function"),
+    Knob::number("ReassociateCSESkip", "reassociate-and-common", 0, "Instructions at the start of a function that reassociate-and-common leaves alone"),
+    Knob::number("ReassociateCSEWindow", "reassociate-and-common", 256, "Instructions back that reassociate-and-common looks for an equal one"),
+    Knob::switch("ReassociateLargeImmInUIADD64", "reassociate-and-common", false, "Gather constants of 64-bit additions even when the sum does not fit into 32 bits"),
+    Knob::switch("SpeculativeHoistCommonInsts", "predication", true, "Move instructions that both arms of a branch begin with to before the branch"),
 ];
 
 /// Why a setting was not taken.
@@ -63,8 +127,8 @@ pub enum KnobError {
     NoValue(String),
     /// There is no such knob; perhaps another was meant.
     Unknown(String, Option<&'static str>),
-    /// The value is not of the knob's kind.
-    WrongValue(&'static str, String, &'static str),
+    /// The knob, the value it does not take, and what it takes.
+    WrongValue(&'static str, String, String),
 }
 
 impl fmt::Display for KnobError {
@@ -106,7 +170,7 @@ impl Default for Knobs {
 
 impl Knobs {
     fn index(name: &str) -> Option<usize> {
-        KNOBS.iter().position(|knob| knob.name == name)
+        KNOBS.binary_search_by(|knob| knob.name.cmp(name)).ok()
     }
 
     /// Sets a knob from `Name=Value`.
@@ -122,19 +186,23 @@ impl Knobs {
             return Err(KnobError::Unknown(name.to_owned(), meant));
         };
         let knob = &KNOBS[index];
-        let wrong = |expected| KnobError::WrongValue(knob.name, value.to_owned(), expected);
+        let wrong = || KnobError::WrongValue(knob.name, value.to_owned(), knob.takes());
         self.values[index] = match knob.default {
             KnobValue::Switch(_) => KnobValue::Switch(match value {
                 "true" | "on" | "1" => true,
                 "false" | "off" | "0" => false,
-                _ => return Err(wrong("true or false")),
+                _ => return Err(wrong()),
             }),
-            KnobValue::Number(_) if value == "unlimited" => KnobValue::Number(u64::MAX),
-            KnobValue::Number(_) => KnobValue::Number(
-                value
-                    .parse()
-                    .map_err(|_| wrong("a number or `unlimited`"))?,
-            ),
+            KnobValue::Number(_) => {
+                let number = match value {
+                    "unlimited" => u64::MAX,
+                    _ => value.parse().map_err(|_| wrong())?,
+                };
+                if number > knob.most {
+                    return Err(wrong());
+                }
+                KnobValue::Number(number)
+            }
         };
         Ok(())
     }
@@ -191,10 +259,47 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sorted_and_complete() {
+    fn numbers_have_a_largest_value() {
+        let mut knobs = Knobs::default();
+        assert_eq!(knobs.set("EnableGvnCseMode=0"), Ok(()));
+        assert_eq!(knobs.number("EnableGvnCseMode"), 0);
+        for value in ["7", "9", "unlimited", "-1"] {
+            assert_eq!(
+                knobs
+                    .set(&format!("EnableGvnCseMode={value}"))
+                    .unwrap_err()
+                    .to_string(),
+                format!("the knob `EnableGvnCseMode` takes a number from 0 to 6, not `{value}`")
+            );
+        }
+        assert_eq!(knobs.number("EnableGvnCseMode"), 0);
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_its_values_in_range() {
         assert!(KNOBS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        let mut knobs = Knobs::default();
         for knob in KNOBS {
-            assert!(crate::find_pass(knob.pass).is_some(), "{}", knob.name);
+            assert!(!knob.summary.is_empty() && !knob.summary.ends_with('.'));
+            assert_eq!(
+                knobs.set(&format!("{}={}", knob.name, knob.default)),
+                Ok(())
+            );
+        }
+        assert_eq!(knobs, Knobs::default());
+    }
+
+    #[test]
+    fn the_documented_knobs_are_there() {
+        let documented = "AllowReassociateCSE BackCopyPropBudget CopyPropAddr CopyPropBudget CopyPropConstantBank \
+             CopyPropForceGlobal CopyPropGlobalBudget CopyPropNoMmaCb CopyPropNoWriteNonRR CopyPropNonRegMultiDef \
+             CopyPropPreAllocReg CopyPropUseReachingDefs DisableMoveCommoning DistributeAndReassociateMulBudget \
+             EnableGvnCse EnableGvnCseMode EnableGvnCsePerInstr ForceLateCommoning LateCopyPropComplPred \
+             ReassociateCSEBudget ReassociateCSESkip ReassociateCSEWindow ReassociateLargeImmInUIADD64 \
+             SpeculativeHoistCommonInsts";
+        assert_eq!(documented.split(' ').count(), 24);
+        for name in documented.split(' ') {
+            assert!(Knobs::index(name).is_some(), "{name}");
         }
     }
 }
