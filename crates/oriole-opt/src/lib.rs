@@ -7,10 +7,12 @@
 
 #![forbid(unsafe_code)]
 
+mod branch_simplification;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;
 mod fuel;
+mod general_optimize;
 mod gvn_cse;
 mod knobs;
 mod manager;
@@ -21,7 +23,7 @@ mod statistics;
 
 pub use fuel::Fuel;
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
-pub use manager::{Action, Context, Observer, Pass, run};
+pub use manager::{Action, Context, Limit, Observer, Pass, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};
 pub use profile::{Generation, Profile, UnknownProfile};
 pub use remark::{Remark, Rewrite};

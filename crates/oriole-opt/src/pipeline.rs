@@ -1,7 +1,9 @@
 //! The phases of each optimization level, in one list.
 
 use crate::manager::Pass;
-use crate::{constant_folding, copy_propagation, dead_code, gvn_cse};
+use crate::{
+    branch_simplification, constant_folding, copy_propagation, dead_code, general_optimize, gvn_cse,
+};
 use std::fmt;
 
 /// An optimization level.
@@ -31,18 +33,35 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
     &dead_code::PASS,
+    &general_optimize::PASS,
+    &general_optimize::LATE,
     &gvn_cse::PASS,
 ];
 
+/// A phase of the documented pipeline.
+const fn phase(number: u16, from: Level, pass: &'static Pass) -> Phase {
+    Phase {
+        number: Some(number),
+        from,
+        pass,
+    }
+}
+
 /// The whole pipeline, in order.
-const PIPELINE: &[Phase] = &[Phase {
-    number: Some(84),
-    from: Level::Less,
-    pass: &dead_code::PASS,
-}];
+const PIPELINE: &[Phase] = &[
+    phase(13, Level::Less, &general_optimize::PASS),
+    phase(29, Level::Aggressive, &general_optimize::PASS),
+    phase(37, Level::Aggressive, &general_optimize::LATE),
+    phase(46, Level::Aggressive, &general_optimize::LATE),
+    phase(49, Level::Less, &gvn_cse::PASS),
+    phase(58, Level::Default, &general_optimize::LATE),
+    phase(65, Level::Default, &general_optimize::LATE),
+    phase(84, Level::Less, &dead_code::PASS),
+];
 
 /// The phases of a level.
 pub fn pipeline(level: Level) -> Vec<Phase> {

@@ -29,12 +29,14 @@
 
 #![forbid(unsafe_code)]
 
+mod cost;
 mod reduce;
 mod remarks;
 
+use cost::Cost;
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, Statement};
+use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
@@ -232,10 +234,12 @@ impl Run<'_, '_> {
         let Some(mut done) = self.phases(index, translated, &self.options.phases) else {
             return Ok(());
         };
-        // Values that live longer may need copies. If those outnumber what was saved, the phases did not pay: remove dead
-        // code only, which never makes a value live longer.
-        let after = self.module.functions[index].body.as_ref().map_or(0, count);
-        if done.copies > 0 && after > count(&done.original) {
+        // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference. What
+        // did not get better stays as it was but for dead code, whose removal never makes a value live longer.
+        let after = self.module.functions[index].body.as_ref();
+        let after = after.map(|body| Cost::of(self.module, body));
+        let before = Cost::of(self.module, &done.original);
+        if done.changes > 0 && after.is_some_and(|after| after >= before) {
             self.module.functions[index].body = Some(done.original);
             *self.fuel = fuel;
             let translated = oriole_translate::into_ssa(
@@ -286,7 +290,7 @@ impl Run<'_, '_> {
         let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
         let (module, observer) = (&mut *self.module, &mut *self.observer);
-        oriole_opt::run(
+        let changes = oriole_opt::run(
             &mut translated.function,
             phases,
             &mut oriole_opt::Context {
@@ -302,6 +306,7 @@ impl Run<'_, '_> {
                 *self.formats = written.formats;
                 Some(Done {
                     statistics,
+                    changes,
                     copies: written.copies,
                     original: written.original,
                     remarks,
@@ -322,17 +327,10 @@ impl Run<'_, '_> {
 /// What phases did to one function.
 struct Done {
     statistics: Statistics,
+    changes: u64,
     copies: usize,
     original: Body,
     remarks: Vec<oriole_opt::Remark>,
-}
-
-/// Instructions of a body.
-fn count(body: &Body) -> usize {
-    body.statements
-        .iter()
-        .filter(|statement| matches!(statement, Statement::Instruction(_)))
-        .count()
 }
 
 #[cfg(test)]
