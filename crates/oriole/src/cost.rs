@@ -6,7 +6,8 @@ use oriole_syntax::tree::{Body, Module, Statement};
 /// lighter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cost {
-    instructions: u64,
+    /// Instructions.
+    pub instructions: u64,
     weight: u64,
 }
 

@@ -103,6 +103,9 @@ pub struct Options {
     pub fuel: Fuel,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
+    /// The functions of which only dead code is removed, if that is settled. Otherwise each function is optimized and only
+    /// falls back to that if it did not get better; with little fuel, other functions may.
+    pub not_worth_it: Option<Vec<String>>,
 }
 
 impl Default for Options {
@@ -119,6 +122,7 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             remarks: false,
+            not_worth_it: None,
         }
     }
 }
@@ -136,8 +140,7 @@ pub struct Report {
     pub notes: Vec<Diagnostic>,
     /// Functions that were optimized, in order.
     pub functions: Vec<FunctionReport>,
-    /// Every rewrite in order, if [`Options::remarks`] asks for them. A function that was written back without its rewrites has
-    /// none.
+    /// Every rewrite in order, if [`Options::remarks`] asks for them.
     pub remarks: Vec<Remark>,
 }
 
@@ -147,9 +150,11 @@ pub struct FunctionReport {
     /// Its name.
     pub name: String,
     /// Instructions before.
-    pub before: usize,
+    pub before: u64,
     /// Instructions after, copies included.
-    pub after: usize,
+    pub after: u64,
+    /// Whether it got better; otherwise only dead code was removed.
+    pub worth_it: bool,
 }
 
 /// Optimizes every function of a module, in place.
@@ -231,7 +236,22 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.phases(index, translated, &self.options.phases) else {
+        let name = self.module.text(self.module.functions[index].name);
+        let settled = self.options.not_worth_it.as_ref();
+        let mut worth_it = settled.is_none_or(|list| !list.iter().any(|other| other == name));
+        let careful: Vec<Phase> = self
+            .options
+            .phases
+            .iter()
+            .copied()
+            .filter(|phase| phase.pass.name == "dead-code")
+            .collect();
+        let phases = if worth_it {
+            &self.options.phases
+        } else {
+            &careful
+        };
+        let Some(mut done) = self.phases(index, translated, phases) else {
             return Ok(());
         };
         // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference. What
@@ -239,7 +259,8 @@ impl Run<'_, '_> {
         let after = self.module.functions[index].body.as_ref();
         let after = after.map(|body| Cost::of(self.module, body));
         let before = Cost::of(self.module, &done.original);
-        if done.changes > 0 && after.is_some_and(|after| after >= before) {
+        if settled.is_none() && done.changes > 0 && after.is_some_and(|after| after >= before) {
+            worth_it = false;
             self.module.functions[index].body = Some(done.original);
             *self.fuel = fuel;
             let translated = oriole_translate::into_ssa(
@@ -248,14 +269,7 @@ impl Run<'_, '_> {
                 index,
                 std::mem::take(self.formats),
             )?;
-            let kept: Vec<Phase> = self
-                .options
-                .phases
-                .iter()
-                .copied()
-                .filter(|phase| phase.pass.name == "dead-code")
-                .collect();
-            match self.phases(index, translated, &kept) {
+            match self.phases(index, translated, &careful) {
                 Some(again) => done = again,
                 None => return Ok(()),
             }
@@ -263,20 +277,30 @@ impl Run<'_, '_> {
         }
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
-        self.done(index, done.original, done.remarks);
+        self.done(index, done.original, done.remarks, worth_it);
         Ok(())
     }
 
     /// Notes what was done to a function whose body was this before.
-    fn done(&mut self, index: usize, original: Body, remarks: Vec<oriole_opt::Remark>) {
+    fn done(
+        &mut self,
+        index: usize,
+        original: Body,
+        remarks: Vec<oriole_opt::Remark>,
+        worth_it: bool,
+    ) {
         let function = &self.module.functions[index];
         let name = self.module.text(function.name).to_owned();
         let remarks = remarks::locate(self.module, &name, &original, remarks);
         self.report.remarks.extend(remarks);
         self.report.functions.push(FunctionReport {
             name,
-            before: count(&original),
-            after: function.body.as_ref().map_or(0, count),
+            before: Cost::of(self.module, &original).instructions,
+            after: function
+                .body
+                .as_ref()
+                .map_or(0, |body| Cost::of(self.module, body).instructions),
+            worth_it,
         });
     }
 

@@ -16,17 +16,27 @@ pub fn run(
 ) -> Result<String, Failure> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("optimized.ptx");
-    let optimized = |fuel: Fuel| -> Result<(Module, Report), Failure> {
+    let optimized = |fuel: Fuel, not_worth_it: Option<&[String]>| {
         let mut copy = module.clone();
         let options = Options {
             fuel,
             remarks: true,
+            not_worth_it: not_worth_it.map(<[String]>::to_vec),
             ..options.clone()
         };
         let report = oriole::optimize(&mut copy, &options)
             .map_err(|errors| Failure::message(errors[0].message.clone()))?;
-        Ok((copy, report))
+        Ok::<(Module, Report), Failure>((copy, report))
     };
+    // Which functions are worth optimizing is settled with all the fuel there is: half-way through a function may look worse.
+    let (_, full) = optimized(Fuel::unlimited(), None)?;
+    let settled: Vec<String> = full
+        .functions
+        .iter()
+        .filter(|function| !function.worth_it)
+        .map(|function| function.name.clone())
+        .collect();
+    let optimized = |fuel: Fuel| optimized(fuel, Some(&settled));
     let mut tried = 0;
     let mut fails = |fuel: Fuel| -> Result<(bool, u64), Failure> {
         let (copy, report) = optimized(fuel)?;
@@ -61,10 +71,7 @@ pub fn run(
     let (after, report) = optimized(Fuel::limited(bad))?;
     let mut text =
         format!("the command fails from rewrite {bad} of {rewrites} on ({tried} runs)\n");
-    // A function may have been written back without its rewrites; then the last remark is another's.
-    if report.remarks.len() as u64 == bad
-        && let Some(remark) = report.remarks.last()
-    {
+    if let Some(remark) = report.remarks.last() {
         let _ = writeln!(text, "{remark}");
     }
     text.push_str(&difference::functions(&before, &after, color));
