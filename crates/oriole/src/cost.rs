@@ -4,7 +4,7 @@ use oriole_syntax::tree::{Body, Module, Statement};
 
 /// How many instructions there are, and then what they weigh together. Ordered: fewer instructions win, and of as many the
 /// lighter ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cost {
     /// Instructions.
     pub instructions: u64,
@@ -14,10 +14,7 @@ pub(crate) struct Cost {
 impl Cost {
     /// The cost of a body of a module.
     pub fn of(module: &Module, body: &Body) -> Cost {
-        let mut cost = Cost {
-            instructions: 0,
-            weight: 0,
-        };
+        let mut cost = Cost::default();
         for statement in &body.statements {
             if let Statement::Instruction(instruction) = statement {
                 cost.instructions += 1;

@@ -153,7 +153,7 @@ pub struct FunctionReport {
     pub before: u64,
     /// Instructions after, copies included.
     pub after: u64,
-    /// Whether it got better; otherwise only dead code was removed.
+    /// Whether what the phases did was kept; otherwise only dead code was removed.
     pub worth_it: bool,
 }
 
@@ -256,10 +256,9 @@ impl Run<'_, '_> {
         };
         // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference. What
         // did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-        let after = self.module.functions[index].body.as_ref();
-        let after = after.map(|body| Cost::of(self.module, body));
         let before = Cost::of(self.module, &done.original);
-        if settled.is_none() && done.changes > 0 && after.is_some_and(|after| after >= before) {
+        let mut after = self.cost(index);
+        if settled.is_none() && done.changes > 0 && after >= before {
             worth_it = false;
             self.module.functions[index].body = Some(done.original);
             *self.fuel = fuel;
@@ -273,35 +272,27 @@ impl Run<'_, '_> {
                 Some(again) => done = again,
                 None => return Ok(()),
             }
+            after = self.cost(index);
             done.statistics.add("functions.not-worth-it", 1);
         }
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
-        self.done(index, done.original, done.remarks, worth_it);
+        let name = self.module.text(self.module.functions[index].name);
+        let remarks = remarks::locate(self.module, name, &done.original, done.remarks);
+        self.report.remarks.extend(remarks);
+        self.report.functions.push(FunctionReport {
+            name: name.to_owned(),
+            before: before.instructions,
+            after: after.instructions,
+            worth_it,
+        });
         Ok(())
     }
 
-    /// Notes what was done to a function whose body was this before.
-    fn done(
-        &mut self,
-        index: usize,
-        original: Body,
-        remarks: Vec<oriole_opt::Remark>,
-        worth_it: bool,
-    ) {
-        let function = &self.module.functions[index];
-        let name = self.module.text(function.name).to_owned();
-        let remarks = remarks::locate(self.module, &name, &original, remarks);
-        self.report.remarks.extend(remarks);
-        self.report.functions.push(FunctionReport {
-            name,
-            before: Cost::of(self.module, &original).instructions,
-            after: function
-                .body
-                .as_ref()
-                .map_or(0, |body| Cost::of(self.module, body).instructions),
-            worth_it,
-        });
+    /// What a function costs now.
+    fn cost(&self, index: usize) -> Cost {
+        let body = self.module.functions[index].body.as_ref();
+        body.map_or(Cost::default(), |body| Cost::of(self.module, body))
     }
 
     /// Runs phases and writes the function back; nothing if it had to be left as it was.
