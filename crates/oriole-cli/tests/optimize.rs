@@ -220,6 +220,12 @@ fn phases_go_by_number_and_by_documented_name() {
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         assert!(!out(&output).contains("xor.b32"), "{phases}");
     }
+    // In any order, each with its number in the statistics where one was given.
+    let output = oriole(&["opt", &file, "--named-phases", "49,gvn-cse,13", "--stats"]);
+    let text = err(&output);
+    let place = |phase: &str| text.find(&format!("  {phase}\n")).expect(phase);
+    assert!(place("49 gvn-cse") < place("gvn-cse"), "{text}");
+    assert!(place("gvn-cse") < place("13 general-optimize"), "{text}");
     let output = oriole(&["opt", &file, "--named-phases", "7"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("there is no pass or phase `7`"));
@@ -229,10 +235,18 @@ fn phases_go_by_number_and_by_documented_name() {
 fn profiles_go_by_the_target() {
     let folder = tempfile::tempdir().unwrap();
     let file = kernels(folder.path());
-    for target in ["sm_50", "sm_80", "sm_90a"] {
-        let output = oriole(&["opt", &file, "--profile", "ptxas-13.0", "--target", target]);
+    let profile = ["opt", &file, "--stats", "--profile", "ptxas-13.0"];
+    for (target, gvn_cse) in [
+        (&[][..], false),
+        (&["--target", "sm_50"], false),
+        (&["--target", "sm_61"], true),
+        (&["--target", "sm_89"], false),
+        (&["--target", "sm_90a"], true),
+    ] {
+        let output = oriole(&[&profile[..], target].concat());
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         assert!(!out(&output).contains("xor.b32"));
+        assert_eq!(err(&output).contains("49 gvn-cse"), gvn_cse, "{target:?}");
     }
     for (arguments, message) in [
         (&["--profile", "ptxas"][..], "invalid value 'ptxas'"),
