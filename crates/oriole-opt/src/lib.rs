@@ -17,7 +17,9 @@ mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;
+mod predication;
 mod remark;
+mod speculative_hoist;
 mod statistics;
 
 pub use fuel::Fuel;
