@@ -219,6 +219,26 @@ impl<'function> Editor<'function> {
         instruction
     }
 
+    /// Moves an instruction to before another one. It no longer belongs to a statement of the source.
+    pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.function.layout.remove(instruction);
+        self.function.layout.insert_before(instruction, before);
+        self.function.forget_source(instruction);
+        self.journal.order = true;
+        self.journal.values = true;
+        self.journal.effects |= !self.function.format(instruction).effects.is_pure();
+        self.journal.changes += 1;
+    }
+
+    /// A value that nobody defines: any will do.
+    pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
+        self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            home: PackedOption::none(),
+            scalar_type,
+        })
+    }
+
     /// Takes an instruction out of its block. Its results must have no uses left.
     pub fn remove_instruction(&mut self, instruction: Instruction) {
         let effects = self.function.format(instruction).effects;

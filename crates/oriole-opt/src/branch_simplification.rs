@@ -51,11 +51,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let uses = analyses.get::<Uses>(function);
     let order = function.block_order().to_vec();
     let mut incoming: IndexVec<Block, u32> = IndexVec::from_elem(0, function.blocks().len());
+    // Blocks that control cannot reach count too: what they lead to must stay until they are gone.
     for &block in &order {
-        if flow.is_reachable(block) {
-            for edge in &function.blocks()[block].edges {
-                incoming[edge.target] += 1;
-            }
+        for edge in &function.blocks()[block].edges {
+            incoming[edge.target] += 1;
         }
     }
     let mut simplifier = Simplifier {
@@ -81,7 +80,7 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     editor: &'run mut Editor<'function>,
     context: &'run mut Context<'context>,
     uses: &'editor Uses,
-    /// Edges to each block from blocks that are left.
+    /// Edges to each block.
     incoming: IndexVec<Block, u32>,
     is_gone: IndexVec<Block, bool>,
     gone: Vec<Block>,

@@ -17,8 +17,10 @@ mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;
+mod predication;
 mod profile;
 mod remark;
+mod speculative_hoist;
 mod statistics;
 
 pub use fuel::Fuel;

@@ -2,7 +2,8 @@
 
 use crate::manager::Pass;
 use crate::{
-    branch_simplification, constant_folding, copy_propagation, dead_code, general_optimize, gvn_cse,
+    branch_simplification, constant_folding, copy_propagation, dead_code, general_optimize,
+    gvn_cse, predication, speculative_hoist,
 };
 use std::fmt;
 
@@ -40,6 +41,8 @@ pub const PASSES: &[&Pass] = &[
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
+    &predication::PASS,
+    &speculative_hoist::PASS,
 ];
 
 /// A phase of the documented pipeline.
@@ -58,7 +61,9 @@ const PIPELINE: &[Phase] = &[
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),
     phase(49, Level::Less, &gvn_cse::PASS),
+    phase(56, Level::Default, &speculative_hoist::PASS),
     phase(58, Level::Default, &general_optimize::LATE),
+    phase(63, Level::Default, &predication::PASS),
     phase(65, Level::Default, &general_optimize::LATE),
     phase(84, Level::Less, &dead_code::PASS),
 ];
