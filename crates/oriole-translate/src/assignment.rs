@@ -10,19 +10,20 @@
 //!
 //! ## Soundness
 //! A register is right for a set of values if on every path to every use of each of them its latest definition in the set
-//! is that value: then it holds what the use expects. That is checked for every register with more than one value, by
-//! walking back from the uses, and values are moved to other registers until it holds. Values that meet in a block
-//! parameter from different registers are copied on the edge, all at once. What a guarded instruction leaves unchanged is
-//! copied to the result's register first, unless it is there already. [`crate::check`] proves each assignment again by
-//! forward symbolic execution.
+//! is that value: then it holds what the use expects. If that is so for every home, by a walk back from the uses, and no
+//! copy is needed, all values stay at home. Otherwise registers are given out anew by live intervals, see
+//! [`crate::coalescing`]. Values that meet in a block parameter from different registers are copied on the edge, all at
+//! once. What a guarded instruction leaves unchanged is copied to the result's register first, unless it is there already.
+//! [`crate::check`] proves each assignment again by forward symbolic execution.
 //!
 //! ## Method
 //! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
-//! uses and of the blocks they are live in. Functions as they came out of [`crate::into_ssa`] pass at the first look.
+//! uses and of the blocks they are live in. Functions as they came out of [`crate::into_ssa`] pass at this first look.
 
+use crate::coalescing::share;
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::ControlFlow;
-use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
 use oriole_isa::ScalarType;
 
@@ -106,7 +107,6 @@ struct Assigner<'a> {
     use_counts: IndexVec<Value, u32>,
     /// Values that are defined where control gets, in order.
     defined: Vec<Value>,
-    events: Vec<Event>,
     round: u32,
     /// Round, and what the register holds at the end of each block with events.
     exits: Vec<(u32, Option<Value>)>,
@@ -128,13 +128,14 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         defined: Vec::new(),
-        events: Vec::new(),
         round: 0,
         exits: vec![(0, None); blocks],
         needs: vec![(0, None); blocks],
     };
     assigner.start_at_home();
-    assigner.separate();
+    if !assigner.is_settled() {
+        assigner.share();
+    }
     assigner.tie();
     assigner.copy_on_edges();
     assigner.assignment
@@ -166,8 +167,7 @@ impl Assigner<'_> {
                 }
             }
         }
-        // A value without a home joins the register of what it is tied to or meets, if that turns out right; see
-        // `separate`. A parameter that nobody reads needs no copies, only a register for its name.
+        // A value without a home joins the register of what it is tied to or meets, if that turns out right. A parameter that nobody reads needs no copies, only a register for its name.
         for index in 0..self.defined.len() {
             let value = self.defined[index];
             if self.assignment.registers[value].is_none() {
@@ -240,54 +240,81 @@ impl Assigner<'_> {
         }
     }
 
-    /// Moves values out of registers they cannot share.
-    fn separate(&mut self) {
+    /// Whether every value can stay at home and no copy is needed: so it is for functions no pass has touched.
+    fn is_settled(&mut self) -> bool {
         let function = self.function;
+        for &block in self.flow.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
+                let kept = function.otherwise(instruction);
+                for (result, kept) in function.results(instruction).zip(kept) {
+                    if kept
+                        .value()
+                        .is_some_and(|kept| self.needs_copy(kept, result))
+                    {
+                        return false;
+                    }
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                let parameters = &function.blocks()[edge.target].parameters;
+                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                    if self.use_counts[parameter] > 0 && self.needs_copy(argument, parameter) {
+                        return false;
+                    }
+                }
+            }
+        }
         // Values by register; registers with one value are right as they are.
         let register_count = function.registers().len() + self.assignment.new_registers.len();
         let mut members: IndexVec<Register, u32> = IndexVec::from_elem(0, register_count);
         for &value in &self.defined {
             members[self.assignment.register(value)] += 1;
         }
+        let mut groups = 0;
         let mut group_of: IndexVec<Register, u32> = IndexVec::from_elem(u32::MAX, register_count);
-        let mut groups: Vec<(Register, Vec<Value>)> = Vec::new();
+        for (register, &count) in members.iter() {
+            if count > 1 {
+                group_of[register] = groups;
+                groups += 1;
+            }
+        }
+        if groups == 0 {
+            return true;
+        }
+        let events = self.collect_events(&group_of);
+        events
+            .chunk_by(|one, other| one.group == other.group)
+            .all(|events| self.is_right(events))
+    }
+
+    fn needs_copy(&self, from: Value, to: Value) -> bool {
+        self.function.values()[from].definition != Definition::Undefined
+            && self.assignment.register(from) != self.assignment.register(to)
+    }
+
+    /// Lets values share registers as their live intervals allow.
+    fn share(&mut self) {
+        let sharing = share(self.function, self.flow, &self.defined, &self.use_counts);
         for &value in &self.defined {
-            let register = self.assignment.register(value);
-            if members[register] < 2 {
-                continue;
-            }
-            if group_of[register] == u32::MAX {
-                group_of[register] = groups.len() as u32;
-                groups.push((register, Vec::new()));
-            }
-            groups[group_of[register] as usize].1.push(value);
+            self.assignment.registers[value] = sharing.registers[value];
         }
-        if groups.is_empty() {
-            return;
+        let own = self.function.registers().len();
+        // New registers given before to values that nobody defines stay theirs, behind the others.
+        let shift = sharing.new_registers.len();
+        let mut is_defined: BitSet<Value> = BitSet::with_domain(self.function.values().len());
+        for &value in &self.defined {
+            is_defined.insert(value);
         }
-        self.collect_events(&group_of);
-        let mut start = 0;
-        for (group, (register, values)) in groups.into_iter().enumerate() {
-            let end = start
-                + self.events[start..]
-                    .iter()
-                    .take_while(|event| event.group == group as u32)
-                    .count();
-            let mut register = register;
-            let mut pending = values;
-            loop {
-                let evicted = self.evict(start..end, &pending);
-                if evicted.is_empty() {
-                    break;
-                }
-                register = self.fresh_like(register);
-                for &value in &evicted {
-                    self.assignment.registers[value] = PackedOption::some(register);
-                }
-                pending = evicted;
+        for (value, register) in self.assignment.registers.iter_mut() {
+            if let Some(new) = register.expand().filter(|new| new.index() >= own)
+                && !is_defined.contains(value)
+            {
+                *register = PackedOption::some(Register::from_index(new.index() + shift));
             }
-            start = end;
         }
+        let mut new_registers = sharing.new_registers;
+        new_registers.append(&mut self.assignment.new_registers);
+        self.assignment.new_registers = new_registers;
     }
 
     fn fresh_like(&mut self, register: Register) -> Register {
@@ -302,7 +329,7 @@ impl Assigner<'_> {
         self.fresh(scalar_type)
     }
 
-    fn collect_events(&mut self, group_of: &IndexVec<Register, u32>) {
+    fn collect_events(&self, group_of: &IndexVec<Register, u32>) -> Vec<Event> {
         let function = self.function;
         let registers = &self.assignment.registers;
         let group = |value: Value| {
@@ -312,7 +339,7 @@ impl Assigner<'_> {
             let register = registers[value].expand()?;
             Some(group_of[register]).filter(|&group| group != u32::MAX)
         };
-        let events = &mut self.events;
+        let mut events = Vec::new();
         for (block_position, &block) in self.flow.reverse_postorder().iter().enumerate() {
             let mut position = 0;
             let mut add = |value: Value, position: u32| {
@@ -345,73 +372,23 @@ impl Assigner<'_> {
         }
         events.sort_unstable();
         events.dedup();
+        events
     }
 
-    /// Takes values out of `members` until the rest can share a register; gives those taken out.
-    fn evict(&mut self, events: std::ops::Range<usize>, members: &[Value]) -> Vec<Value> {
-        let mut inside: DenseSet<Value> = members.iter().copied().collect();
-        let mut evicted: Vec<Value> = Vec::new();
-        loop {
-            let conflicts = self.conflicts(events.clone(), &inside);
-            if conflicts.is_empty() {
-                break;
-            }
-            for (one, other) in conflicts {
-                if !inside.contains(&one) || !inside.contains(&other) {
-                    continue;
-                }
-                let victim = self.victim(one, other);
-                inside.remove(&victim);
-                evicted.push(victim);
-            }
-        }
-        evicted.sort_unstable();
-        evicted
-    }
-
-    /// Which of two values that cannot share a register moves out.
-    fn victim(&self, one: Value, other: Value) -> Value {
-        let weight = |value: Value| {
-            let is_parameter = matches!(
-                self.function.values()[value].definition,
-                Definition::Parameter(_)
-            );
-            (is_parameter, std::cmp::Reverse(value))
-        };
-        if weight(one) < weight(other) {
-            one
-        } else {
-            other
-        }
-    }
-
-    /// Pairs of values that need the register at the same time.
-    fn conflicts(
-        &mut self,
-        events: std::ops::Range<usize>,
-        inside: &DenseSet<Value>,
-    ) -> Vec<(Value, Value)> {
+    /// Whether the values of a register, whose events are given in order, never need it at the same time.
+    fn is_right(&mut self, events: &[Event]) -> bool {
         self.round += 1;
         let round = self.round;
         let order = self.flow.reverse_postorder();
-        let mut conflicts = Vec::new();
         let mut worklist: Vec<(Block, Value)> = Vec::new();
-        let events = &self.events[events];
-        let mut at = 0;
-        while at < events.len() {
-            let block_position = events[at].block;
-            let block = order[block_position as usize];
+        for events in events.chunk_by(|one, other| one.block == other.block) {
+            let block = order[events[0].block as usize];
             let mut holds: Option<Value> = None;
             let mut defined_at = u32::MAX;
-            while at < events.len() && events[at].block == block_position {
-                let event = events[at];
-                at += 1;
-                if !inside.contains(&event.value) {
-                    continue;
-                }
+            for event in events {
                 if event.is_definition() {
-                    if let (Some(other), true) = (holds, defined_at == event.position) {
-                        conflicts.push((other, event.value));
+                    if defined_at == event.position {
+                        return false;
                     }
                     defined_at = event.position;
                     holds = Some(event.value);
@@ -421,14 +398,12 @@ impl Assigner<'_> {
                             worklist.push((block, event.value));
                             holds = Some(event.value);
                         }
-                        Some(other) if other != event.value => conflicts.push((other, event.value)),
+                        Some(other) if other != event.value => return false,
                         Some(_) => {}
                     }
                 }
             }
-            if holds.is_some() {
-                self.exits[block.index()] = (round, holds);
-            }
+            self.exits[block.index()] = (round, holds);
         }
         while let Some((block, value)) = worklist.pop() {
             for from in self.flow.predecessors(block) {
@@ -438,7 +413,7 @@ impl Assigner<'_> {
                 let (stamp, exit) = self.exits[from.index()];
                 if let (true, Some(exit)) = (stamp == round, exit) {
                     if exit != value {
-                        conflicts.push((exit, value));
+                        return false;
                     }
                     continue;
                 }
@@ -446,7 +421,7 @@ impl Assigner<'_> {
                 match *need {
                     (stamp, Some(other)) if stamp == round => {
                         if other != value {
-                            conflicts.push((other, value));
+                            return false;
                         }
                     }
                     _ => {
@@ -456,7 +431,7 @@ impl Assigner<'_> {
                 }
             }
         }
-        conflicts
+        true
     }
 
     /// Makes guarded instructions keep the right thing when their guard is false.

@@ -8,6 +8,7 @@
 
 mod assignment;
 mod checker;
+mod coalescing;
 mod control_flow;
 mod emission;
 mod into_ssa;

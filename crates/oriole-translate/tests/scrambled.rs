@@ -193,7 +193,7 @@ fn scrambled_functions_keep_their_meaning() {
     }
     assert!(functions > 500, "only {functions} functions were scrambled");
     assert!(
-        copies > 1000,
+        copies > 300,
         "only {copies} copies were needed: the test tests nothing"
     );
 }

@@ -1,0 +1,275 @@
+//! Finds values that can share a register, so that as few copies as possible are left.
+//!
+//! ## Example
+//! ```text
+//! b1(v2):  v3 = add v2, 1          v2 and v3 want one register: the edge b1 → b1 passes v3 for v2. They are never live at
+//!          bra b1(v3)              the same time, so they get it, and the edge needs no copy.
+//! ```
+//!
+//! ## Soundness
+//! Values share a register only if their live intervals are disjoint: then none of them is ever overwritten while it is
+//! needed. Undefined values have no interval, and any register will do for them.
+//!
+//! ## Method
+//! Every value starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in
+//! order of what a copy there would cost, if the two sides are disjoint. Then every group takes the home register of one of
+//! its values if nothing else that lives there is in the way, and a new register otherwise: code nobody touched keeps its
+//! names. Segments of a group are kept sorted; the smaller group is entered into the larger.
+
+use oriole_analysis::liveness::{LiveIntervals, Values};
+use oriole_analysis::{ControlFlow, Dominators, Loops};
+use oriole_collections::{IndexVec, PackedOption, SmallVec, UnionFind};
+use oriole_ir::{Definition, Function, Register, Value};
+use oriole_isa::ScalarType;
+use std::collections::BTreeMap;
+
+/// Stretches of slots, sorted and disjoint.
+#[derive(Clone, Debug)]
+enum Stretches {
+    Few(SmallVec<[(u32, u32); 2]>),
+    Many(BTreeMap<u32, u32>),
+}
+
+/// Lists longer than this are kept as trees.
+const FEW: usize = 32;
+
+impl Stretches {
+    fn len(&self) -> usize {
+        match self {
+            Stretches::Few(list) => list.len(),
+            Stretches::Many(tree) => tree.len(),
+        }
+    }
+
+    fn meets(&self, start: u32, end: u32) -> bool {
+        match self {
+            Stretches::Few(list) => {
+                let behind = list.partition_point(|&(_, other_end)| other_end <= start);
+                list.get(behind).is_some_and(|&(other, _)| other < end)
+            }
+            Stretches::Many(tree) => tree
+                .range(..end)
+                .next_back()
+                .is_some_and(|(_, &other_end)| other_end > start),
+        }
+    }
+
+    fn insert(&mut self, start: u32, end: u32) {
+        match self {
+            Stretches::Few(list) if list.len() < FEW => {
+                let at = list.partition_point(|&(other, _)| other < start);
+                list.insert(at, (start, end));
+            }
+            Stretches::Few(list) => {
+                let mut tree: BTreeMap<u32, u32> = list.iter().copied().collect();
+                tree.insert(start, end);
+                *self = Stretches::Many(tree);
+            }
+            Stretches::Many(tree) => {
+                tree.insert(start, end);
+            }
+        }
+    }
+
+    /// Calls `found` for each stretch until it says to stop; whether it never did.
+    fn all(&self, mut found: impl FnMut(u32, u32) -> bool) -> bool {
+        match self {
+            Stretches::Few(list) => list.iter().all(|&(start, end)| found(start, end)),
+            Stretches::Many(tree) => tree.iter().all(|(&start, &end)| found(start, end)),
+        }
+    }
+
+    fn is_disjoint_from(&self, other: &Stretches) -> bool {
+        let (small, large) = if self.len() < other.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        small.all(|start, end| !large.meets(start, end))
+    }
+
+    fn absorb(&mut self, mut other: Stretches) {
+        if other.len() > self.len() {
+            std::mem::swap(self, &mut other);
+        }
+        other.all(|start, end| {
+            self.insert(start, end);
+            true
+        });
+    }
+}
+
+/// Two values that should share a register, and what a copy between them costs.
+struct Wish {
+    cost: u32,
+    one: Value,
+    other: Value,
+}
+
+/// A register for each value that is defined, new ones included.
+pub(crate) struct Sharing {
+    /// The register of each value that is defined where control gets.
+    pub registers: IndexVec<Value, PackedOption<Register>>,
+    /// The types of new registers.
+    pub new_registers: Vec<ScalarType>,
+}
+
+/// Gives registers to `defined`, the values defined where control gets, in order.
+pub(crate) fn share(
+    function: &Function,
+    flow: &ControlFlow,
+    defined: &[Value],
+    use_counts: &IndexVec<Value, u32>,
+) -> Sharing {
+    let program = Values::of(function);
+    let intervals = LiveIntervals::of(&program);
+    let mut groups = Groups {
+        leaders: UnionFind::with_domain(function.values().len()),
+        stretches: function
+            .values()
+            .iter()
+            .map(|(value, _)| {
+                let segments = intervals.segments(value.as_u32());
+                Some(Stretches::Few(
+                    segments
+                        .iter()
+                        .map(|segment| (segment.start.bits(), segment.end.bits()))
+                        .collect(),
+                ))
+            })
+            .collect(),
+    };
+    for wish in wishes(function, flow, use_counts) {
+        groups.join(function, wish.one, wish.other);
+    }
+    name(function, defined, use_counts, groups)
+}
+
+struct Groups {
+    leaders: UnionFind<Value>,
+    /// Of each leader.
+    stretches: IndexVec<Value, Option<Stretches>>,
+}
+
+impl Groups {
+    fn join(&mut self, function: &Function, one: Value, other: Value) {
+        let (one, other) = (self.leaders.find(one), self.leaders.find(other));
+        let type_of = |value: Value| function.values()[value].scalar_type;
+        if one == other || type_of(one) != type_of(other) {
+            return;
+        }
+        let (Some(first), Some(second)) = (&self.stretches[one], &self.stretches[other]) else {
+            unreachable!("leaders have stretches")
+        };
+        if !first.is_disjoint_from(second) {
+            return;
+        }
+        let first = self.stretches[one].take();
+        let second = self.stretches[other].take();
+        let leader = self.leaders.union(one, other);
+        if let (Some(mut first), Some(second)) = (first, second) {
+            first.absorb(second);
+            self.stretches[leader] = Some(first);
+        }
+    }
+}
+
+/// All wishes, dearest first.
+fn wishes(function: &Function, flow: &ControlFlow, use_counts: &IndexVec<Value, u32>) -> Vec<Wish> {
+    let loops = Loops::of(flow, &Dominators::of(function, flow));
+    let mut wishes = Vec::new();
+    let is_defined = |value: Value| function.values()[value].definition != Definition::Undefined;
+    for &block in flow.reverse_postorder() {
+        // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
+        let often = 1 << (2 * loops.depth(block).min(10));
+        for instruction in function.instructions_of(block) {
+            let kept = function.otherwise(instruction);
+            for (result, kept) in function.results(instruction).zip(kept) {
+                if let Some(kept) = kept.value().filter(|&kept| is_defined(kept)) {
+                    wishes.push(Wish {
+                        cost: often * 2,
+                        one: result,
+                        other: kept,
+                    });
+                }
+            }
+        }
+        let edges = &function.blocks()[block].edges;
+        for edge in edges {
+            let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
+            let parameters = &function.blocks()[edge.target].parameters;
+            for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
+                if use_counts[parameter] > 0 && is_defined(argument) {
+                    wishes.push(Wish {
+                        cost: often * if splits { 3 } else { 2 },
+                        one: parameter,
+                        other: argument,
+                    });
+                }
+            }
+        }
+    }
+    wishes.sort_by_key(|wish| std::cmp::Reverse(wish.cost));
+    wishes
+}
+
+/// Names the groups: homes first, by how much their values are used.
+fn name(
+    function: &Function,
+    defined: &[Value],
+    use_counts: &IndexVec<Value, u32>,
+    mut groups: Groups,
+) -> Sharing {
+    // How often each group mentions each of the homes of its values.
+    let mut mentions: BTreeMap<(Value, Register), u32> = BTreeMap::new();
+    for &value in defined {
+        if let Some(home) = function.values()[value].home.expand() {
+            let leader = groups.leaders.find(value);
+            *mentions.entry((leader, home)).or_default() += 1 + use_counts[value];
+        }
+    }
+    let mut wanted: Vec<(u32, Value, Register)> = mentions
+        .into_iter()
+        .map(|((leader, home), count)| (count, leader, home))
+        .collect();
+    wanted.sort_by_key(|&(count, ..)| std::cmp::Reverse(count));
+    let mut occupied: IndexVec<Register, Option<Stretches>> =
+        IndexVec::from_elem(None, function.registers().len());
+    let mut names: IndexVec<Value, PackedOption<Register>> =
+        IndexVec::from_elem(PackedOption::none(), function.values().len());
+    for (_, leader, home) in wanted {
+        if names[leader].is_some() {
+            continue;
+        }
+        let mine = groups.stretches[leader]
+            .as_ref()
+            .expect("leaders have stretches");
+        if occupied[home]
+            .as_ref()
+            .is_none_or(|taken| taken.is_disjoint_from(mine))
+        {
+            let mine = groups.stretches[leader].clone().expect("checked above");
+            match &mut occupied[home] {
+                Some(taken) => taken.absorb(mine),
+                empty => *empty = Some(mine),
+            }
+            names[leader] = PackedOption::some(home);
+        }
+    }
+    let mut new_registers = Vec::new();
+    let mut registers: IndexVec<Value, PackedOption<Register>> =
+        IndexVec::from_elem(PackedOption::none(), function.values().len());
+    for &value in defined {
+        let leader = groups.leaders.find(value);
+        if names[leader].is_none() {
+            let index = function.registers().len() + new_registers.len();
+            new_registers.push(function.values()[leader].scalar_type);
+            names[leader] = PackedOption::some(Register::from_index(index));
+        }
+        registers[value] = names[leader];
+    }
+    Sharing {
+        registers,
+        new_registers,
+    }
+}
