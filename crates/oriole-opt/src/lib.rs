@@ -7,15 +7,18 @@
 
 #![forbid(unsafe_code)]
 
+mod associative;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;
+mod equality;
 mod fuel;
 mod gvn_cse;
 mod knobs;
 mod manager;
 mod pipeline;
 mod profile;
+mod reassociate;
 mod remark;
 mod statistics;
 

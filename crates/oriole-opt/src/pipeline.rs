@@ -1,7 +1,7 @@
 //! The phases of each optimization level, in one list.
 
 use crate::manager::Pass;
-use crate::{constant_folding, copy_propagation, dead_code, gvn_cse};
+use crate::{constant_folding, copy_propagation, dead_code, gvn_cse, reassociate};
 use std::fmt;
 
 /// An optimization level.
@@ -35,6 +35,7 @@ pub const PASSES: &[&Pass] = &[
     &copy_propagation::PASS,
     &dead_code::PASS,
     &gvn_cse::PASS,
+    &reassociate::PASS,
 ];
 
 /// The whole pipeline, in order.
