@@ -127,6 +127,15 @@ impl Equality {
         }
     }
 
+    /// A number that equal instructions share and most others do not.
+    pub fn class(&mut self, function: &Function, instruction: Instruction) -> u64 {
+        let format = function.instruction(instruction).format;
+        match self.nodes.of_format(function, format) {
+            Some(node) => node.operation as u64 * 3 + u64::from(node.bits.trailing_zeros()),
+            None => u64::from(format.as_u32()),
+        }
+    }
+
     /// A hash that equal instructions share; what they keep under a false guard is not in it. `find` says what a value
     /// stands for.
     pub fn hash(

@@ -8,13 +8,16 @@
 #![forbid(unsafe_code)]
 
 mod associative;
+mod back_copy_propagation;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;
 mod equality;
 mod fuel;
 mod gvn_cse;
+mod hooks;
 mod knobs;
+mod late_commoning;
 mod manager;
 mod pipeline;
 mod profile;
@@ -23,6 +26,7 @@ mod remark;
 mod statistics;
 
 pub use fuel::Fuel;
+pub use hooks::{BackPropagation, Hooks};
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
 pub use manager::{Action, Context, Observer, Pass, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};

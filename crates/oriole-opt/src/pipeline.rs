@@ -1,7 +1,10 @@
 //! The phases of each optimization level, in one list.
 
 use crate::manager::Pass;
-use crate::{constant_folding, copy_propagation, dead_code, gvn_cse, reassociate};
+use crate::{
+    back_copy_propagation, constant_folding, copy_propagation, dead_code, gvn_cse, late_commoning,
+    reassociate,
+};
 use std::fmt;
 
 /// An optimization level.
@@ -31,10 +34,13 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &back_copy_propagation::HOOKED_PASS,
+    &back_copy_propagation::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
     &dead_code::PASS,
     &gvn_cse::PASS,
+    &late_commoning::PASS,
     &reassociate::PASS,
 ];
 

@@ -38,7 +38,7 @@ use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
-pub use oriole_opt::{Fuel, Knobs, Level, Phase, Statistics};
+pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
 pub use reduce::{Reduced, reduce};
@@ -97,6 +97,8 @@ pub struct Options {
     pub knobs: Knobs,
     /// Rewrites allowed, over all functions.
     pub fuel: Fuel,
+    /// Decisions of passes that you want to take.
+    pub hooks: Hooks,
 }
 
 impl Default for Options {
@@ -112,6 +114,7 @@ impl Options {
             phases: oriole_opt::pipeline(level),
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
+            hooks: Hooks::default(),
         }
     }
 }
@@ -258,6 +261,7 @@ impl Run<'_, '_> {
                 fuel: self.fuel,
                 statistics: &mut statistics,
                 remarks: None,
+                hooks: &self.options.hooks,
             },
             &mut |phase, function| observer(module, phase, function),
         );

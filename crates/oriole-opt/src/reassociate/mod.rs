@@ -151,6 +151,15 @@ impl Facts {
     }
 }
 
+/// Something to flatten.
+#[derive(Clone, Copy)]
+enum Item {
+    /// A source, and whether it is negative.
+    Source(Operand, bool),
+    /// A product of values or constants, to add.
+    Product([Result<Value, u64>; 2]),
+}
+
 struct Reassociation {
     equality: Equality,
     formats: Formats,
@@ -168,7 +177,7 @@ struct Reassociation {
     steps: Vec<Step>,
     /// The instructions of a tree, its root first.
     nodes: Vec<Instruction>,
-    stack: Vec<(Operand, bool)>,
+    stack: Vec<Item>,
     again: bool,
 }
 
@@ -310,7 +319,14 @@ impl Reassociation {
         self.nodes.clear();
         self.nodes.push(root);
         self.open(editor, root, node, false);
-        while let Some((operand, negative)) = self.stack.pop() {
+        while let Some(item) = self.stack.pop() {
+            let (operand, negative) = match item {
+                Item::Source(operand, negative) => (operand, negative),
+                Item::Product(factors) => {
+                    self.product(node.bits, factors);
+                    continue;
+                }
+            };
             let value = match operand {
                 Operand::Value(value) => editor.resolve(value),
                 _ => {
@@ -343,34 +359,37 @@ impl Reassociation {
         let function = editor.function();
         let leaves = function.leaves(instruction);
         match node.operation {
-            Operation::Neg => self.stack.push((leaves[1], !negative)),
+            Operation::Neg => self.stack.push(Item::Source(leaves[1], !negative)),
             Operation::Sub => {
-                self.stack.push((leaves[2], !negative));
-                self.stack.push((leaves[1], negative));
+                self.stack.push(Item::Source(leaves[2], !negative));
+                self.stack.push(Item::Source(leaves[1], negative));
             }
             Operation::Shl => {
                 let amount = integer(function, leaves[2]).expect("shifts by constants are nodes");
                 self.terms.constants.push(power(amount, node.bits));
-                self.stack.push((leaves[1], negative));
+                self.stack.push(Item::Source(leaves[1], negative));
             }
             Operation::Mad => {
-                self.stack.push((leaves[3], negative));
                 let factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
                     Operand::Value(value) => Ok(editor.resolve(value)),
                     _ => Err(integer(function, leaf).expect("nodes read values and integers")),
                 });
-                self.product(node.bits, factors);
+                self.stack.push(Item::Product(factors));
+                self.stack.push(Item::Source(leaves[3], negative));
             }
             _ => {
-                self.stack.push((leaves[2], negative));
-                self.stack.push((leaves[1], negative));
+                self.stack.push(Item::Source(leaves[2], negative));
+                self.stack.push(Item::Source(leaves[1], negative));
             }
         }
     }
 
     /// Adds a product to the leaves of a sum.
     fn product(&mut self, bits: u32, factors: [Result<Value, u64>; 2]) {
-        let place = |value: Value| self.facts[value.index()].place;
+        let place = |value: Value| {
+            let facts = &self.facts[value.index()];
+            (facts.place, facts.index)
+        };
         let (leaf, late, early) = match factors {
             [Err(one), Err(other)] => {
                 self.terms
@@ -388,7 +407,7 @@ impl Reassociation {
                     });
                     return;
                 }
-                factor => (Leaf::Scaled(value, factor), place(value), 0),
+                factor => (Leaf::Scaled(value, factor), place(value), (0, 0)),
             },
             [Ok(one), Ok(other)] => {
                 let (late, early) = if place(one) > place(other) {
@@ -401,10 +420,10 @@ impl Reassociation {
         };
         self.terms.terms.push(Term {
             rank: Rank {
-                anchor: late,
+                anchor: late.0,
                 is_simple: true,
-                place: early,
-                index: u32::MAX,
+                place: early.0,
+                index: 1 << 31 | late.1 << 15 | early.1,
             },
             leaf,
             negative: false,
