@@ -114,6 +114,9 @@ fn run(
                 return;
             }
             budget -= 1;
+            if let Some(old) = function.values()[source].home.expand() {
+                taken.leave(old, &liveness.intervals, source);
+            }
             taken.enter(home, &liveness.intervals, source);
             editor.set_home(source, Some(home));
             editor.replace_value(destination, source);
@@ -159,57 +162,70 @@ fn renamable(function: &Function, destination: Value, source: Value) -> Option<I
     free.then_some(definer)
 }
 
-/// The stretches in which each register is taken, sorted and disjoint.
+/// The stretches in which each register is taken, sorted and disjoint; nothing for registers with values that are alive at
+/// the same time, which have to part anyway.
 struct Taken {
-    stretches: Vec<Vec<(u32, u32)>>,
+    stretches: Vec<Option<Vec<(u32, u32)>>>,
+}
+
+/// The stretches in which a value is alive.
+fn stretches_of(intervals: &LiveIntervals, value: Value) -> impl Iterator<Item = (u32, u32)> + '_ {
+    intervals
+        .segments(value.as_u32())
+        .iter()
+        .map(|segment| (segment.start.bits(), segment.end.bits()))
 }
 
 impl Taken {
     fn new(function: &Function, intervals: &LiveIntervals) -> Taken {
-        let mut stretches: Vec<Vec<(u32, u32)>> = vec![Vec::new(); function.registers().len()];
+        let mut stretches: Vec<Option<Vec<(u32, u32)>>> =
+            vec![Some(Vec::new()); function.registers().len()];
         for (value, data) in function.values().iter() {
-            if let Some(home) = data.home.expand() {
-                let segments = intervals.segments(value.as_u32());
-                stretches[home.index()].extend(
-                    segments
-                        .iter()
-                        .map(|segment| (segment.start.bits(), segment.end.bits())),
-                );
+            if let Some(home) = data.home.expand()
+                && let Some(list) = &mut stretches[home.index()]
+            {
+                list.extend(stretches_of(intervals, value));
             }
         }
-        for list in &mut stretches {
-            list.sort_unstable();
-            list.dedup_by(|next, kept| {
-                let joined = next.0 <= kept.1;
-                if joined {
-                    kept.1 = kept.1.max(next.1);
+        for entry in &mut stretches {
+            if let Some(list) = entry {
+                list.sort_unstable();
+                if list.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+                    *entry = None;
                 }
-                joined
-            });
+            }
         }
         Taken { stretches }
     }
 
     /// Whether a register is taken anywhere where a value is alive.
     fn meets(&self, register: Register, intervals: &LiveIntervals, value: Value) -> bool {
-        let list = &self.stretches[register.index()];
-        intervals.segments(value.as_u32()).iter().any(|segment| {
-            let (start, end) = (segment.start.bits(), segment.end.bits());
+        let Some(list) = &self.stretches[register.index()] else {
+            return true;
+        };
+        stretches_of(intervals, value).any(|(start, end)| {
             let behind = list.partition_point(|&(_, other_end)| other_end <= start);
             list.get(behind).is_some_and(|&(other, _)| other < end)
         })
     }
 
-    /// A value lives in the register from now on.
+    /// A value lives in the register from now on, where it is not taken.
     fn enter(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
-        let list = &mut self.stretches[register.index()];
-        for segment in intervals.segments(value.as_u32()) {
-            let (start, end) = (segment.start.bits(), segment.end.bits());
-            let at = list.partition_point(|&(_, other_end)| other_end < start);
-            // Stretches that touch become one.
-            match list.get_mut(at) {
-                Some(next) if next.0 <= end => *next = (next.0.min(start), next.1.max(end)),
-                _ => list.insert(at, (start, end)),
+        if let Some(list) = &mut self.stretches[register.index()] {
+            for stretch in stretches_of(intervals, value) {
+                let at = list.partition_point(|other| *other < stretch);
+                list.insert(at, stretch);
+            }
+        }
+    }
+
+    /// A value does not live in the register any more.
+    fn leave(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
+        if let Some(list) = &mut self.stretches[register.index()] {
+            for stretch in stretches_of(intervals, value) {
+                if let Ok(at) = list.binary_search(&stretch) {
+                    list.remove(at);
+                }
             }
         }
     }

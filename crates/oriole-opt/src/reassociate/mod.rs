@@ -27,8 +27,8 @@
 //! `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
 //! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
 //! Trees that are in this form already are left alone, and so are trees that would take more instructions.
-//! Then equal instructions of a block become one, if no more than a window of instructions lies between them. What that makes
-//! readable once only may belong to another tree now: then all of it is done again, a few times at most. Linear but for the
+//! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
+//! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
 //! sorting.
 //!
 //! ## Not done
@@ -776,10 +776,10 @@ impl Reassociation {
     fn replace(&mut self, editor: &mut Editor<'_>, early: Instruction, late: Instruction) {
         let function = editor.function();
         for value in function.uses(late) {
-            let facts = &mut self.facts[editor.resolve(value).index()];
-            facts.uses -= 1;
-            self.again |= facts.uses == 1 && facts.node.is_some();
+            self.facts[editor.resolve(value).index()].uses -= 1;
         }
+        // Its readers have another leaf now, and what it read has one reader less: both may change trees.
+        self.again = true;
         let pairs: Vec<(Value, Value)> = function
             .results(late)
             .zip(function.results(early))
