@@ -341,6 +341,35 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_says_which_definitions_are_renamed() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 p)\n{\n.reg .b32 %r<9>;\n\
+                    .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 1;\n\
+                    mov.u32 %r3, %r2;\nmul.lo.s32 %r4, %r1, 3;\nmov.u32 %r5, %r4;\nst.global.u32 [%rd1], %r3;\n\
+                    st.global.u32 [%rd1+4], %r5;\nret;\n}\n";
+        let phases = oriole_opt::select(["advanced-phase-back-prop-vreg"]).unwrap();
+        let run = |hooks: Hooks| {
+            let mut module = parse("k.ptx", text).unwrap();
+            let options = Options {
+                phases: phases.clone(),
+                hooks,
+                ..Options::default()
+            };
+            optimize(&mut module, &options).unwrap();
+            print(&module)
+        };
+        let untouched = run(Hooks::default());
+        assert!(untouched.contains("mov.u32 %r3, %r2") && untouched.contains("mov.u32 %r5, %r4"));
+        let sums_only = |function: &Function, definer, _| {
+            function.format(definer).mnemonic.text().starts_with("add")
+        };
+        let renamed = run(Hooks {
+            back_propagation: Some(std::sync::Arc::new(sums_only)),
+        });
+        assert!(renamed.contains("add.s32 %r3, %r1, 1"));
+        assert!(!renamed.contains("mov.u32 %r3") && renamed.contains("mov.u32 %r5, %r4"));
+    }
+
+    #[test]
     fn every_amount_of_fuel_gives_a_sound_module() {
         let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &Options::default()).unwrap();
         for fuel in 0..=full.rewrites {

@@ -564,13 +564,9 @@ impl Reassociation {
         let mut spare = nodes.clone();
         let mut previous: Option<Value> = None;
         let mut waiting: Option<usize> = None;
-        for index in 0..self.steps.len() {
+        for (index, &place) in places.iter().enumerate() {
             let step = self.steps[index];
-            let at = if index == last {
-                Some(root)
-            } else {
-                places[index]
-            };
+            let at = if index == last { Some(root) } else { place };
             let Some(at) = at else {
                 waiting.get_or_insert(index);
                 continue;
