@@ -2,8 +2,8 @@
 
 use crate::manager::Pass;
 use crate::{
-    branch_simplification, constant_folding, copy_propagation, dead_code, general_optimize,
-    gvn_cse, predication, speculative_hoist,
+    back_copy_propagation, branch_simplification, constant_folding, copy_propagation, dead_code,
+    general_optimize, gvn_cse, late_commoning, predication, reassociate, speculative_hoist,
 };
 use std::fmt;
 
@@ -34,6 +34,8 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &back_copy_propagation::HOOKED_PASS,
+    &back_copy_propagation::PASS,
     &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
@@ -41,6 +43,8 @@ pub const PASSES: &[&Pass] = &[
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
+    &late_commoning::PASS,
+    &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,
 ];

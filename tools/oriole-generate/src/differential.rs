@@ -130,5 +130,16 @@ pub fn optimizations() -> Vec<(String, Options)> {
             "dead-code",
         ],
     );
+    named(
+        "regrouping and commoning",
+        &[
+            "reassociate-and-common",
+            "late-commoning",
+            "copy-propagation",
+            "reassociate-and-common",
+            "back-copy-propagation",
+            "dead-code",
+        ],
+    );
     list
 }
