@@ -37,6 +37,12 @@ pub struct Knob {
 /// All knobs, by name.
 pub const KNOBS: &[Knob] = &[
     Knob {
+        name: "CopyPropAddr",
+        pass: "algebraic-simplification",
+        summary: "Let addresses add constants: fold sums into `[register+constant]`",
+        default: KnobValue::Switch(true),
+    },
+    Knob {
         name: "DeadCodeBudget",
         pass: "dead-code",
         summary: "Instructions dead-code may remove from one function",

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod algebra;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;

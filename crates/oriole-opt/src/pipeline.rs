@@ -1,7 +1,7 @@
 //! The phases of each optimization level, in one list.
 
 use crate::manager::Pass;
-use crate::{constant_folding, copy_propagation, dead_code, gvn_cse};
+use crate::{algebra, constant_folding, copy_propagation, dead_code, gvn_cse};
 use std::fmt;
 
 /// An optimization level.
@@ -31,6 +31,7 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &algebra::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
     &dead_code::PASS,
