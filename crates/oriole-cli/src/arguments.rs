@@ -1,6 +1,8 @@
 //! The command line: every flag is defined here once; help, completions and man pages come from it.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use oriole::Profile;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -94,7 +96,11 @@ pub enum Command {
     oriole opt                               the embedded example, at the default level\n  \
     oriole opt kernel.ptx -o out.ptx         a file, written atomically\n  \
     nvcc -ptx -o - k.cu | oriole opt - -O3   from a pipe\n  \
-    oriole opt k.ptx --passes dead-code --stats --print-after all")]
+    oriole opt k.ptx --passes dead-code --stats --print-after all\n  \
+    oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
+    oriole opt k.ptx --diff --remarks        what changes, and why\n  \
+    oriole opt k.ptx --verify -o out.ptx     written only if no generated input tells the two apart\n  \
+    oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
 pub struct OptArguments {
     /// The file to read, `-` for the standard input; without one, an embedded example
     pub file: Option<PathBuf>,
@@ -104,14 +110,26 @@ pub struct OptArguments {
     /// Optimization level: 0 only goes into SSA form and out again
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
-    /// Run these passes, in this order, instead of a level's
+    /// Run these, in this order, instead of a level's: names of passes, numbers of phases, or names ptxas gives its phases
     #[arg(
         long,
+        visible_alias = "named-phases",
         value_delimiter = ',',
         value_name = "PASS,…",
-        conflicts_with = "level"
+        conflicts_with_all = ["level", "profile"]
     )]
     pub passes: Vec<String>,
+    /// Which of a level's phases to run: `default` for all, `ptxas-13.0` for those ptxas 13.0 runs for the target
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        default_value = "default",
+        value_parser = PossibleValuesParser::new(Profile::ALL.map(Profile::text)).try_map(|text| text.parse::<Profile>())
+    )]
+    pub profile: Profile,
+    /// The architecture the profile goes by [default: the file's]
+    #[arg(long, value_name = "SM")]
+    pub target: Option<String>,
     /// Stop behind the first phase with this pass
     #[arg(long, value_name = "PASS")]
     pub stop_after: Option<String>,
@@ -124,9 +142,22 @@ pub struct OptArguments {
     /// Make at most this many rewrites
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Print what each pass did, on the standard error
+    /// Print what each phase did and how long functions were and are, on the standard error
     #[arg(long)]
     pub stats: bool,
+    /// Say of each rewrite what it was, why and where, on the standard error, or as JSON lines in a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub remarks: Option<Option<PathBuf>>,
+    /// Print what changed in each function instead of the result; with --output, both
+    #[arg(long)]
+    pub diff: bool,
+    /// Run every kernel before and after in the emulator, on generated inputs, and write nothing if one differs
+    #[arg(long)]
+    pub verify: bool,
+    /// Find the first rewrite after which this shell command fails on the optimized file, which takes the place of `{}` or
+    /// is appended
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "fuel", "stats", "remarks", "diff", "verify"])]
+    pub bisect: Option<String>,
 }
 
 /// Arguments of `oriole check`.

@@ -54,7 +54,7 @@ fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Che
         Ok(input) => input,
         Err(failure) => {
             let message = match failure {
-                Failure::Message(message) => message,
+                Failure::Message(message) | Failure::Wrong(message) => message,
                 Failure::Reported | Failure::BrokenPipe => {
                     format!("cannot read `{}`", file.display())
                 }

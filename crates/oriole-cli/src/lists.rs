@@ -39,8 +39,12 @@ pub fn knobs() -> Result<(), Failure> {
     for knob in oriole_opt::KNOBS {
         writeln!(
             output,
-            "{}={}\n    {} ({})",
-            knob.name, knob.default, knob.summary, knob.pass
+            "{}={}\n    {} ({}; {})",
+            knob.name,
+            knob.default,
+            knob.summary,
+            knob.pass,
+            knob.takes()
         )?;
     }
     Ok(())

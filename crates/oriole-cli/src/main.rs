@@ -18,7 +18,9 @@ mod pressure;
 mod reduce;
 mod report;
 mod run;
+mod shell;
 mod tree_text;
+mod verify;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -30,6 +32,8 @@ pub(crate) enum Failure {
     Reported,
     /// A sentence to print.
     Message(String),
+    /// A sentence about something Oriole itself did wrong.
+    Wrong(String),
     /// Whoever reads our output went away: not our business to complain.
     BrokenPipe,
 }
@@ -74,6 +78,10 @@ fn main() -> ExitCode {
     match result {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Reported) => ExitCode::from(2),
+        Err(Failure::Wrong(message)) => {
+            report.message("error", &message);
+            ExitCode::from(1)
+        }
         Err(Failure::Message(message)) => {
             report.message("error", &message);
             ExitCode::from(2)

@@ -1,10 +1,16 @@
 //! `oriole opt`.
 
+mod bisect;
+mod difference;
+
 use crate::Failure;
 use crate::arguments::OptArguments;
 use crate::files;
 use crate::report::Reporter;
-use oriole::{Fuel, Level, Options};
+use crate::verify;
+use oriole::{Fuel, Level, Module, Options, Profile, Remark, Report};
+use oriole_isa::Target;
+use serde_json::json;
 use std::io::Write;
 
 fn options(arguments: &OptArguments) -> Result<Options, Failure> {
@@ -15,6 +21,16 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
         _ => Level::Aggressive,
     };
     let mut options = Options::level(level);
+    for knob in &arguments.knobs {
+        options
+            .knobs
+            .set(knob)
+            .map_err(|error| Failure::message(error.to_string()))?;
+    }
+    if let Some(fuel) = arguments.fuel {
+        options.fuel = Fuel::limited(fuel);
+    }
+    options.remarks = arguments.remarks.is_some();
     if !arguments.passes.is_empty() {
         let names = arguments.passes.iter().map(String::as_str);
         options.phases =
@@ -40,26 +56,52 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
     {
         options.phases.truncate(last + 1);
     }
-    for knob in &arguments.knobs {
-        options
-            .knobs
-            .set(knob)
-            .map_err(|error| Failure::message(error.to_string()))?;
-    }
-    if let Some(fuel) = arguments.fuel {
-        options.fuel = Fuel::limited(fuel);
-    }
     Ok(options)
 }
 
+/// Leaves out the phases that the profile does not run for the module's target.
+fn apply_profile(
+    arguments: &OptArguments,
+    module: &Module,
+    options: &mut Options,
+) -> Result<(), Failure> {
+    let name = arguments.target.as_deref().or_else(|| module.target());
+    let target = name.and_then(Target::from_text);
+    if let (Some(name), None) = (&arguments.target, target) {
+        return Err(Failure::message(format!(
+            "`{name}` is no target; expected one such as `sm_90`"
+        )));
+    }
+    match (arguments.profile, target) {
+        (Profile::Default, _) => {}
+        (profile, Some(target)) => {
+            options.phases =
+                profile.choose(&options.phases, target.number(), &options.knobs, false);
+        }
+        (profile, None) => {
+            return Err(Failure::message(format!(
+                "the profile `{}` goes by the target, and the file names none: say --target",
+                profile.text()
+            )));
+        }
+    }
+    Ok(())
+}
+
 pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
-    let options = options(arguments)?;
+    let mut options = options(arguments)?;
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
     let source = input.source();
-    let mut module = input.parse().map_err(|errors| {
+    let original = input.parse().map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
+    apply_profile(arguments, &original, &mut options)?;
+    if let Some(command) = &arguments.bisect {
+        let text = bisect::run(&original, &options, command, report.output_color())?;
+        return files::write(None, &text);
+    }
+    let mut module = original.clone();
     let result = oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
         let wanted = arguments
             .print_after
@@ -77,11 +119,84 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
     }
-    if arguments.stats {
-        let mut error = std::io::stderr().lock();
-        let _ = write!(error, "{}", done.statistics);
-        let _ = writeln!(error, "{:>10}  rewrites", done.rewrites);
-        let _ = writeln!(error, "{:>10}  copies", done.copies);
+    match &arguments.remarks {
+        Some(Some(file)) => files::write(Some(file), &remarks_as_json(&done.remarks))?,
+        Some(None) => {
+            let mut error = std::io::stderr().lock();
+            for remark in &done.remarks {
+                let _ = writeln!(error, "{remark}");
+            }
+        }
+        None => {}
     }
-    files::write(arguments.output.as_deref(), &oriole::print(&module))
+    if arguments.stats {
+        statistics(&done);
+    }
+    let text = oriole::print(&module);
+    if arguments.verify {
+        verify::run(&original, &text, report)?;
+    }
+    if arguments.diff {
+        let difference = difference::functions(&original, &module, report.output_color());
+        files::write(None, &difference)?;
+        if arguments.output.is_none() {
+            return Ok(());
+        }
+    }
+    files::write(arguments.output.as_deref(), &text)
+}
+
+/// Phases, counters and functions, on the standard error.
+fn statistics(done: &Report) {
+    let mut error = std::io::stderr().lock();
+    let _ = writeln!(error, "{:>10} {:>12}  phase", "rewrites", "instructions");
+    for phase in done.statistics.phases() {
+        let number = phase
+            .number
+            .map_or(String::new(), |number| format!("{number} "));
+        let _ = writeln!(
+            error,
+            "{:>10} {:>+12}  {number}{}",
+            phase.rewrites, phase.instructions, phase.pass
+        );
+    }
+    let _ = write!(error, "\n{}", done.statistics);
+    let _ = writeln!(error, "{:>10}  rewrites", done.rewrites);
+    let _ = writeln!(error, "{:>10}  copies", done.copies);
+    let _ = writeln!(error, "\n{:>10} {:>12}  function", "before", "after");
+    for function in &done.functions {
+        let _ = writeln!(
+            error,
+            "{:>10} {:>12}  {}",
+            function.before, function.after, function.name
+        );
+    }
+}
+
+/// One JSON object a line.
+fn remarks_as_json(remarks: &[Remark]) -> String {
+    remarks
+        .iter()
+        .map(|remark| {
+            let mut object = json!({
+                "function": remark.function,
+                "pass": remark.pass(),
+                "rewrite": remark.counter,
+                "why": remark.why,
+            });
+            if !remark.mnemonic.is_empty() {
+                object["mnemonic"] = json!(remark.mnemonic);
+            }
+            if let Some(line) = remark.line {
+                object["line"] = json!(line);
+            }
+            if let Some(line) = remark.equal_line {
+                object["equal_line"] = json!(line);
+            }
+            if let Some(source) = &remark.source {
+                object["source"] = json!({"file": source.file, "line": source.line});
+            }
+            format!("{object}\n")
+        })
+        .collect()
 }

@@ -4,25 +4,7 @@ use crate::Failure;
 use crate::arguments::ReduceArguments;
 use crate::files;
 use crate::report::Reporter;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// Whether the test command succeeds on a file.
-fn succeeds(test: &str, file: &Path) -> std::io::Result<bool> {
-    let quoted = format!("'{}'", file.display().to_string().replace('\'', "'\\''"));
-    let command = if test.contains("{}") {
-        test.replace("{}", &quoted)
-    } else {
-        format!("{test} {quoted}")
-    };
-    let status = Command::new("sh")
-        .args(["-c", &command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    Ok(status.success())
-}
+use crate::shell;
 
 pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read(&arguments.file)?;
@@ -34,8 +16,8 @@ pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure
     let candidate = folder.path().join("candidate.ptx");
     let mut failure = None;
     let reduced = oriole::reduce(&module, &mut |text| {
-        let outcome =
-            std::fs::write(&candidate, text).and_then(|()| succeeds(&arguments.test, &candidate));
+        let outcome = std::fs::write(&candidate, text)
+            .and_then(|()| shell::succeeds(&arguments.test, &candidate));
         outcome.unwrap_or_else(|error| {
             failure = Some(error);
             false

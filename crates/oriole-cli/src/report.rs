@@ -7,27 +7,33 @@ use std::io::{IsTerminal, Write};
 /// Prints diagnostics in the format asked for.
 pub struct Reporter {
     color: ColorChoice,
+    output_color: bool,
     format: Format,
 }
 
 impl Reporter {
     pub fn new(common: &Common) -> Reporter {
-        let color = match common.color {
-            Color::Always => ColorChoice::Always,
-            Color::Never => ColorChoice::Never,
+        let wanted = |terminal: bool| match common.color {
+            Color::Always => true,
+            Color::Never => false,
             Color::Auto => {
-                let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-                if wanted && std::io::stderr().is_terminal() {
-                    ColorChoice::Always
-                } else {
-                    ColorChoice::Never
-                }
+                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
         Reporter {
-            color,
+            color: if wanted(std::io::stderr().is_terminal()) {
+                ColorChoice::Always
+            } else {
+                ColorChoice::Never
+            },
+            output_color: wanted(std::io::stdout().is_terminal()),
             format: common.format,
         }
+    }
+
+    /// Whether to use colours on the standard output.
+    pub fn output_color(&self) -> bool {
+        self.output_color
     }
 
     pub fn format(&self) -> Format {

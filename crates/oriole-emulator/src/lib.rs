@@ -60,6 +60,7 @@ mod warp;
 pub use arguments::{Argument, ArgumentKind, ElementType, SplitMix64};
 pub use counters::InstructionCounters;
 pub use machine::{
-    Buffer, Finding, FindingKind, InstructionProfile, Launch, Machine, Options, Report, Value,
+    Buffer, Finding, FindingKind, InstructionProfile, Launch, Machine, Options, Report, Signature,
+    Value,
 };
 pub use trap::{SourceLine, Trap, TrapKind};

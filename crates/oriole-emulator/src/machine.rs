@@ -84,6 +84,19 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Buffer(usize);
 
+/// What a kernel asks of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Name and bytes of each parameter, in order.
+    pub parameters: Vec<(String, usize)>,
+    /// The only block shape it runs with.
+    pub required_block: Option<[u32; 3]>,
+    /// A block shape with the most threads it runs with.
+    pub maximum_block: Option<[u32; 3]>,
+    /// Blocks of a cluster; the grid must be a multiple.
+    pub cluster: [u32; 3],
+}
+
 /// What was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FindingKind {
@@ -211,6 +224,24 @@ impl Machine {
             .map(|function| &function.name[..])
     }
 
+    /// What a kernel asks of a launch.
+    pub fn signature(&self, kernel: &str) -> Option<Signature> {
+        let function =
+            self.program.functions.iter().find(|function| {
+                function.is_entry && function.has_body && function.name == kernel
+            })?;
+        Some(Signature {
+            parameters: function
+                .parameters
+                .iter()
+                .map(|parameter| (parameter.name.to_string(), parameter.bytes as usize))
+                .collect(),
+            required_block: function.required_block,
+            maximum_block: function.maximum_block,
+            cluster: function.cluster.unwrap_or([1; 3]),
+        })
+    }
+
     /// The name under which the module was parsed.
     pub fn name(&self) -> &str {
         &self.program.name
@@ -222,6 +253,11 @@ impl Machine {
         region.write_bytes(0, contents);
         self.memory.add(region);
         Buffer(self.memory.regions.len() - 1)
+    }
+
+    /// The address of a buffer, for arguments with pointers inside.
+    pub fn address(&self, buffer: Buffer) -> u64 {
+        GlobalMemory::base(buffer.0)
     }
 
     /// The contents of a buffer.

@@ -219,6 +219,26 @@ impl<'function> Editor<'function> {
         instruction
     }
 
+    /// Moves an instruction to before another one. It no longer belongs to a statement of the source.
+    pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.function.layout.remove(instruction);
+        self.function.layout.insert_before(instruction, before);
+        self.function.forget_source(instruction);
+        self.journal.order = true;
+        self.journal.values = true;
+        self.journal.effects |= !self.function.format(instruction).effects.is_pure();
+        self.journal.changes += 1;
+    }
+
+    /// A value that nobody defines: any will do.
+    pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
+        self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            home: PackedOption::none(),
+            scalar_type,
+        })
+    }
+
     /// Takes an instruction out of its block. Its results must have no uses left.
     pub fn remove_instruction(&mut self, instruction: Instruction) {
         let effects = self.function.format(instruction).effects;
@@ -294,8 +314,38 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// Lets a block whose only way out is a branch fall through to where the branch leads.
+    pub fn fall_through(&mut self, block: Block) {
+        debug_assert_eq!(self.function.blocks[block].edges.len(), 1);
+        let last = self
+            .function
+            .last_instruction(block)
+            .expect("a block that does not fall through ends in a branch");
+        self.remove_instruction(last);
+        self.function.blocks[block].falls_through = true;
+        self.journal.control_flow = true;
+    }
+
+    /// Turns the condition of a two-way branch round: where it led it falls through, and the other way round.
+    pub fn invert_branch(&mut self, block: Block) {
+        let last = self
+            .function
+            .last_instruction(block)
+            .expect("a block with two ways out has a branch");
+        let data = &self.function.formats[self.function.instructions[last].format];
+        let guard = data.guard.opposite();
+        let (mnemonic, shape) = (data.mnemonic.text().to_owned(), data.shape.to_vec());
+        let operands = self.function.operands(last).to_vec();
+        let format = self.format(&mnemonic, guard, shape.into_iter());
+        self.rewrite(last, format, &operands);
+        let data = &mut self.function.blocks[block];
+        debug_assert!(data.edges.len() == 2 && data.falls_through);
+        data.edges.swap(0, 1);
+        self.journal.control_flow = true;
+    }
+
     /// Puts what is in `next` behind what is in `block`, whose only way out leads to `next` and is `next`'s only way in.
-    /// `next` is removed.
+    /// `next` is left empty and must be removed, see [`Editor::remove_blocks`].
     pub fn merge_blocks(&mut self, block: Block, next: Block) {
         debug_assert_eq!(self.function.blocks[block].edges.len(), 1);
         debug_assert_eq!(self.function.blocks[block].edges[0].target, next);
@@ -318,7 +368,6 @@ impl<'function> Editor<'function> {
         self.function.blocks[block].edges = std::mem::take(&mut self.function.blocks[next].edges);
         self.function.blocks[block].falls_through =
             std::mem::take(&mut self.function.blocks[next].falls_through);
-        self.function.layout.retain_blocks(|&other| other != next);
         self.journal.control_flow = true;
         self.journal.order = true;
         self.journal.effects = true;

@@ -337,6 +337,10 @@ impl Function {
         })
     }
 
+    pub(crate) fn forget_source(&mut self, instruction: Instruction) {
+        self.sources[instruction] = NO_SOURCE;
+    }
+
     /// Gives an instruction another format and other operands.
     pub(crate) fn set_instruction(
         &mut self,

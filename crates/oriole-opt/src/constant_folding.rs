@@ -19,6 +19,7 @@
 //! Constants as operands of instructions that have other operands too; branches on constants.
 
 use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseMap;
 use oriole_ir::{Editor, Function, Instruction, Operand, ShapeNode, Value};
@@ -57,7 +58,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
                     _ => continue,
                 },
             };
-            if !context.fuel.spend() {
+            let rewrite = Rewrite {
+                counter: "constant-folding.instructions",
+                instruction,
+                why: "its operands are constants",
+                equal: None,
+            };
+            if !context.allows(function, rewrite) {
                 return;
             }
             let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
@@ -77,7 +84,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             editor.replace_value(result, value);
             editor.remove_instruction(instruction);
             known.insert(value, bits);
-            context.statistics.add("constant-folding.instructions", 1);
         }
     }
 }

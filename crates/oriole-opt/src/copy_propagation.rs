@@ -6,25 +6,40 @@
 //! add.s32 %r3, %r2, %r2;                          →          add.s32 %r3, %r1, %r1;
 //! ```
 //!
+//! ## What counts as a copy
+//! - a plain `mov` from register to register;
+//! - a guarded `mov`, for readers under the same guard;
+//! - a half taken out of what was packed from halves: `mov.b64 {%r3, %r4}, %rd1` behind `mov.b64 %rd1, {%r1, %r2}`
+//!   (`CopyPropNonRegMultiDef`);
+//! - a second `mov` from a special register that does not change, where the first dominates it (`CopyPropPreAllocReg`);
+//! - a block parameter that every edge gives the same value (`CopyPropUseReachingDefs`);
+//! - `mov.u64 %rd1, variable`, for addresses in the variable's own state space (`CopyPropConstantBank` for constant
+//!   memory and parameters);
+//! - `not.pred`, for guards: a guard on it becomes the opposite guard on the original (`LateCopyPropComplPred`).
+//!
 //! ## Soundness
-//! In SSA form the original dominates the copy and never changes, so whoever could read the copy can read the original. A
-//! guarded copy is no copy: it is a choice. The register of the original must be one the readers accept: of the copy's own
-//! type, or untyped and as wide. Pinned registers are not values and take no part.
+//! In SSA form the original dominates the copy and never changes, so whoever could read the copy can read the original. The
+//! register of the original must be one the readers accept: of the copy's own type, or untyped and as wide; block arguments
+//! and values kept by guarded instructions are replaced only by values of exactly their type, as everything else would bring
+//! the copy back. Pinned registers are not values and take no part. ptxas ignores guards on `testp` and mistreats them on
+//! `set`, so those never change.
 //!
 //! ## Method
-//! One look at each instruction to find copies, one at each operand to replace them. Copies of copies resolve to the first
-//! original.
+//! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original.
 //!
 //! ## Not done
-//! Block arguments and values kept by guarded instructions still read the copy: there the copy puts a value into the register
-//! where it is needed, and would come back when SSA form is left. Copies of constants and symbols stay too: which operands
-//! accept them depends on the instruction.
+//! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
 use crate::manager::{Action, Context, Pass};
-use oriole_analysis::{Analyses, ControlFlow};
+use crate::remark::Rewrite;
+use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::DenseMap;
-use oriole_ir::{Editor, Function, Instruction, Operand, ShapeNode, Value};
-use oriole_isa::Opcode;
+use oriole_ir::{
+    Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+    Symbol, SymbolKind, Value,
+};
+use oriole_isa::{Opcode, ScalarType, Space};
+use oriole_syntax::tree::Guard;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -33,59 +48,468 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run),
 };
 
+/// What a copy stands for.
+#[derive(Clone, Copy)]
+enum Original {
+    Value(Value),
+    /// The value, for readers under the same guard.
+    Under(Value, Guard, Value),
+    /// The opposite of a predicate.
+    Complement(Value),
+    /// The address of a variable.
+    Address(Symbol),
+}
+
+struct Propagation<'run> {
+    dominators: &'run Dominators,
+    originals: DenseMap<Value, Original>,
+    special: DenseMap<u32, Value>,
+    global_left: u64,
+    addresses: bool,
+    constant_bank: bool,
+    matrix: bool,
+    mixed: bool,
+    parts: bool,
+    fixed: bool,
+    complements: bool,
+}
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut originals: DenseMap<Value, Value> = DenseMap::new();
+    let dominators = analyses.get::<Dominators>(editor.function());
+    let knobs = context.knobs;
+    let mut propagation = Propagation {
+        dominators: &dominators,
+        originals: DenseMap::new(),
+        special: DenseMap::new(),
+        global_left: if knobs.switch("CopyPropForceGlobal") {
+            u64::MAX
+        } else {
+            knobs.number("CopyPropGlobalBudget")
+        },
+        addresses: knobs.switch("CopyPropAddr"),
+        constant_bank: knobs.switch("CopyPropConstantBank"),
+        matrix: !knobs.switch("CopyPropNoMmaCb"),
+        mixed: !knobs.switch("CopyPropNoWriteNonRR"),
+        parts: knobs.switch("CopyPropNonRegMultiDef"),
+        fixed: knobs.switch("CopyPropPreAllocReg"),
+        complements: knobs.switch("LateCopyPropComplPred"),
+    };
+    let mut budget = knobs.number("CopyPropBudget");
+    let reaching = knobs.switch("CopyPropUseReachingDefs");
     for &block in flow.reverse_postorder() {
-        let instructions: Vec<Instruction> = editor.function().instructions_of(block).collect();
-        for instruction in instructions {
-            replace_operands(editor, &originals, instruction, context);
+        if reaching {
+            merge_parameters(editor, &flow, block, context);
+        }
+        let mut next = editor.function().instructions_of(block).next();
+        while let Some(instruction) = next {
+            if budget == 0 {
+                return;
+            }
+            budget -= 1;
+            // Guards and what they keep are part of the instruction: it may be rewritten, never removed.
+            if !propagation.visit(editor, block, instruction, context) {
+                return;
+            }
+            next = editor.function().next_instruction(instruction);
+        }
+        propagation.arguments(editor, block, context);
+    }
+}
+
+/// Parameters to which every edge gives one and the same value.
+fn merge_parameters(
+    editor: &mut Editor<'_>,
+    flow: &ControlFlow,
+    block: Block,
+    context: &mut Context<'_>,
+) {
+    let count = editor.function().blocks()[block].parameters.len();
+    for position in 0..count {
+        let function = editor.function();
+        let parameter = function.blocks()[block].parameters[position];
+        if editor.resolve(parameter) != parameter {
+            continue;
+        }
+        let mut only: Option<Value> = None;
+        let mut differ = false;
+        for from in flow.predecessors(block) {
+            if !flow.is_reachable(from) {
+                continue;
+            }
+            for edge in &function.blocks()[from].edges {
+                if edge.target == block {
+                    let argument = editor.resolve(edge.arguments[position]);
+                    if argument != parameter {
+                        differ |= only.is_some_and(|only| only != argument);
+                        only = Some(argument);
+                    }
+                }
+            }
+        }
+        let Some(original) = only.filter(|_| !differ) else {
+            continue;
+        };
+        let data = function.values();
+        if data[original].scalar_type != data[parameter].scalar_type {
+            continue;
+        }
+        let Some(at) = function.instructions_of(block).next() else {
+            continue;
+        };
+        let rewrite = Rewrite {
+            counter: "copy-propagation.parameters",
+            instruction: at,
+            why: "every way here brings the same value",
+            equal: definer(function, original),
+        };
+        if !context.allows(function, rewrite) {
+            return;
+        }
+        editor.replace_value(parameter, original);
+    }
+}
+
+impl Propagation<'_> {
+    /// Replaces operands, then notes whether the instruction is a copy. Whether to go on.
+    fn visit(
+        &mut self,
+        editor: &mut Editor<'_>,
+        block: Block,
+        instruction: Instruction,
+        context: &mut Context<'_>,
+    ) -> bool {
+        // Pending replacements first, so that everything below sees what is there.
+        for index in 0..editor.function().operands(instruction).len() {
+            if let Operand::Value(value) = editor.function().operands(instruction)[index] {
+                let resolved = editor.resolve(value);
+                if resolved != value {
+                    editor.set_operand(instruction, index, Operand::Value(resolved));
+                }
+            }
+        }
+        if self.originals.is_empty() {
+            self.note(editor.function(), block, instruction);
+            return true;
+        }
+        if !self.operands(editor, block, instruction, context) {
+            return false;
+        }
+        self.note(editor.function(), block, instruction);
+        true
+    }
+
+    /// Whether to go on.
+    fn operands(
+        &mut self,
+        editor: &mut Editor<'_>,
+        block: Block,
+        instruction: Instruction,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let function = editor.function();
+        let format = function.format(instruction);
+        let tied = function.otherwise(instruction).len();
+        let first_leaf = function.operands(instruction).len() - function.leaves(instruction).len();
+        let opcode = format.mnemonic.opcode();
+        if format.opaque
+            || (!self.matrix && is_matrix(opcode))
+            || (!self.mixed && has_immediate(function, instruction))
+        {
+            return true;
+        }
+        let guard = match (format.guard, function.guard(instruction)) {
+            (Guard::None, _) => None,
+            (guard, Some(Operand::Value(value))) => Some((value, guard)),
+            _ => None,
+        };
+        if first_leaf > 0 && matches!(opcode, Opcode::Set | Opcode::Testp) {
+            return true;
+        }
+        for index in 0..function.operands(instruction).len() {
             let function = editor.function();
-            if let Some((copy, original)) = copy_of(function, instruction)
-                && is_acceptable(function, copy, original)
-                && context.fuel.spend()
+            let Operand::Value(value) = function.operands(instruction)[index] else {
+                continue;
+            };
+            let Some(&original) = self.originals.get(&value) else {
+                continue;
+            };
+            let is_guard = first_leaf > 0 && index == 0;
+            let is_tied = (1..=tied).contains(&index);
+            let in_address = index >= first_leaf
+                && function.format(instruction).leaves[index - first_leaf].in_address;
+            if in_address && !self.addresses {
+                continue;
+            }
+            let replacement = match original {
+                Original::Value(original) if is_tied => {
+                    same_type(function, value, original).then_some(Operand::Value(original))
+                }
+                Original::Value(original) => {
+                    is_acceptable(function, value, original).then_some(Operand::Value(original))
+                }
+                Original::Under(predicate, polarity, original) => (!is_guard
+                    && !is_tied
+                    && guard == Some((predicate, polarity))
+                    && is_acceptable(function, value, original))
+                .then_some(Operand::Value(original)),
+                Original::Complement(original) if is_guard => {
+                    if !self.spend(editor, block, value, instruction, context) {
+                        return true;
+                    }
+                    invert_guard(editor, instruction, original);
+                    continue;
+                }
+                Original::Complement(_) => None,
+                Original::Address(symbol) => (in_address
+                    && self.reaches(function, instruction, symbol))
+                .then_some(Operand::Symbol(symbol)),
+            };
+            let Some(replacement) = replacement else {
+                continue;
+            };
+            if !self.spend(editor, block, value, instruction, context) {
+                return context.fuel.is_left();
+            }
+            editor.set_operand(instruction, index, replacement);
+        }
+        true
+    }
+
+    /// Whether a propagation is within all budgets; counts it.
+    fn spend(
+        &mut self,
+        editor: &Editor<'_>,
+        block: Block,
+        copy: Value,
+        reader: Instruction,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let function = editor.function();
+        let equal = definer(function, copy);
+        let is_local = equal.and_then(|equal| function.block_of(equal)) == Some(block);
+        if !is_local {
+            if self.global_left == 0 {
+                return false;
+            }
+            self.global_left -= 1;
+        }
+        context.allows(
+            function,
+            Rewrite {
+                counter: "copy-propagation.operands",
+                instruction: reader,
+                why: "an operand is a copy of another register",
+                equal,
+            },
+        )
+    }
+
+    /// Whether an access through a variable's address stays within the variable's state space.
+    fn reaches(&self, function: &Function, instruction: Instruction, symbol: Symbol) -> bool {
+        let format = function.format(instruction);
+        let plain = matches!(
+            format.mnemonic.opcode(),
+            Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red
+        );
+        let space = format.mnemonic.space();
+        let in_constant_bank = matches!(space, Some(Space::Const | Space::Param));
+        // `[register]` and `[register+offset]` only: two names cannot be added.
+        plain
+            && self.constant_bank
+            && in_constant_bank
+            && matches!(function.symbols()[symbol].kind, SymbolKind::Global(_))
+            && function.leaves(instruction).iter().all(|leaf| match leaf {
+                Operand::Symbol(_) => false,
+                Operand::Constant(constant) => function.constants()[*constant].literal.is_some(),
+                _ => true,
+            })
+    }
+
+    /// Notes what the instruction copies, if it is a copy.
+    fn note(&mut self, function: &Function, block: Block, instruction: Instruction) {
+        let format = function.format(instruction);
+        if format.opaque {
+            return;
+        }
+        match format.mnemonic.opcode() {
+            Opcode::Mov => {}
+            Opcode::Not if self.complements && !format.is_guarded() => {
+                if let &[Operand::Result(0), Operand::Value(original)] =
+                    function.leaves(instruction)
+                    && let Some(result) = function.results(instruction).next()
+                    && function.values()[result].scalar_type == ScalarType::Pred
+                {
+                    self.originals
+                        .insert(result, Original::Complement(original));
+                }
+                return;
+            }
+            _ => return,
+        }
+        if *format.shape == [ShapeNode::LEAF; 2] {
+            self.note_plain(function, block, instruction);
+        } else if self.parts && !format.is_guarded() {
+            self.note_parts(function, instruction);
+        }
+    }
+
+    fn note_plain(&mut self, function: &Function, block: Block, instruction: Instruction) {
+        let format = function.format(instruction);
+        let &[Operand::Result(0), source] = function.leaves(instruction) else {
+            return;
+        };
+        let Some(copy) = function.results(instruction).next() else {
+            return;
+        };
+        match source {
+            Operand::Value(original) => match (format.guard, function.guard(instruction)) {
+                (Guard::None, _) => {
+                    self.originals.insert(copy, Original::Value(original));
+                }
+                (polarity, Some(Operand::Value(predicate))) => {
+                    self.originals
+                        .insert(copy, Original::Under(predicate, polarity, original));
+                }
+                _ => {}
+            },
+            Operand::Symbol(symbol) if !format.is_guarded() => {
+                match function.symbols()[symbol].kind {
+                    SymbolKind::Special(special) if self.fixed && !special.is_volatile() => {
+                        self.note_special(function, block, copy, symbol);
+                    }
+                    SymbolKind::Global(_) => {
+                        self.originals.insert(copy, Original::Address(symbol));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_special(&mut self, function: &Function, block: Block, copy: Value, symbol: Symbol) {
+        let first = *self.special.get_or_insert_with(symbol.as_u32(), || copy);
+        let dominates = definer(function, first)
+            .and_then(|definer| function.block_of(definer))
+            .is_some_and(|defined| self.dominators.dominates(defined, block));
+        if first == copy {
+            return;
+        }
+        if dominates && same_type(function, copy, first) {
+            self.originals.insert(copy, Original::Value(first));
+        } else if !dominates {
+            self.special.insert(symbol.as_u32(), copy);
+        }
+    }
+
+    /// `mov {a, b}, v` behind `mov v, {c, d}`.
+    fn note_parts(&mut self, function: &Function, instruction: Instruction) {
+        let [first, .., last] = &*function.format(instruction).shape else {
+            return;
+        };
+        if first.kind != ShapeKind::Vector || *last != ShapeNode::LEAF {
+            return;
+        }
+        let leaves = function.leaves(instruction);
+        let Some((&Operand::Value(whole), parts)) = leaves.split_last() else {
+            return;
+        };
+        let Some(packing) = definer(function, whole) else {
+            return;
+        };
+        let format = function.format(packing);
+        let packs = format.mnemonic.opcode() == Opcode::Mov
+            && !format.is_guarded()
+            && !format.opaque
+            && format.shape.first() == Some(&ShapeNode::LEAF)
+            && format
+                .shape
+                .get(1)
+                .is_some_and(|node| node.kind == ShapeKind::Vector)
+            && format.shape.iter().all(|node| node.member == Member::WHOLE);
+        let sources = function.leaves(packing);
+        if !packs || sources.len() != parts.len() + 1 {
+            return;
+        }
+        for (part, &source) in parts.iter().zip(&sources[1..]) {
+            if let (&Operand::Result(index), Operand::Value(original)) = (part, source)
+                && let Some(result) = function.results(instruction).nth(index as usize)
             {
-                // Operands were replaced already: the source is an original.
-                originals.insert(copy, original);
+                let data = function.values();
+                if data[result].scalar_type.bits() == data[original].scalar_type.bits() {
+                    self.originals.insert(result, Original::Value(original));
+                }
+            }
+        }
+    }
+
+    /// Arguments of the edges out of a block.
+    fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
+        for edge in 0..editor.function().blocks()[block].edges.len() {
+            for position in 0..editor.function().blocks()[block].edges[edge]
+                .arguments
+                .len()
+            {
+                let function = editor.function();
+                let value =
+                    editor.resolve(function.blocks()[block].edges[edge].arguments[position]);
+                if let Some(&Original::Value(original)) = self.originals.get(&value)
+                    && same_type(function, value, original)
+                    && let Some(last) = function.last_instruction(block)
+                    && self.spend(editor, block, value, last, context)
+                {
+                    editor.set_argument(block, edge, position, original);
+                }
             }
         }
     }
 }
 
-fn replace_operands(
-    editor: &mut Editor<'_>,
-    originals: &DenseMap<Value, Value>,
-    instruction: Instruction,
-    context: &mut Context<'_>,
-) {
-    let tied = editor.function().otherwise(instruction).len();
-    for index in 0..editor.function().operands(instruction).len() {
-        if (1..=tied).contains(&index) {
-            continue;
-        }
-        if let Operand::Value(value) = editor.function().operands(instruction)[index]
-            && let Some(&original) = originals.get(&value)
-        {
-            editor.set_operand(instruction, index, Operand::Value(original));
-            context.statistics.add("copy-propagation.operands", 1);
-        }
+/// The instruction that defines a value.
+fn definer(function: &Function, value: Value) -> Option<Instruction> {
+    match function.values()[value].definition {
+        Definition::Instruction(instruction) => Some(instruction),
+        _ => None,
     }
 }
 
-/// The result and source of a plain copy between registers.
-fn copy_of(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
-    let format = function.format(instruction);
-    let plain = format.mnemonic.opcode() == Opcode::Mov
-        && !format.is_guarded()
-        && !format.opaque
-        && *format.shape == [ShapeNode::LEAF; 2];
-    match (plain, function.leaves(instruction)) {
-        (true, &[Operand::Result(0), Operand::Value(original)]) => {
-            let copy = function.results(instruction).next()?;
-            Some((copy, original))
-        }
-        _ => None,
-    }
+/// Guards an instruction by the opposite of another predicate.
+fn invert_guard(editor: &mut Editor<'_>, instruction: Instruction, predicate: Value) {
+    let function = editor.function();
+    let data = function.format(instruction);
+    let guard = data.guard.opposite();
+    let mnemonic = data.mnemonic.text().to_owned();
+    let shape = data.shape.to_vec();
+    let mut operands = function.operands(instruction).to_vec();
+    operands[0] = Operand::Value(predicate);
+    let format = editor.format(&mnemonic, guard, shape.into_iter());
+    editor.rewrite(instruction, format, &operands);
+}
+
+fn is_matrix(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Mma
+            | Opcode::MmaSp
+            | Opcode::WmmaMma
+            | Opcode::WmmaStore
+            | Opcode::WgmmaMmaAsync
+            | Opcode::WgmmaMmaAsyncSp
+            | Opcode::Tcgen05Mma
+            | Opcode::Tcgen05MmaSp
+    )
+}
+
+fn has_immediate(function: &Function, instruction: Instruction) -> bool {
+    function
+        .leaves(instruction)
+        .iter()
+        .any(|leaf| matches!(leaf, Operand::Constant(_)))
+}
+
+fn same_type(function: &Function, copy: Value, original: Value) -> bool {
+    function.values()[copy].scalar_type == function.values()[original].scalar_type
 }
 
 /// Whether everyone who reads a register like `copy`'s may read one like `original`'s.

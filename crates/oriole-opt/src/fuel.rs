@@ -35,6 +35,11 @@ impl Fuel {
         true
     }
 
+    /// Whether another rewrite would be allowed.
+    pub fn is_left(&self) -> bool {
+        self.left != Some(0)
+    }
+
     /// How many rewrites were made.
     pub fn spent(&self) -> u64 {
         self.spent

@@ -113,11 +113,12 @@ pub const KNOBS: &[Knob] = &[
     Knob::number("GeneralOptimizeRounds", "general-optimize", 10, "Rounds general-optimize may run, each of them until nothing changes"),
     Knob::number("GeneralOptimizeThreshold", "general-optimize", 25, "Percent of the instructions that a round of a late general-optimize must touch for another round to follow").at_most(100),
     Knob::switch("LateCopyPropComplPred", "copy-propagation", true, "Propagate copies of one value under a predicate and under its complement, after predication"),
+    Knob::number("PredicationArm", "predication", 4, "Instructions an arm of a branch may have to be made straight code; 0 turns predication off"),
     Knob::number("ReassociateCSEBudget", "reassociate-and-common", UNLIMITED, "Instructions reassociate-and-common may look at in one function"),
     Knob::number("ReassociateCSESkip", "reassociate-and-common", 0, "Instructions at the start of a function that reassociate-and-common leaves alone"),
     Knob::number("ReassociateCSEWindow", "reassociate-and-common", 256, "Instructions back that reassociate-and-common looks for an equal one"),
     Knob::switch("ReassociateLargeImmInUIADD64", "reassociate-and-common", false, "Gather constants of 64-bit additions even when the sum does not fit into 32 bits"),
-    Knob::switch("SpeculativeHoistCommonInsts", "predication", true, "Move instructions that both arms of a branch begin with to before the branch"),
+    Knob::switch("SpeculativeHoistCommonInsts", "speculative-hoist", true, "Move instructions that both arms of a branch begin with to before the branch"),
 ];
 
 /// Why a setting was not taken.

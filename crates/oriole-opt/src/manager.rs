@@ -62,8 +62,17 @@ impl Context<'_> {
 pub enum Action {
     /// One walk over the function.
     Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>)),
-    /// Other passes in turn, again and again until a round changes nothing or there were as many rounds as the knob says.
-    Repeat(&'static [&'static Pass], &'static str),
+    /// Other passes in turn, again and again until a round changes nothing or the limit is reached.
+    Repeat(&'static [&'static Pass], Limit),
+}
+
+/// When to stop repeating passes that still change something.
+#[derive(Clone, Copy)]
+pub enum Limit {
+    /// After as many rounds as this knob says.
+    Rounds(&'static str),
+    /// After a round that made fewer rewrites, in percent of the instructions, than this knob says.
+    Threshold(&'static str),
 }
 
 /// A pass.
@@ -116,16 +125,33 @@ fn run_pass(
 ) -> u64 {
     match pass.action {
         Action::Once(run) => run_once(pass.name, run, function, analyses, context),
-        Action::Repeat(passes, rounds) => {
+        Action::Repeat(passes, limit) => {
             let mut changes = 0;
-            for _ in 0..context.knobs.number(rounds) {
+            let mut rounds = match limit {
+                Limit::Rounds(knob) => context.knobs.number(knob),
+                Limit::Threshold(_) => u64::MAX,
+            };
+            while rounds > 0 {
                 let before = context.fuel.spent();
                 for pass in passes {
                     changes += run_pass(pass, function, analyses, context);
                 }
-                if context.fuel.spent() == before {
+                let rewrites = context.fuel.spent() - before;
+                let few = match limit {
+                    Limit::Rounds(_) => 0,
+                    Limit::Threshold(knob) => {
+                        let instructions: usize = function
+                            .block_order()
+                            .iter()
+                            .map(|&block| function.instructions_of(block).count())
+                            .sum();
+                        instructions as u64 * context.knobs.number(knob) / 100
+                    }
+                };
+                if rewrites == 0 || rewrites < few {
                     break;
                 }
+                rounds -= 1;
             }
             changes
         }

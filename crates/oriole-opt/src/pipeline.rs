@@ -2,8 +2,8 @@
 
 use crate::manager::Pass;
 use crate::{
-    back_copy_propagation, constant_folding, copy_propagation, dead_code, gvn_cse, late_commoning,
-    reassociate,
+    back_copy_propagation, branch_simplification, constant_folding, copy_propagation, dead_code,
+    general_optimize, gvn_cse, late_commoning, predication, reassociate, speculative_hoist,
 };
 use std::fmt;
 
@@ -36,20 +36,41 @@ pub struct Phase {
 pub const PASSES: &[&Pass] = &[
     &back_copy_propagation::HOOKED_PASS,
     &back_copy_propagation::PASS,
+    &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
     &dead_code::PASS,
+    &general_optimize::PASS,
+    &general_optimize::LATE,
     &gvn_cse::PASS,
     &late_commoning::PASS,
+    &predication::PASS,
     &reassociate::PASS,
+    &speculative_hoist::PASS,
 ];
 
+/// A phase of the documented pipeline.
+const fn phase(number: u16, from: Level, pass: &'static Pass) -> Phase {
+    Phase {
+        number: Some(number),
+        from,
+        pass,
+    }
+}
+
 /// The whole pipeline, in order.
-const PIPELINE: &[Phase] = &[Phase {
-    number: Some(84),
-    from: Level::Less,
-    pass: &dead_code::PASS,
-}];
+const PIPELINE: &[Phase] = &[
+    phase(13, Level::Less, &general_optimize::PASS),
+    phase(29, Level::Aggressive, &general_optimize::PASS),
+    phase(37, Level::Aggressive, &general_optimize::LATE),
+    phase(46, Level::Aggressive, &general_optimize::LATE),
+    phase(49, Level::Less, &gvn_cse::PASS),
+    phase(56, Level::Default, &speculative_hoist::PASS),
+    phase(58, Level::Default, &general_optimize::LATE),
+    phase(63, Level::Default, &predication::PASS),
+    phase(65, Level::Default, &general_optimize::LATE),
+    phase(84, Level::Less, &dead_code::PASS),
+];
 
 /// The phases of a level.
 pub fn pipeline(level: Level) -> Vec<Phase> {

@@ -22,4 +22,4 @@ pub mod tree;
 
 pub use lexer::{comments, tokens};
 pub use parser::{parse, parse_bytes};
-pub use printer::{print, print_instruction};
+pub use printer::{print, print_function, print_instruction};

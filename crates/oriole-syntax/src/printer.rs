@@ -18,6 +18,18 @@ pub fn print(module: &Module) -> String {
     printer.output
 }
 
+/// The text of one function.
+pub fn print_function(module: &Module, function: &Function) -> String {
+    let mut printer = Printer {
+        module,
+        text: module.whole_text(),
+        output: String::new(),
+        after_line_comment: false,
+    };
+    printer.function(function);
+    printer.output
+}
+
 /// The text of one instruction, without indentation and line end.
 pub fn print_instruction(module: &Module, body: &Body, instruction: &Instruction) -> String {
     let mut printer = Printer {

@@ -250,6 +250,17 @@ pub enum Guard {
     IfNot,
 }
 
+impl Guard {
+    /// The guard that holds when this one does not; none for none.
+    pub fn opposite(self) -> Guard {
+        match self {
+            Guard::None => Guard::None,
+            Guard::If => Guard::IfNot,
+            Guard::IfNot => Guard::If,
+        }
+    }
+}
+
 /// An instruction: a mnemonic and a run of operand nodes; the first node is the guard's predicate if there is a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {

@@ -24,6 +24,8 @@ pub(crate) struct Emission {
     pub expected: Vec<(u32, Register)>,
     /// Operand nodes and the statements of the labels they should mean; only for functions with inner scopes.
     pub labels: Vec<(u32, u32)>,
+    /// Operand nodes and the globals they should mean, where they were moved; only for functions with inner scopes.
+    pub globals: Vec<(u32, u32)>,
 }
 
 struct Emitter<'a> {
@@ -44,6 +46,7 @@ struct Emitter<'a> {
     label_statements: IndexVec<Block, u32>,
     expected: Vec<(u32, Register)>,
     label_uses: Vec<(u32, Block)>,
+    globals: Vec<(u32, u32)>,
     many_scopes: bool,
     /// Whether labels of removed blocks must stay because debug sections may mention them.
     keep_labels: bool,
@@ -96,6 +99,7 @@ pub(crate) fn emit(
         label_statements: IndexVec::from_elem(u32::MAX, function.blocks().len()),
         expected: Vec::new(),
         label_uses: Vec::new(),
+        globals: Vec::new(),
         many_scopes: scopes.parents.len() > 1,
         keep_labels,
         starts_block: vec![false; scopes.labels.len()],
@@ -114,6 +118,7 @@ pub(crate) fn emit(
         expected,
         label_uses,
         label_statements,
+        globals,
         ..
     } = emitter;
     let labels = label_uses
@@ -124,6 +129,7 @@ pub(crate) fn emit(
         body,
         expected,
         labels,
+        globals,
     }
 }
 
@@ -624,10 +630,27 @@ impl Emitter<'_> {
                     }
                 }
             }
-            Operand::Symbol(symbol) => match source {
-                Some((_, node)) => node,
-                None => tree::Operand::leaf(OperandKind::Name, function.symbols()[symbol].name),
-            },
+            Operand::Symbol(symbol) => {
+                let data = function.symbols()[symbol];
+                match source {
+                    Some((_, node))
+                        if node.kind != OperandKind::Name
+                            || self.module.text(node.text) == self.module.text(data.name) =>
+                    {
+                        node
+                    }
+                    _ => {
+                        // A name moved to another place must still mean the same there.
+                        if let (true, oriole_ir::SymbolKind::Global(global)) =
+                            (self.many_scopes, data.kind)
+                        {
+                            let node = self.body.operands.len() as u32;
+                            self.globals.push((node, global));
+                        }
+                        tree::Operand::leaf(OperandKind::Name, data.name)
+                    }
+                }
+            }
             Operand::Sink => match source {
                 Some((_, node)) if node.kind == OperandKind::Sink => node,
                 _ => {

@@ -83,14 +83,15 @@ pub fn out_of_ssa(
             body,
             expected,
             labels,
+            globals: moved,
         } = emission;
         module.functions[index].body = Some(body);
-        match misread(module, globals, index, &expected, &labels) {
+        match misread(module, globals, index, &expected, &labels, &moved) {
             None => {
                 module.functions[index].body = Some(original);
                 return Err(OutOfSsaError {
                     message: format!(
-                        "`{}`: a branch leads into a scope from outside",
+                        "`{}`: a label or variable cannot be seen from where it is needed",
                         module.text(module.functions[index].name)
                     ),
                 });
@@ -113,19 +114,25 @@ pub fn out_of_ssa(
     })
 }
 
-/// Registers that some operand does not mean although it should; nothing if a label cannot be seen from a branch to it.
+/// Registers that some operand does not mean although it should; nothing if a label or a variable cannot be seen.
 fn misread(
     module: &Module,
     globals: &Globals,
     index: usize,
     expected: &[(u32, Register)],
     labels: &[(u32, u32)],
+    moved: &[(u32, u32)],
 ) -> Option<Vec<Register>> {
     let (found, _) = resolve(module, globals, &module.functions[index]);
     for &(node, statement) in labels {
         match found.references[node as usize] {
             Reference::Label(label) if found.labels[label as usize].statement == statement => {}
             _ => return None,
+        }
+    }
+    for &(node, global) in moved {
+        if found.references[node as usize] != Reference::Global(global) {
+            return None;
         }
     }
     // Mentions of one register must resolve to one register, and to one that no other register resolves to.

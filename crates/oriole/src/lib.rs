@@ -29,19 +29,23 @@
 
 #![forbid(unsafe_code)]
 
+mod cost;
 mod reduce;
+mod remarks;
 
+use cost::Cost;
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, Statement};
+use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
-pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Statistics};
+pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
 pub use reduce::{Reduced, reduce};
+pub use remarks::{Remark, SourceLine};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -99,6 +103,11 @@ pub struct Options {
     pub fuel: Fuel,
     /// Decisions of passes that you want to take.
     pub hooks: Hooks,
+    /// Whether to say what each rewrite was and why.
+    pub remarks: bool,
+    /// The functions of which only dead code is removed, if that is settled. Otherwise each function is optimized and only
+    /// falls back to that if it did not get better; with little fuel, other functions may.
+    pub not_worth_it: Option<Vec<String>>,
 }
 
 impl Default for Options {
@@ -115,6 +124,8 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             hooks: Hooks::default(),
+            remarks: false,
+            not_worth_it: None,
         }
     }
 }
@@ -130,6 +141,23 @@ pub struct Report {
     pub copies: usize,
     /// Functions left as they were, and why; a diagnostic of severity note each.
     pub notes: Vec<Diagnostic>,
+    /// Functions that were optimized, in order.
+    pub functions: Vec<FunctionReport>,
+    /// Every rewrite in order, if [`Options::remarks`] asks for them.
+    pub remarks: Vec<Remark>,
+}
+
+/// What was done to a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionReport {
+    /// Its name.
+    pub name: String,
+    /// Instructions before.
+    pub before: u64,
+    /// Instructions after, copies included.
+    pub after: u64,
+    /// Whether what the phases did was kept; otherwise only dead code was removed.
+    pub worth_it: bool,
 }
 
 /// Optimizes every function of a module, in place.
@@ -211,13 +239,30 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.phases(index, translated, &self.options.phases) else {
+        let name = self.module.text(self.module.functions[index].name);
+        let settled = self.options.not_worth_it.as_ref();
+        let mut worth_it = settled.is_none_or(|list| !list.iter().any(|other| other == name));
+        let careful: Vec<Phase> = self
+            .options
+            .phases
+            .iter()
+            .copied()
+            .filter(|phase| phase.pass.name == "dead-code")
+            .collect();
+        let phases = if worth_it {
+            &self.options.phases
+        } else {
+            &careful
+        };
+        let Some(mut done) = self.phases(index, translated, phases) else {
             return Ok(());
         };
-        // Values that live longer may need copies. If those outnumber what was saved, the phases did not pay: remove dead
-        // code only, which never makes a value live longer.
-        let after = self.module.functions[index].body.as_ref().map_or(0, count);
-        if done.copies > 0 && after > count(&done.original) {
+        // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference. What
+        // did not get better stays as it was but for dead code, whose removal never makes a value live longer.
+        let before = Cost::of(self.module, &done.original);
+        let mut after = self.cost(index);
+        if settled.is_none() && done.changes > 0 && after >= before {
+            worth_it = false;
             self.module.functions[index].body = Some(done.original);
             *self.fuel = fuel;
             let translated = oriole_translate::into_ssa(
@@ -226,22 +271,31 @@ impl Run<'_, '_> {
                 index,
                 std::mem::take(self.formats),
             )?;
-            let kept: Vec<Phase> = self
-                .options
-                .phases
-                .iter()
-                .copied()
-                .filter(|phase| phase.pass.name == "dead-code")
-                .collect();
-            match self.phases(index, translated, &kept) {
+            match self.phases(index, translated, &careful) {
                 Some(again) => done = again,
                 None => return Ok(()),
             }
+            after = self.cost(index);
             done.statistics.add("functions.not-worth-it", 1);
         }
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
+        let name = self.module.text(self.module.functions[index].name);
+        let remarks = remarks::locate(self.module, name, &done.original, done.remarks);
+        self.report.remarks.extend(remarks);
+        self.report.functions.push(FunctionReport {
+            name: name.to_owned(),
+            before: before.instructions,
+            after: after.instructions,
+            worth_it,
+        });
         Ok(())
+    }
+
+    /// What a function costs now.
+    fn cost(&self, index: usize) -> Cost {
+        let body = self.module.functions[index].body.as_ref();
+        body.map_or(Cost::default(), |body| Cost::of(self.module, body))
     }
 
     /// Runs phases and writes the function back; nothing if it had to be left as it was.
@@ -252,15 +306,16 @@ impl Run<'_, '_> {
         phases: &[Phase],
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
+        let mut remarks = Vec::new();
         let (module, observer) = (&mut *self.module, &mut *self.observer);
-        oriole_opt::run(
+        let changes = oriole_opt::run(
             &mut translated.function,
             phases,
             &mut oriole_opt::Context {
                 knobs: &self.options.knobs,
                 fuel: self.fuel,
                 statistics: &mut statistics,
-                remarks: None,
+                remarks: self.options.remarks.then_some(&mut remarks),
                 hooks: &self.options.hooks,
             },
             &mut |phase, function| observer(module, phase, function),
@@ -270,8 +325,10 @@ impl Run<'_, '_> {
                 *self.formats = written.formats;
                 Some(Done {
                     statistics,
+                    changes,
                     copies: written.copies,
                     original: written.original,
+                    remarks,
                 })
             }
             Err(error) => {
@@ -289,16 +346,10 @@ impl Run<'_, '_> {
 /// What phases did to one function.
 struct Done {
     statistics: Statistics,
+    changes: u64,
     copies: usize,
     original: Body,
-}
-
-/// Instructions of a body.
-fn count(body: &Body) -> usize {
-    body.statements
-        .iter()
-        .filter(|statement| matches!(statement, Statement::Instruction(_)))
-        .count()
+    remarks: Vec<oriole_opt::Remark>,
 }
 
 #[cfg(test)]
@@ -367,6 +418,33 @@ mod tests {
         });
         assert!(renamed.contains("add.s32 %r3, %r1, 1"));
         assert!(!renamed.contains("mov.u32 %r3") && renamed.contains("mov.u32 %r5, %r4"));
+    }
+
+    #[test]
+    fn remarks_say_what_was_done_and_where() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.entry k()\n{\n.reg .b32 %r<3>;\n\
+                    .loc 1 7 3\nmov.u32 %r1, 0;\nadd.s32 %r2, %r1, 1;\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        let options = Options {
+            remarks: true,
+            ..Options::default()
+        };
+        let report = optimize(&mut module, &options).unwrap();
+        assert_eq!(report.remarks.len() as u64, report.rewrites);
+        let add = report
+            .remarks
+            .iter()
+            .find(|remark| remark.mnemonic == "add.s32")
+            .unwrap();
+        assert_eq!((add.line, add.function.as_str()), (Some(10), "k"));
+        assert_eq!(add.source.as_ref().unwrap().to_string(), "k.cu:7");
+        assert_eq!(
+            (report.functions[0].before, report.functions[0].after),
+            (3, 1)
+        );
+        let mut again = parse("k.ptx", text).unwrap();
+        let report = optimize(&mut again, &Options::default()).unwrap();
+        assert!(report.remarks.is_empty());
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
-use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Source};
+use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Profile, Source};
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::Formats;
+use oriole_isa::Target;
+use oriole_opt::UnknownProfile;
 use oriole_syntax::scopes::Globals;
 use serde::Deserialize;
 use similar::{ChangeTag, TextDiff};
@@ -195,7 +197,7 @@ impl Run<'_> {
         self.section(SectionName::Output, text);
     }
 
-    fn options(&self) -> Result<Options, String> {
+    fn options(&self, module: &Module) -> Result<Options, String> {
         let mut options = match self.header.level {
             Some(0) => Options::level(Level::None),
             Some(1) => Options::level(Level::Less),
@@ -214,12 +216,24 @@ impl Run<'_> {
         if let Some(fuel) = self.header.fuel {
             options.fuel = Fuel::limited(fuel);
         }
+        if let Some(name) = &self.header.profile {
+            let profile: Profile = name
+                .parse()
+                .map_err(|error: UnknownProfile| error.to_string())?;
+            let target = module
+                .target()
+                .and_then(Target::from_text)
+                .ok_or("a profile needs a target")?;
+            options.phases =
+                profile.choose(&options.phases, target.number(), &options.knobs, false);
+        }
+        options.remarks = true;
         Ok(options)
     }
 
     /// Runs the passes; gives what they had to say.
     fn optimize(&mut self, module: &Module) -> Vec<Diagnostic> {
-        let options = match self.options() {
+        let options = match self.options(module) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -250,6 +264,12 @@ impl Run<'_> {
         }
         let stats = self.spoil(stats);
         self.section(SectionName::Stats, stats);
+        let mut remarks = String::new();
+        for remark in &report.remarks {
+            let _ = writeln!(remarks, "{remark}");
+        }
+        let remarks = self.spoil(remarks);
+        self.section(SectionName::Remarks, remarks);
         report.notes
     }
 }

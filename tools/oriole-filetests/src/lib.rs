@@ -8,14 +8,15 @@
 //! | `syntax` | parse; print; parse again | diagnostics; the same tokens and comments |
 //! | `check` | also resolve names, go into SSA form, verify, and out again | diagnostics; the same tokens |
 //! | `ssa` | also show the SSA form | section `output` |
-//! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats` |
+//! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
 //!
 //! **Facts** stand on their line: `//~ error[expected-operand] 14: expected an operand, found …` says that there is an
 //! error in column 14 of the line. `//~^` means the line above, `//~^^` the one above that. Facts are complete: what is said
 //! without a fact fails the test, as does a fact that is not said.
 //!
 //! **Sections** stand at the end: a line `//= output` and the expected text in `//|` lines. `diff` is the change of the printed
-//! text, `unchanged` says that there is none, `stats` are the counters of the passes, `diagnostics` is what a user sees.
+//! text, `unchanged` says that there is none, `stats` are the counters of the passes, `remarks` says each rewrite and
+//! why, `diagnostics` is what a user sees.
 //!
 //! Header, facts and sections are blanked out before Oriole reads the file, so that they are no part of what is tested.
 //!

@@ -14,6 +14,8 @@ pub struct Header {
     pub passes: Option<Vec<String>>,
     /// For `opt`: the optimization level, 0 to 3, unless `passes` are given.
     pub level: Option<u8>,
+    /// For `opt`: which of the phases run for the file's target, such as `"ptxas-13.0"`; all unless given.
+    pub profile: Option<String>,
     /// For `opt`: settings of passes, such as `"EnableGvnCseMode=2"`.
     #[serde(default)]
     pub knobs: Vec<String>,
@@ -45,16 +47,19 @@ pub enum SectionName {
     Unchanged,
     /// Counters.
     Stats,
+    /// Each rewrite, where and why.
+    Remarks,
     /// Diagnostics as users see them.
     Diagnostics,
 }
 
 impl SectionName {
-    const ALL: [SectionName; 5] = [
+    const ALL: [SectionName; 6] = [
         SectionName::Output,
         SectionName::Diff,
         SectionName::Unchanged,
         SectionName::Stats,
+        SectionName::Remarks,
         SectionName::Diagnostics,
     ];
 }
@@ -66,6 +71,7 @@ impl fmt::Display for SectionName {
             SectionName::Diff => "diff",
             SectionName::Unchanged => "unchanged",
             SectionName::Stats => "stats",
+            SectionName::Remarks => "remarks",
             SectionName::Diagnostics => "diagnostics",
         })
     }

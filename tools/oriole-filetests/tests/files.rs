@@ -70,6 +70,7 @@ fn every_kind_can_fail(failing: &[PathBuf], count: usize) -> Result<(), Failed> 
         "section diff",
         "section unchanged",
         "section stats",
+        "section remarks",
         "section diagnostics",
         "is missing",
     ] {

@@ -1,0 +1,79 @@
+//! Finds the first rewrite after which a command fails.
+
+use super::difference;
+use crate::Failure;
+use crate::shell;
+use oriole::{Fuel, Module, Options, Report};
+use std::fmt::Write;
+
+/// Runs a command on the file optimized with more and with less fuel. Gives what there is to say about the rewrite that made
+/// it fail.
+pub fn run(
+    module: &Module,
+    options: &Options,
+    command: &str,
+    color: bool,
+) -> Result<String, Failure> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("optimized.ptx");
+    let optimized = |fuel: Fuel, not_worth_it: Option<&[String]>| {
+        let mut copy = module.clone();
+        let options = Options {
+            fuel,
+            remarks: true,
+            not_worth_it: not_worth_it.map(<[String]>::to_vec),
+            ..options.clone()
+        };
+        let report = oriole::optimize(&mut copy, &options)
+            .map_err(|errors| Failure::message(errors[0].message.clone()))?;
+        Ok::<(Module, Report), Failure>((copy, report))
+    };
+    // Which functions are worth optimizing is settled with all the fuel there is: half-way through a function may look worse.
+    let (_, full) = optimized(Fuel::unlimited(), None)?;
+    let settled: Vec<String> = full
+        .functions
+        .iter()
+        .filter(|function| !function.worth_it)
+        .map(|function| function.name.clone())
+        .collect();
+    let optimized = |fuel: Fuel| optimized(fuel, Some(&settled));
+    let mut tried = 0;
+    let mut fails = |fuel: Fuel| -> Result<(bool, u64), Failure> {
+        let (copy, report) = optimized(fuel)?;
+        std::fs::write(&file, oriole::print(&copy))?;
+        let succeeds = shell::succeeds(command, &file)
+            .map_err(|error| Failure::message(format!("cannot run the command: {error}")))?;
+        tried += 1;
+        Ok((!succeeds, report.rewrites))
+    };
+    let (failed, rewrites) = fails(Fuel::unlimited())?;
+    if !failed {
+        return Err(Failure::message(
+            "the command succeeds on the optimized file: there is nothing to find",
+        ));
+    }
+    if fails(Fuel::limited(0))?.0 {
+        return Err(Failure::message(
+            "the command fails on the file before any rewrite: no rewrite is to blame",
+        ));
+    }
+    // It succeeds with `good` rewrites and fails with `bad`.
+    let (mut good, mut bad) = (0, rewrites);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if fails(Fuel::limited(middle))?.0 {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    let (before, _) = optimized(Fuel::limited(good))?;
+    let (after, report) = optimized(Fuel::limited(bad))?;
+    let mut text =
+        format!("the command fails from rewrite {bad} of {rewrites} on ({tried} runs)\n");
+    if let Some(remark) = report.remarks.last() {
+        let _ = writeln!(text, "{remark}");
+    }
+    text.push_str(&difference::functions(&before, &after, color));
+    Ok(text)
+}

@@ -1,0 +1,213 @@
+//! Launches and arguments for a kernel of which only the text is known.
+//!
+//! Kernels index buffers by thread and bound indices by scalar arguments, so scalars are about as large as there are threads.
+//! Contents of buffers may be numbers to compute with or indices, so there are several kinds; those a kernel traps on are the
+//! wrong ones.
+
+use super::pointers::Pointers;
+use oriole::Module;
+use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
+use oriole_syntax::tree::{Body, OperandKind, Storage};
+
+/// Bytes of a buffer.
+const BUFFER: usize = 256 << 10;
+/// Bytes of dynamic shared memory.
+const SHARED: u64 = 32 << 10;
+
+/// What a buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    /// Single-precision numbers of moderate size.
+    Floats,
+    /// Small 32-bit integers, fit to be indices.
+    Small,
+    /// Random bits, with numbers among them that programs trip over.
+    Bits,
+}
+
+/// A launch.
+#[derive(Clone, Debug)]
+pub struct Input {
+    block: [u32; 3],
+    grid: [u32; 3],
+    shared: u64,
+    /// Name and bytes of each parameter, and where buffers' addresses go.
+    parameters: Vec<(String, Vec<u8>, Vec<usize>)>,
+    contents: Contents,
+    seed: u64,
+}
+
+/// Inputs worth trying, best first.
+pub fn generate(
+    module: &Module,
+    body: &Body,
+    signature: &Signature,
+    pointers: &Pointers,
+) -> Vec<Input> {
+    let names = |name: &str| {
+        body.operands
+            .iter()
+            .any(|operand| operand.kind == OperandKind::Name && module.text(operand.text) == name)
+    };
+    let flat = !names("%tid.y") && !names("%ntid.y");
+    let mut inputs = Vec::new();
+    for threads in [64, 256, 32] {
+        let block = match (signature.required_block, flat) {
+            (Some(block), _) => block,
+            (None, true) => [threads, 1, 1],
+            (None, false) => [threads / 4, 4, 1],
+        };
+        let count: u32 = block.iter().product();
+        let most = signature
+            .maximum_block
+            .map_or(1024, |maximum| maximum.iter().product());
+        let seen = inputs.iter().any(|input: &Input| input.block == block);
+        if count > most || seen {
+            continue;
+        }
+        for sure in [true, false] {
+            let places = if sure {
+                &pointers.certain
+            } else {
+                &pointers.possible
+            };
+            if !sure && *places == pointers.certain {
+                continue;
+            }
+            for (blocks, scalar, contents) in [
+                (2, 2 * count, Contents::Floats),
+                (2, 2 * count, Contents::Small),
+                (2, 5, Contents::Floats),
+                (2, 5, Contents::Small),
+                (2, 2 * count, Contents::Bits),
+                (2, 1, Contents::Small),
+                (2, 1, Contents::Bits),
+                // Blocks of some kernels must not run side by side.
+                (1, count, Contents::Floats),
+                (1, count, Contents::Small),
+            ] {
+                let mut grid = signature.cluster.map(|size| size.max(1));
+                grid[0] *= blocks;
+                if names("%ctaid.y") {
+                    grid[1] *= blocks;
+                }
+                let seed = inputs.len() as u64;
+                let parameters = signature
+                    .parameters
+                    .iter()
+                    .enumerate()
+                    .map(|(index, (name, bytes))| {
+                        let holes = places
+                            .iter()
+                            .filter(|place| place.0 == index && place.1 + 8 <= *bytes)
+                            .map(|place| place.1)
+                            .collect();
+                        let float = is_float(module, name);
+                        (name.clone(), scalars(*bytes, scalar, float), holes)
+                    })
+                    .collect();
+                inputs.push(Input {
+                    block,
+                    grid,
+                    shared: SHARED,
+                    parameters,
+                    contents,
+                    seed,
+                });
+            }
+        }
+    }
+    inputs
+}
+
+/// Whether a parameter is declared as a floating-point number.
+fn is_float(module: &Module, name: &str) -> bool {
+    module.top.declarations.iter().any(|declaration| {
+        declaration.storage == Storage::Parameter
+            && module.text(declaration.element).starts_with(".f")
+            && module
+                .top
+                .declarators(declaration)
+                .iter()
+                .any(|declarator| module.text(declarator.name) == name)
+    })
+}
+
+/// The bytes of a scalar, or of an aggregate of 32-bit ones.
+fn scalars(bytes: usize, value: u32, float: bool) -> Vec<u8> {
+    match (bytes, float) {
+        (2, true) => vec![0x00, 0x3E],
+        (4, true) => (1.0 + value as f32 / 8.0).to_le_bytes().to_vec(),
+        (8, true) => (1.0 + f64::from(value) / 8.0).to_le_bytes().to_vec(),
+        (1 | 2 | 4 | 8, _) => u64::from(value).to_le_bytes()[..bytes].to_vec(),
+        _ => value
+            .to_le_bytes()
+            .into_iter()
+            .cycle()
+            .take(bytes)
+            .collect(),
+    }
+}
+
+impl Contents {
+    fn bytes(self, seed: u64) -> Vec<u8> {
+        const EDGES: [u32; 8] = [
+            0,
+            1,
+            u32::MAX,
+            0x7FFF_FFFF,
+            0x8000_0000,
+            0x7F80_0000,
+            0x7FC0_0000,
+            0x8000_0001,
+        ];
+        let mut random = SplitMix64::new(seed);
+        (0..BUFFER / 4)
+            .flat_map(|_| {
+                let x = random.next_number();
+                let word = match self {
+                    Contents::Floats => (((x >> 40) as f32 / (1 << 22) as f32) - 1.5).to_bits(),
+                    Contents::Small => (x >> 60) as u32,
+                    Contents::Bits if x >> 62 == 0 => EDGES[(x & 7) as usize],
+                    Contents::Bits => x as u32,
+                };
+                word.to_le_bytes()
+            })
+            .collect()
+    }
+}
+
+impl Input {
+    /// The launch, with buffers made in a machine: the same for equal machines.
+    pub fn launch<'a>(
+        &self,
+        machine: &mut Machine,
+        kernel: &'a str,
+    ) -> (Launch<'a>, Vec<(String, Buffer)>) {
+        let mut buffers = Vec::new();
+        let mut arguments = Vec::new();
+        for (name, bytes, holes) in &self.parameters {
+            let mut bytes = bytes.clone();
+            for &hole in holes {
+                let seed = self.seed + 31 * buffers.len() as u64;
+                let label = if hole == 0 {
+                    name.clone()
+                } else {
+                    format!("{name}+{hole}")
+                };
+                let buffer = machine.buffer(label.clone(), &self.contents.bytes(seed));
+                bytes[hole..hole + 8].copy_from_slice(&machine.address(buffer).to_le_bytes());
+                buffers.push((label, buffer));
+            }
+            arguments.push(Value::Bytes(bytes));
+        }
+        let launch = Launch {
+            kernel,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.shared,
+            arguments,
+        };
+        (launch, buffers)
+    }
+}

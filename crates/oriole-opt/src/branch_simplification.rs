@@ -1,0 +1,323 @@
+//! Removes branches that decide nothing: threads jumps through empty blocks, merges blocks, falls through where it can.
+//!
+//! ## Example
+//! ```text
+//!     @%p1 bra $L2;
+//!     bra.uni $L1;
+//! $L1:                                            →          @%p1 bra $L2;
+//!     add.s32 %r1, %r1, 1;                                   add.s32 %r1, %r1, 1;
+//!     bra.uni $L2;                                       $L2:
+//! $L2:
+//! ```
+//!
+//! ## Soundness
+//! A block with nothing in it but its way out does nothing, so an edge to it may lead to where it leads, with the arguments
+//! put in for its parameters. Two edges of one branch to one block with equal arguments are one. A block with one way in
+//! from a block with one way out follows it directly. None of this changes which thread executes which instruction. Blocks
+//! are merged only if they are neighbours in the text: instructions then keep their scope. Indirect branches keep their
+//! tables as they are. A branch is turned round only if it is plain.
+//!
+//! ## Method
+//! One walk over the blocks in order of layout, each of them simplified until nothing more can be done at its end; blocks
+//! left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded number of steps.
+//!
+//! ## Not done
+//! An edge with arguments that would need copies is not made critical: the empty block is then the place for the copies.
+//! Blocks that are apart are not brought together.
+
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
+use oriole_collections::{BitSet, IndexVec};
+use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Value};
+use oriole_isa::Terminator;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "branch-simplification",
+    summary: "Thread jumps, merge blocks and drop branches that decide nothing",
+    action: Action::Once(run),
+};
+
+/// Empty blocks an edge is led past in one go.
+const MOST_HOPS: usize = 16;
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let function = editor.function();
+    if function.block_order().len() < 2 {
+        return;
+    }
+    let uses = analyses.get::<Uses>(function);
+    let order = function.block_order().to_vec();
+    let mut incoming: IndexVec<Block, u32> = IndexVec::from_elem(0, function.blocks().len());
+    // Blocks that control cannot reach count too: what they lead to must stay until they are gone.
+    for &block in &order {
+        for edge in &function.blocks()[block].edges {
+            incoming[edge.target] += 1;
+        }
+    }
+    let mut simplifier = Simplifier {
+        editor,
+        context,
+        uses: &uses,
+        is_gone: IndexVec::from_elem(false, incoming.len()),
+        incoming,
+        gone: Vec::new(),
+        merged: BitSet::new(),
+        order: &order,
+    };
+    for (position, &block) in order.iter().enumerate() {
+        if flow.is_reachable(block) && !simplifier.is_gone[block] {
+            simplifier.block(block, position);
+        }
+    }
+    let gone = std::mem::take(&mut simplifier.gone);
+    editor.remove_blocks(&gone);
+}
+
+struct Simplifier<'run, 'editor, 'function, 'context> {
+    editor: &'run mut Editor<'function>,
+    context: &'run mut Context<'context>,
+    uses: &'editor Uses,
+    /// Edges to each block.
+    incoming: IndexVec<Block, u32>,
+    is_gone: IndexVec<Block, bool>,
+    gone: Vec<Block>,
+    /// Blocks that took in another: what reads their parameters is no longer known.
+    merged: BitSet<Block>,
+    order: &'editor [Block],
+}
+
+impl Simplifier<'_, '_, '_, '_> {
+    /// Simplifies the end of a block as long as something can be done.
+    fn block(&mut self, block: Block, position: usize) {
+        while self.step(block, position) {}
+    }
+
+    /// Whether something was done.
+    fn step(&mut self, block: Block, position: usize) -> bool {
+        for edge in 0..self.editor.function().blocks()[block].edges.len() {
+            if self.thread(block, edge) {
+                return true;
+            }
+        }
+        let function = self.editor.function();
+        let data = &function.blocks()[block];
+        let last = function.last_instruction(block);
+        let terminator = last.map_or(Terminator::None, |last| {
+            function.format(last).effects.terminator
+        });
+        let next = self.order[position + 1..]
+            .iter()
+            .copied()
+            .find(|&next| !self.is_gone[next]);
+        match (&data.edges[..], terminator) {
+            ([one, other], Terminator::Branch) => {
+                let (last, [one, other]) = (
+                    last.expect("it branches"),
+                    [one, other].map(|edge| (edge.target, edge.arguments.clone())),
+                );
+                if one.0 == other.0 && self.are_equal(&one.1, &other.1) {
+                    if !self.allows(last, "both ways lead to the same place") {
+                        return false;
+                    }
+                    self.incoming[one.0] -= 1;
+                    self.editor.keep_edge(block, 1);
+                    return true;
+                }
+                let data = &self.editor.function().blocks()[block];
+                if data.falls_through && next == Some(one.0) && next != Some(other.0) {
+                    if !self.allows(last, "the other way can be fallen into") {
+                        return false;
+                    }
+                    self.editor.invert_branch(block);
+                    return true;
+                }
+                false
+            }
+            ([only], _)
+                if Some(only.target) == next && terminator != Terminator::IndirectBranch =>
+            {
+                let target = only.target;
+                let plain = terminator == Terminator::None
+                    || last.is_some_and(|last| {
+                        let format = function.format(last);
+                        terminator == Terminator::Branch && !format.is_guarded()
+                    });
+                if !plain {
+                    return false;
+                }
+                let Some(at) = last.or_else(|| function.instructions_of(target).next()) else {
+                    return false;
+                };
+                if self.incoming[target] == 1 && target != function.entry() {
+                    if !self.allows(at, "nothing else leads to the block behind") {
+                        return false;
+                    }
+                    self.editor.merge_blocks(block, target);
+                    self.merged.insert(block);
+                    self.is_gone[target] = true;
+                    self.gone.push(target);
+                    return true;
+                }
+                if terminator == Terminator::Branch {
+                    if !self.allows(at, "it leads to the next instruction") {
+                        return false;
+                    }
+                    self.editor.fall_through(block);
+                    return true;
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn allows(&mut self, instruction: Instruction, why: &'static str) -> bool {
+        let rewrite = Rewrite {
+            counter: "branch-simplification.branches",
+            instruction,
+            why,
+            equal: None,
+        };
+        self.context.allows(self.editor.function(), rewrite)
+    }
+
+    fn are_equal(&self, one: &[Value], other: &[Value]) -> bool {
+        one.iter()
+            .zip(other)
+            .all(|(&one, &other)| self.editor.resolve(one) == self.editor.resolve(other))
+    }
+
+    /// Leads an edge past empty blocks. Whether it did.
+    fn thread(&mut self, block: Block, edge: usize) -> bool {
+        let function = self.editor.function();
+        let is_indirect = function.last_instruction(block).is_some_and(|last| {
+            function.format(last).effects.terminator == Terminator::IndirectBranch
+        });
+        if is_indirect {
+            return false;
+        }
+        let start = &function.blocks()[block].edges[edge];
+        let mut target = start.target;
+        let mut arguments: Vec<Value> = start.arguments.clone();
+        let mut hops = 0;
+        while hops < MOST_HOPS && target != block {
+            let Some(further) = self.forward(target, &arguments) else {
+                break;
+            };
+            (target, arguments) = further;
+            hops += 1;
+        }
+        // Running in a circle of empty blocks: leave it.
+        if hops == 0 || hops == MOST_HOPS || target == block {
+            return false;
+        }
+        let function = self.editor.function();
+        let is_critical = function.blocks()[block].edges.len() > 1;
+        let parameters = &function.blocks()[target].parameters;
+        let needs_copies = || {
+            parameters
+                .iter()
+                .zip(&arguments)
+                .any(|(&parameter, &argument)| {
+                    let (parameter, argument) = (
+                        function.values()[parameter],
+                        function.values()[self.editor.resolve(argument)],
+                    );
+                    argument.definition != Definition::Undefined
+                        && (argument.home.is_none() || argument.home != parameter.home)
+                })
+        };
+        if is_critical && needs_copies() {
+            return false;
+        }
+        let passed = function.blocks()[block].edges[edge].target;
+        let Some(at) = function
+            .last_instruction(block)
+            .or_else(|| function.last_instruction(passed))
+            .or_else(|| function.instructions_of(target).next())
+        else {
+            return false;
+        };
+        if !self.allows(at, "the block between does nothing") {
+            return false;
+        }
+        self.incoming[target] += 1;
+        self.editor.redirect(block, edge, target, arguments);
+        self.lose_way_in(passed);
+        true
+    }
+
+    /// Where a block leads that does nothing else, and with what.
+    fn forward(&self, block: Block, arguments: &[Value]) -> Option<(Block, Vec<Value>)> {
+        let function = self.editor.function();
+        let data = &function.blocks()[block];
+        let [edge] = &data.edges[..] else {
+            return None;
+        };
+        if self.merged.contains(block) {
+            return None;
+        }
+        let mut instructions = function.instructions_of(block);
+        match (instructions.next(), instructions.next()) {
+            (None, None) => {}
+            (Some(only), None) => {
+                let format = function.format(only);
+                if format.effects.terminator != Terminator::Branch || format.is_guarded() {
+                    return None;
+                }
+                // A branch through a register or with anything but its target.
+                if !matches!(function.operands(only), [Operand::Target(0)]) {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+        // Parameters may be read by the way out only.
+        let own = data.parameters.iter().all(|&parameter| {
+            self.uses
+                .of(parameter)
+                .iter()
+                .all(|reader| *reader == Use::Edge(block))
+        });
+        if !own || edge.target == block {
+            return None;
+        }
+        let values = edge
+            .arguments
+            .iter()
+            .map(|&argument| {
+                let argument = self.editor.resolve(argument);
+                match data.parameters.iter().position(|&own| own == argument) {
+                    Some(position) => self.editor.resolve(arguments[position]),
+                    None => argument,
+                }
+            })
+            .collect();
+        Some((edge.target, values))
+    }
+
+    /// One edge to a block is gone; with the last one goes the block.
+    fn lose_way_in(&mut self, block: Block) {
+        let mut worklist = vec![block];
+        while let Some(block) = worklist.pop() {
+            self.incoming[block] -= 1;
+            if self.incoming[block] > 0
+                || self.is_gone[block]
+                || block == self.editor.function().entry()
+            {
+                continue;
+            }
+            self.is_gone[block] = true;
+            self.gone.push(block);
+            worklist.extend(
+                self.editor.function().blocks()[block]
+                    .edges
+                    .iter()
+                    .map(|edge| edge.target),
+            );
+        }
+    }
+}

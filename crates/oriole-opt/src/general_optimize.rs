@@ -1,0 +1,29 @@
+//! The cleaning that runs between the other phases: copies, constants, algebra, branches and dead code, again and again,
+//! as each makes work for the others.
+//!
+//! The early phases (13 and 29) go on until nothing changes, up to a number of rounds; the later ones (37, 46, 58, 65) stop
+//! after a round that changed little.
+
+use crate::manager::{Action, Limit, Pass};
+use crate::{branch_simplification, constant_folding, copy_propagation, dead_code};
+
+const PARTS: &[&Pass] = &[
+    &copy_propagation::PASS,
+    &constant_folding::PASS,
+    &branch_simplification::PASS,
+    &dead_code::PASS,
+];
+
+/// The pass as the early phases run it.
+pub(crate) const PASS: Pass = Pass {
+    name: "general-optimize",
+    summary: "Propagate copies, fold constants, simplify and remove dead code until nothing changes",
+    action: Action::Repeat(PARTS, Limit::Rounds("GeneralOptimizeRounds")),
+};
+
+/// The pass as the later phases run it.
+pub(crate) const LATE: Pass = Pass {
+    name: "general-optimize-late",
+    summary: "The same, until a round changes little",
+    action: Action::Repeat(PARTS, Limit::Threshold("GeneralOptimizeThreshold")),
+};

@@ -1,0 +1,256 @@
+//! Computes each value once: instructions that must give what an earlier, dominating one gave are replaced by it.
+//!
+//! ## Example
+//! ```text
+//! mad.lo.s32 %r5, %r2, %r3, %r4;
+//! mad.lo.s32 %r6, %r3, %r2, %r4;        →        (gone; readers of %r6 read %r5)
+//! ```
+//!
+//! ## Soundness
+//! Two instructions give the same results if they have the same format (mnemonic, guard, operand shape), operands with the
+//! same numbers, constants by value and not by spelling, and read memory of the same version, see [`memory`]. A guarded
+//! instruction has its guard and the values it keeps among its operands. Plain loads of registers as wide as memory count
+//! as equal however they are spelled, and give what a plain store to the same place wrote. State spaces are part of the
+//! mnemonic. Volatile and carry-flag instructions, atomics and everything that touches a pinned register stay. `.ftz` and
+//! rounding are part of the mnemonic; operands are exchanged only in integer operations. A per-thread value may be reused
+//! wherever its definition dominates, whether threads diverge or not. The register kept must be one the readers accept.
+//!
+//! Convergent operations are different: what they give depends on which threads take part. Those that name the threads in
+//! a mask (`shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`) are commoned with an equal one, mask included, of the same
+//! block with no call between: the threads that got to the first are those that get to the second, as threads part and
+//! meet only between blocks. Those that do not name them, such as `activemask`, are never commoned.
+//!
+//! ## Method
+//! Hash-consing gives every value a number in one walk in reverse postorder. Blocks in which something has an equal are
+//! remembered in a tree of bit sets; a second walk visits only those, in order, and replaces what an equal instruction
+//! dominates. The last answer to a question about dominance is kept, as neighbours ask the same one. Linear.
+//!
+//! ## Modes
+//! `EnableGvnCseMode` says how far to look: 0 nowhere; 1 within a block; 2 within an extended basic block, after a pre-pass
+//! that finds candidates; 3 along the whole dominator tree; 4 with loads across blocks; 5 with convergent operations within
+//! a block; 6 with instructions that both arms of a branch have.
+//!
+//! ## Not done
+//! Values equal for algebraic reasons. Moves of constants stay: they cost nothing to repeat, and each puts a value into the
+//! register where it is needed.
+
+mod extended_blocks;
+mod memory;
+mod numbering;
+mod scope_tree;
+
+use crate::copy_propagation::is_acceptable;
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use extended_blocks::ExtendedBlocks;
+use memory::Memory;
+use numbering::{Class, Convergent, Member, Numbering, contents};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
+use oriole_collections::{DenseMap, SmallVec};
+use oriole_ir::{Block, Editor, Function, Instruction};
+use scope_tree::ScopeTree;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "gvn-cse",
+    summary: "Replace instructions that compute what a dominating one has computed",
+    action: Action::Once(run),
+};
+
+/// How far to look.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Block = 1,
+    ExtendedBlock,
+    Function,
+    Memory,
+    Convergent,
+    Widest,
+}
+
+impl Mode {
+    fn from_knob(number: u64) -> Option<Mode> {
+        Some(match number {
+            1 => Mode::Block,
+            2 => Mode::ExtendedBlock,
+            3 => Mode::Function,
+            4 => Mode::Memory,
+            5 => Mode::Convergent,
+            6 => Mode::Widest,
+            _ => return None,
+        })
+    }
+}
+
+/// Equal instructions, none of which dominates the others, that a later one is compared with.
+const MOST_LEADERS: usize = 8;
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    if !context.knobs.switch("EnableGvnCse") {
+        return;
+    }
+    let Some(mode) = Mode::from_knob(context.knobs.number("EnableGvnCseMode")) else {
+        return;
+    };
+    let function = editor.function();
+    let flow = analyses.get::<ControlFlow>(function);
+    let dominators = analyses.get::<Dominators>(function);
+    let loops = analyses.get::<Loops>(function);
+    let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
+    let numbering = number(editor, &flow, &loops, mode);
+    let mut elimination = Elimination {
+        dominators: &dominators,
+        extended: extended.as_ref(),
+        leaders: DenseMap::new(),
+        last_question: None,
+        left: context.knobs.number("EnableGvnCsePerInstr"),
+    };
+    // Blocks with something to do, by their place in reverse postorder.
+    let mut scopes = ScopeTree::default();
+    let mut by_block: DenseMap<u32, SmallVec<[(Class, Instruction); 4]>> = DenseMap::new();
+    for &(class, member) in &numbering.shared {
+        if extended
+            .as_ref()
+            .is_some_and(|extended| !extended.is_marked(member.instruction))
+        {
+            continue;
+        }
+        let place = flow.position(member.block) as u32;
+        scopes.insert(place);
+        by_block
+            .get_or_default(place)
+            .push((class, member.instruction));
+    }
+    for place in scopes.drain() {
+        let block = flow.reverse_postorder()[place as usize];
+        for &(class, instruction) in by_block.get(&place).into_iter().flatten() {
+            let member = Member { block, instruction };
+            if !elimination.eliminate(editor, &numbering, class, member, context) {
+                return;
+            }
+        }
+    }
+}
+
+/// Numbers all values.
+fn number(editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops, mode: Mode) -> Numbering {
+    let function = editor.function();
+    let mut numbering = Numbering::new(function);
+    let mut memory = Memory::new(function, flow, loops, mode >= Mode::Memory);
+    let convergent = if mode >= Mode::Convergent {
+        Convergent::InOneBlock
+    } else {
+        Convergent::Never
+    };
+    for &block in flow.reverse_postorder() {
+        if mode == Mode::Block {
+            numbering.forget();
+        }
+        memory.enter(block);
+        if mode >= Mode::Function {
+            for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
+                let arguments = flow.predecessors(block).flat_map(|from| {
+                    function.blocks()[from]
+                        .edges
+                        .iter()
+                        .filter(|edge| edge.target == block)
+                        .map(|edge| edge.arguments[position])
+                });
+                numbering.parameter(parameter, arguments);
+            }
+        }
+        for instruction in function.instructions_of(block) {
+            numbering.visit(editor, &mut memory, block, instruction, convergent);
+        }
+        memory.leave(block);
+    }
+    numbering
+}
+
+struct Elimination<'run> {
+    dominators: &'run Dominators,
+    /// The regions to stay within, if any.
+    extended: Option<&'run ExtendedBlocks>,
+    /// Instructions of each class that are left.
+    leaders: DenseMap<Class, SmallVec<[Member; 2]>>,
+    /// The last question about dominance, and its answer.
+    last_question: Option<(Block, Block, bool)>,
+    /// Instructions that may still be replaced.
+    left: u64,
+}
+
+impl Elimination<'_> {
+    /// Replaces an instruction by an equal one that dominates it, if there is one. Whether to go on.
+    fn eliminate(
+        &mut self,
+        editor: &mut Editor<'_>,
+        numbering: &Numbering,
+        class: Class,
+        member: Member,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut leaders = self
+            .leaders
+            .remove(&class)
+            .unwrap_or_else(|| SmallVec::from_slice(&[numbering.first(class)]));
+        let leader = leaders
+            .iter()
+            .rev()
+            .copied()
+            .find(|leader| self.dominates(leader.block, member.block));
+        let function = editor.function();
+        let goes_on = match leader {
+            Some(leader) if fits(function, member.instruction, leader.instruction) => {
+                let rewrite = Rewrite {
+                    counter: "gvn-cse.instructions",
+                    instruction: member.instruction,
+                    why: "the value is known already",
+                    equal: Some(leader.instruction),
+                };
+                let goes_on = self.left > 0 && context.allows(function, rewrite);
+                if goes_on {
+                    self.left -= 1;
+                    let results: SmallVec<[_; 4]> = function.results(member.instruction).collect();
+                    let values = contents(function, leader.instruction);
+                    for (late, early) in results.into_iter().zip(values) {
+                        editor.replace_value(late, early);
+                    }
+                    editor.remove_instruction(member.instruction);
+                }
+                goes_on
+            }
+            _ => {
+                if leaders.len() < MOST_LEADERS {
+                    leaders.push(member);
+                }
+                true
+            }
+        };
+        self.leaders.insert(class, leaders);
+        goes_on
+    }
+
+    fn dominates(&mut self, one: Block, other: Block) -> bool {
+        if let Some((last_one, last_other, answer)) = self.last_question
+            && (last_one, last_other) == (one, other)
+        {
+            return answer;
+        }
+        let answer = self.dominators.dominates(one, other)
+            && self
+                .extended
+                .is_none_or(|extended| extended.are_together(one, other));
+        self.last_question = Some((one, other, answer));
+        answer
+    }
+}
+
+/// Whether readers of the late results accept the early ones.
+fn fits(function: &Function, late: Instruction, early: Instruction) -> bool {
+    let early = contents(function, early);
+    let late = function.results(late);
+    late.len() == early.len()
+        && late
+            .zip(early)
+            .all(|(late, early)| is_acceptable(function, late, early))
+}

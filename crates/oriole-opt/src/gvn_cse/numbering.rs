@@ -1,0 +1,488 @@
+//! Numbers for values, such that equal numbers mean equal values.
+//!
+//! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
+//! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
+
+use super::memory::{Memory, Place, clobbers};
+use oriole_collections::{DenseMap, IndexVec, SmallVec};
+use oriole_ir::{
+    Block, Constant, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
+    SymbolKind, Value,
+};
+use oriole_isa::{Comparison, Opcode, Role, ScalarType, SpaceSet};
+use oriole_syntax::literal::Literal;
+
+oriole_collections::entity! {
+    /// Instructions that give the same results.
+    pub(super) struct Class = "class";
+}
+
+/// An instruction of a class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub block: Block,
+    pub instruction: Instruction,
+}
+
+struct ClassData {
+    /// Its words, in the array of all.
+    start: u32,
+    length: u32,
+    /// The next class with the same hash.
+    next: Option<Class>,
+    first: Member,
+}
+
+/// The words of one instruction.
+type Key = SmallVec<[u64; 16]>;
+
+const RESULT: u64 = 1 << 60;
+const CONSTANT: u64 = 2 << 60;
+const SYMBOL: u64 = 3 << 60;
+const SINK: u64 = 4 << 60;
+/// In place of a format: what a plain load reads, however it is spelled.
+const CONTENT: u64 = 5 << 60;
+
+pub(super) struct Numbering {
+    words: Vec<u64>,
+    classes: IndexVec<Class, ClassData>,
+    heads: DenseMap<u64, Class>,
+    /// The number of each value: another value that is equal, the first of its kind.
+    numbers: IndexVec<Value, Value>,
+    constants: DenseMap<(u64, u64), u64>,
+    /// The class of each instruction that shares one with another, in order of the walk.
+    pub shared: Vec<(Class, Member)>,
+}
+
+/// How far convergent operations are commoned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Convergent {
+    Never,
+    InOneBlock,
+}
+
+impl Numbering {
+    pub fn new(function: &Function) -> Numbering {
+        Numbering {
+            words: Vec::new(),
+            classes: IndexVec::new(),
+            heads: DenseMap::new(),
+            numbers: function.values().keys().collect(),
+            constants: DenseMap::new(),
+            shared: Vec::new(),
+        }
+    }
+
+    /// Forgets what was known, but not the numbers.
+    pub fn forget(&mut self) {
+        self.heads.clear();
+    }
+
+    /// The first member of a class.
+    pub fn first(&self, class: Class) -> Member {
+        self.classes[class].first
+    }
+
+    /// Gives a parameter the number of what every edge brings.
+    pub fn parameter(&mut self, parameter: Value, arguments: impl Iterator<Item = Value>) {
+        let mut only = None;
+        for argument in arguments {
+            let number = self.numbers[argument];
+            if number == parameter {
+                continue;
+            }
+            if only.is_some_and(|only| only != number) {
+                return;
+            }
+            only = Some(number);
+        }
+        if let Some(only) = only {
+            self.numbers[parameter] = only;
+        }
+    }
+
+    /// Numbers the results of an instruction, and notes what it does to memory.
+    pub fn visit(
+        &mut self,
+        editor: &Editor<'_>,
+        memory: &mut Memory<'_>,
+        block: Block,
+        instruction: Instruction,
+        convergent: Convergent,
+    ) {
+        let function = editor.function();
+        let format = function.format(instruction);
+        if let Some(original) = copied(function, instruction) {
+            let result = function
+                .results(instruction)
+                .next()
+                .expect("a copy has one");
+            self.numbers[result] = self.numbers[original];
+            return;
+        }
+        let member = Member { block, instruction };
+        if let Some(key) = self.key(function, memory, member, convergent) {
+            let class = self.intern(&key, member);
+            let first = self.classes[class].first;
+            if first.instruction != instruction {
+                for (result, equal) in contents(function, instruction)
+                    .into_iter()
+                    .zip(contents(function, first.instruction))
+                {
+                    self.numbers[result] = self.numbers[equal];
+                }
+                self.shared.push((class, member));
+            }
+        }
+        let changed = clobbers(format);
+        if !changed.is_empty() {
+            let place = stored_place(self, function, instruction);
+            let version = memory.change(changed, place);
+            // What was stored is what a load from there gives.
+            if place.is_some()
+                && let Some(key) = self.content_key(function, instruction, version)
+            {
+                self.intern(&key, member);
+            }
+        }
+    }
+
+    fn intern(&mut self, key: &[u64], member: Member) -> Class {
+        let hash = key.iter().fold(key.len() as u64, |hash, &word| {
+            (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
+        let head = self.heads.get(&hash).copied();
+        let mut at = head;
+        while let Some(class) = at {
+            let data = &self.classes[class];
+            let range = data.start as usize..(data.start + data.length) as usize;
+            if self.words[range] == *key {
+                return class;
+            }
+            at = data.next;
+        }
+        let class = self.classes.push(ClassData {
+            start: self.words.len() as u32,
+            length: key.len() as u32,
+            next: head,
+            first: member,
+        });
+        self.words.extend_from_slice(key);
+        self.heads.insert(hash, class);
+        class
+    }
+
+    /// The words of an instruction; nothing if it may not be replaced.
+    fn key(
+        &mut self,
+        function: &Function,
+        memory: &Memory<'_>,
+        member: Member,
+        convergent: Convergent,
+    ) -> Option<Key> {
+        let Member { block, instruction } = member;
+        let format = function.format(instruction);
+        if function.results(instruction).len() == 0
+            || format.opaque
+            || !has_stable_operands(function, instruction)
+            || copies_constant(function, instruction)
+        {
+            return None;
+        }
+        let effects = format.effects;
+        let version = if effects.is_pure() || function.is_invariant_load(instruction) {
+            0
+        } else if effects.convergent {
+            // All threads of a block are together from its first to its last instruction, calls aside; a call changes
+            // every version.
+            let commons = convergent == Convergent::InOneBlock
+                && effects.is_removable()
+                && effects.reads.is_empty()
+                && is_synchronized(format);
+            if !commons {
+                return None;
+            }
+            memory.version(SpaceSet::PARAM, None) << 32 | u64::from(block.as_u32()) | 1 << 59
+        } else if matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
+            && effects.is_removable()
+        {
+            let place = self.place(function, instruction);
+            let version = memory.version(effects.reads, place);
+            if let Some(key) = self.content_key(function, instruction, version) {
+                return Some(key);
+            }
+            version
+        } else {
+            return None;
+        };
+        let mut key = Key::new();
+        key.push(u64::from(function.instruction(instruction).format.as_u32()));
+        key.push(version);
+        for &operand in function.operands(instruction) {
+            key.push(self.word(function, operand));
+        }
+        if factors_commute(format) {
+            // The two factors stand behind the result.
+            let leaves = key.len() - format.leaves.len();
+            if key[leaves + 1] > key[leaves + 2] {
+                key.swap(leaves + 1, leaves + 2);
+            }
+        }
+        Some(key)
+    }
+
+    fn word(&mut self, function: &Function, operand: Operand) -> u64 {
+        match operand {
+            Operand::Value(value) => u64::from(self.numbers[value].as_u32()),
+            Operand::Result(index) => RESULT | u64::from(index),
+            Operand::Constant(constant) => CONSTANT | self.constant(function, constant),
+            Operand::Symbol(symbol) => SYMBOL | u64::from(symbol.as_u32()),
+            Operand::Sink => SINK,
+            Operand::Register(_) | Operand::Target(_) => {
+                unreachable!("excluded by `has_stable_operands`")
+            }
+        }
+    }
+
+    fn constant(&mut self, function: &Function, constant: Constant) -> u64 {
+        let key = match function.constants()[constant].literal {
+            // The spelling `-1` and `0xFFFFFFFFFFFFFFFF` differ in signedness only where expressions are evaluated.
+            Some(Literal::Integer { bits, .. }) => (0, bits),
+            Some(Literal::Single(bits)) => (1, u64::from(bits)),
+            Some(Literal::Double(bits)) => (2, bits),
+            None => (3, u64::from(constant.as_u32())),
+        };
+        let next = self.constants.len() as u64;
+        *self.constants.get_or_insert_with(key, || next)
+    }
+
+    /// The words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
+    /// the bits matter, not how the access is spelled.
+    fn content_key(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        version: u64,
+    ) -> Option<Key> {
+        let format = function.format(instruction);
+        let opcode = format.mnemonic.opcode();
+        if format.is_guarded()
+            || format.opaque
+            || !matches!(opcode, Opcode::Ld | Opcode::St)
+            || format.operand_count != 2
+            || format.shape.iter().any(is_modified)
+            || format.effects.volatile
+            || !format.effects.ordering.is_none()
+        {
+            return None;
+        }
+        let element = format.mnemonic.first_type()?;
+        let values = contents(function, instruction);
+        let wide = values
+            .iter()
+            .all(|&value| function.values()[value].scalar_type.bits() == element.bits());
+        if !wide
+            || values.is_empty()
+            || values.len() != format.mnemonic.vector_width() as usize
+            || element == ScalarType::Pred
+        {
+            return None;
+        }
+        let place = self.place(function, instruction)?;
+        let mut key = Key::new();
+        key.push(CONTENT | format.mnemonic.space().map_or(0, |space| space as u64 + 1));
+        key.push(version);
+        key.push(u64::from(element.bits()) << 8 | values.len() as u64);
+        key.push(place.base);
+        key.push(place.offset as u64);
+        Some(key)
+    }
+
+    /// The place a plain access is about, if its address is a base and perhaps a constant.
+    fn place(&mut self, function: &Function, instruction: Instruction) -> Option<Place> {
+        let format = function.format(instruction);
+        let start = format
+            .shape
+            .iter()
+            .position(|node| node.kind == ShapeKind::Address)?;
+        let addresses = format
+            .leaves
+            .iter()
+            .zip(function.leaves(instruction))
+            .filter(|(leaf, _)| leaf.in_address);
+        let mut addresses = addresses.map(|(_, &operand)| operand);
+        let (base, offset) = match &format.shape[start + 1..] {
+            [only, ..] if *only == ShapeNode::LEAF => (addresses.next()?, None),
+            [sum, first, second, ..]
+                if matches!(sum.kind, ShapeKind::Sum | ShapeKind::Difference)
+                    && *first == ShapeNode::LEAF
+                    && second.kind == ShapeKind::Leaf =>
+            {
+                let base = addresses.next()?;
+                (base, Some((sum.kind, second.prefix, addresses.next()?)))
+            }
+            _ => return None,
+        };
+        let offset = match offset {
+            None => 0,
+            Some((kind, prefix, Operand::Constant(constant))) => {
+                let Some(Literal::Integer { bits, .. }) = function.constants()[constant].literal
+                else {
+                    return None;
+                };
+                if prefix != oriole_syntax::tree::Prefix::None {
+                    return None;
+                }
+                let bits = bits as i64;
+                if kind == ShapeKind::Difference {
+                    bits.checked_neg()?
+                } else {
+                    bits
+                }
+            }
+            Some(_) => return None,
+        };
+        let base = match base {
+            Operand::Value(_) | Operand::Symbol(_) => self.word(function, base),
+            _ => return None,
+        };
+        let element = format.mnemonic.first_type()?;
+        let bytes = element.bits().max(8) / 8 * format.mnemonic.vector_width().max(1);
+        Some(Place {
+            base,
+            offset,
+            bytes,
+        })
+    }
+}
+
+/// The place a plain, unguarded or guarded, store writes to.
+fn stored_place(
+    numbering: &mut Numbering,
+    function: &Function,
+    instruction: Instruction,
+) -> Option<Place> {
+    let format = function.format(instruction);
+    let plain = !format.opaque
+        && format.mnemonic.opcode() == Opcode::St
+        && format.operand_count == 2
+        && format.effects.ordering.is_none()
+        && !format.effects.volatile
+        && has_stable_operands(function, instruction);
+    if plain {
+        numbering.place(function, instruction)
+    } else {
+        None
+    }
+}
+
+/// The values a load gives or a store writes; the results of anything else.
+pub(super) fn contents(function: &Function, instruction: Instruction) -> SmallVec<[Value; 4]> {
+    let format = function.format(instruction);
+    if format.mnemonic.opcode() != Opcode::St {
+        return function.results(instruction).collect();
+    }
+    let mut values = SmallVec::new();
+    for (leaf, operand) in format.leaves.iter().zip(function.leaves(instruction)) {
+        if leaf.in_address {
+            continue;
+        }
+        match operand {
+            Operand::Value(value) => values.push(*value),
+            // A constant is in no register.
+            _ => return SmallVec::new(),
+        }
+    }
+    values
+}
+
+/// The source of a plain copy between registers of one width.
+fn copied(function: &Function, instruction: Instruction) -> Option<Value> {
+    let format = function.format(instruction);
+    let plain = format.mnemonic.opcode() == Opcode::Mov
+        && !format.is_guarded()
+        && !format.opaque
+        && *format.shape == [ShapeNode::LEAF; 2];
+    match (plain, function.leaves(instruction)) {
+        (true, &[Operand::Result(0), Operand::Value(original)]) => {
+            let result = function.results(instruction).next()?;
+            let type_of = |value: Value| function.values()[value].scalar_type;
+            (type_of(result).bits() == type_of(original).bits()).then_some(original)
+        }
+        _ => None,
+    }
+}
+
+/// Moves of constants cost nothing to repeat, and each puts a value into the register where it is needed.
+fn copies_constant(function: &Function, instruction: Instruction) -> bool {
+    function.format(instruction).mnemonic.opcode() == Opcode::Mov
+        && function
+            .leaves(instruction)
+            .iter()
+            .all(|leaf| matches!(leaf, Operand::Result(_) | Operand::Constant(_)))
+}
+
+/// Whether the operands are what they are wherever the instruction stands.
+fn has_stable_operands(function: &Function, instruction: Instruction) -> bool {
+    function
+        .operands(instruction)
+        .iter()
+        .all(|operand| match *operand {
+            Operand::Register(_) | Operand::Target(_) => false,
+            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+                SymbolKind::Special(special) => !special.is_volatile(),
+                _ => true,
+            },
+            _ => true,
+        })
+}
+
+/// Whether a part of an operand is a part of a register, or negated.
+fn is_modified(node: &ShapeNode) -> bool {
+    node.member != oriole_ir::Member::WHOLE || node.prefix != oriole_syntax::tree::Prefix::None
+}
+
+/// Whether the threads that take part are named by a mask operand.
+fn is_synchronized(format: &FormatData) -> bool {
+    match format.mnemonic.opcode() {
+        Opcode::VoteSync => true,
+        Opcode::Shfl | Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => {
+            format.mnemonic.words().any(|word| word == "sync")
+        }
+        _ => false,
+    }
+}
+
+/// Whether the first two sources of an integer operation may be exchanged.
+fn factors_commute(format: &FormatData) -> bool {
+    let commutes = match format.mnemonic.opcode() {
+        Opcode::Add
+        | Opcode::Mul
+        | Opcode::Mad
+        | Opcode::Mul24
+        | Opcode::Mad24
+        | Opcode::And
+        | Opcode::Or
+        | Opcode::Xor
+        | Opcode::Min
+        | Opcode::Max => true,
+        Opcode::Setp => {
+            format.shape.len() == 3
+                && matches!(
+                    format.mnemonic.modifiers().comparison,
+                    Some(Comparison::Equal | Comparison::NotEqual)
+                )
+        }
+        _ => false,
+    };
+    commutes
+        && format
+            .mnemonic
+            .types()
+            .iter()
+            .all(|scalar_type| !scalar_type.is_float())
+        && format.shape.len() >= 3
+        && format.shape.iter().all(|node| *node == ShapeNode::LEAF)
+        && format.leaves[1].role == Role::Use
+        && format.leaves[2].role == Role::Use
+}

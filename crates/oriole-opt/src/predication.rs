@@ -1,0 +1,518 @@
+//! Turns short arms of a branch into straight code: guarded instructions, or both results and a `selp`.
+//!
+//! ## Example
+//! ```text
+//!     mov.u32 %r2, %r1;                                      mov.u32 %r2, %r1;
+//!     @%p1 bra $L1;                               →          @!%p1 add.s32 %r2, %r1, 1;
+//!     add.s32 %r2, %r1, 1;
+//! $L1:
+//! ```
+//!
+//! ## Soundness
+//! An arm has one way in, from the branch, and one way out, to where the other way of the branch leads or the other arm
+//! does. Its instructions are pure, so it does no harm to execute them when the arm would not have been; or loads, which are
+//! guarded, as an address may be good in the arm only. What the arm passes on is chosen by the branch's predicate: the
+//! instruction that makes it is guarded and keeps the other way's value, or a `selp` picks one. Convergent operations,
+//! stores, calls, unknown instructions and pinned registers keep an arm as it is; so do `set` and `testp`, which ptxas
+//! does not guard right.
+//!
+//! ## Method
+//! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
+//! A branch is converted only if the code gets no longer by it, arms have at most `PredicationArm` instructions, and none of
+//! them takes long.
+//!
+//! ## Not done
+//! Arms with effects, arms that end elsewhere, predicates as results where a `selp` would be needed.
+
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::{Analyses, ControlFlow, Uses};
+use oriole_collections::SmallVec;
+use oriole_ir::{
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
+};
+use oriole_isa::{Opcode, ScalarType, Terminator};
+use oriole_syntax::tree::Guard;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "predication",
+    summary: "Turn short arms of branches into guarded instructions or selections",
+    action: Action::Once(run),
+};
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    let longest = context.knobs.number("PredicationArm") as usize;
+    if longest == 0 {
+        return;
+    }
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let uses = analyses.get::<Uses>(editor.function());
+    let order = editor.function().block_order().to_vec();
+    let mut predication = Predication {
+        flow: &flow,
+        uses: &uses,
+        longest,
+        touched: oriole_collections::BitSet::new(),
+    };
+    for position in (0..order.len()).rev() {
+        let at = |distance: usize| order.get(position + distance).copied();
+        let block = order[position];
+        if !flow.is_reachable(block) {
+            continue;
+        }
+        if let Some(shape) = predication.shape(editor.function(), block, at(1), at(2), at(3))
+            && !predication.convert(editor, &shape, context)
+        {
+            return;
+        }
+    }
+}
+
+/// A branch whose arms can be straightened.
+struct Hammock {
+    block: Block,
+    /// What is executed if the branch is not taken.
+    fallen: Block,
+    /// What is executed if it is taken, if that is an arm of its own.
+    taken: Option<Block>,
+    /// Where the ways meet.
+    join: Block,
+}
+
+struct Predication<'run> {
+    flow: &'run ControlFlow,
+    uses: &'run Uses,
+    longest: usize,
+    /// Blocks already rewritten in this walk: what is known of them is old.
+    touched: oriole_collections::BitSet<Block>,
+}
+
+/// How a value is chosen.
+enum Choice {
+    /// Both ways bring the same.
+    Same(Value),
+    /// The instruction that makes it is guarded, and keeps the other value.
+    Guard {
+        instruction: Instruction,
+        result: Value,
+        otherwise: Value,
+        if_taken: bool,
+    },
+    /// A selection.
+    Select { taken: Value, fallen: Value },
+}
+
+impl Predication<'_> {
+    fn shape(
+        &self,
+        function: &Function,
+        block: Block,
+        next: Option<Block>,
+        after_next: Option<Block>,
+        third: Option<Block>,
+    ) -> Option<Hammock> {
+        let data = &function.blocks()[block];
+        let [taken, fallen] = &data.edges[..] else {
+            return None;
+        };
+        let last = function.last_instruction(block)?;
+        let format = function.format(last);
+        if !data.falls_through
+            || format.effects.terminator != Terminator::Branch
+            || !matches!(function.guard(last), Some(Operand::Value(_)))
+            || Some(fallen.target) != next
+        {
+            return None;
+        }
+        let arm = |arm: Block| {
+            self.flow.predecessors(arm).len() == 1
+                && arm != function.entry()
+                && function.blocks()[arm].edges.len() == 1
+                && !self.touched.contains(arm)
+        };
+        let fallen = fallen.target;
+        if !arm(fallen) {
+            return None;
+        }
+        let join = function.blocks()[fallen].edges[0].target;
+        if join == taken.target && Some(join) == after_next {
+            return Some(Hammock {
+                block,
+                fallen,
+                taken: None,
+                join,
+            });
+        }
+        let other = taken.target;
+        let meets = arm(other)
+            && function.blocks()[other].edges[0].target == join
+            && Some(other) == after_next
+            && Some(join) == third
+            && other != fallen
+            && other != join;
+        meets.then_some(Hammock {
+            block,
+            fallen,
+            taken: Some(other),
+            join,
+        })
+    }
+
+    /// Straightens a hammock if that is right and worth it. Whether to go on.
+    fn convert(
+        &mut self,
+        editor: &mut Editor<'_>,
+        hammock: &Hammock,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let function = editor.function();
+        let &Hammock {
+            block,
+            fallen,
+            taken,
+            join,
+        } = hammock;
+        if join == block || join == fallen {
+            return true;
+        }
+        let Some(fallen_body) = self.body(function, fallen) else {
+            return true;
+        };
+        let Some(taken_body) =
+            taken.map_or(Some(SmallVec::new()), |taken| self.body(function, taken))
+        else {
+            return true;
+        };
+        let last = function.last_instruction(block).expect("it branches");
+        let Some(Operand::Value(predicate)) = function.guard(last) else {
+            return true;
+        };
+        // The arm's own parameters, of which there are none as it has one way in, would need renaming.
+        let plain = |arm: Block| function.blocks()[arm].parameters.is_empty();
+        if !plain(fallen) || !taken.is_none_or(plain) {
+            return true;
+        }
+        let fallen_values = &function.blocks()[fallen].edges[0].arguments;
+        let taken_values = match taken {
+            Some(taken) => &function.blocks()[taken].edges[0].arguments,
+            None => {
+                let edge = function.blocks()[block]
+                    .edges
+                    .iter()
+                    .position(|edge| edge.target == join)
+                    .expect("one way leads to the join");
+                &function.blocks()[block].edges[edge].arguments
+            }
+        };
+        let mut choices: SmallVec<[Choice; 4]> = SmallVec::new();
+        let mut selections = 0;
+        for (&from_fallen, &from_taken) in fallen_values.iter().zip(taken_values) {
+            let (from_fallen, from_taken) =
+                (editor.resolve(from_fallen), editor.resolve(from_taken));
+            let Some(choice) = self.choose(function, hammock, from_fallen, from_taken) else {
+                return true;
+            };
+            selections += usize::from(matches!(choice, Choice::Select { .. }));
+            choices.push(choice);
+        }
+        // The branch goes, and one that ends the first arm.
+        let ends_in_branch = |arm: Block| {
+            function
+                .last_instruction(arm)
+                .is_some_and(|last| function.format(last).is_terminator())
+        };
+        let saved = 1 + usize::from(ends_in_branch(fallen));
+        if selections > saved {
+            return true;
+        }
+        let rewrite = Rewrite {
+            counter: "predication.branches",
+            instruction: last,
+            why: "its arms are short and have no effects",
+            equal: None,
+        };
+        if !context.allows(function, rewrite) {
+            return false;
+        }
+        let branch_guard = function.format(last).guard;
+        self.apply(
+            editor,
+            hammock,
+            (predicate, branch_guard),
+            [&fallen_body, &taken_body],
+            &choices,
+        );
+        for block in [Some(block), Some(fallen), taken, Some(join)]
+            .into_iter()
+            .flatten()
+        {
+            self.touched.insert(block);
+        }
+        true
+    }
+
+    /// The instructions of an arm without its terminator, if all of them can be executed either way.
+    fn body(&self, function: &Function, arm: Block) -> Option<SmallVec<[Instruction; 8]>> {
+        let mut body = SmallVec::new();
+        for instruction in function.instructions_of(arm) {
+            let format = function.format(instruction);
+            if format.is_terminator() {
+                let plain = format.effects.terminator == Terminator::Branch && !format.is_guarded();
+                return (plain && body.len() <= self.longest).then_some(body);
+            }
+            let opcode = format.mnemonic.opcode();
+            let harmless = format.effects.is_pure() || is_plain_load(function, instruction);
+            let touches_pinned =
+                function
+                    .operands(instruction)
+                    .iter()
+                    .any(|operand| match operand {
+                        Operand::Register(_) => true,
+                        Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                            SymbolKind::Special(special) => special.is_volatile(),
+                            _ => false,
+                        },
+                        _ => false,
+                    });
+            if format.opaque
+                || format.is_guarded()
+                || !harmless
+                || touches_pinned
+                || is_slow(opcode)
+                || matches!(opcode, Opcode::Set | Opcode::Testp)
+                || body.len() > self.longest
+            {
+                return None;
+            }
+            body.push(instruction);
+        }
+        (body.len() <= self.longest).then_some(body)
+    }
+
+    fn choose(
+        &self,
+        function: &Function,
+        hammock: &Hammock,
+        from_fallen: Value,
+        from_taken: Value,
+    ) -> Option<Choice> {
+        if from_fallen == from_taken {
+            return Some(Choice::Same(from_fallen));
+        }
+        let type_of = |value: Value| function.values()[value].scalar_type;
+        if type_of(from_fallen) != type_of(from_taken) {
+            return None;
+        }
+        let defined_in = |value: Value| match function.values()[value].definition {
+            Definition::Instruction(instruction) => function
+                .block_of(instruction)
+                .map(|block| (block, instruction)),
+            _ => None,
+        };
+        let guardable = |value: Value, arm: Option<Block>| {
+            let (block, instruction) = defined_in(value)?;
+            (Some(block) == arm
+                && self.uses.count(value) == 1
+                && function.results(instruction).len() == 1)
+                .then_some(instruction)
+        };
+        // The arm that comes second may keep what the first made.
+        if let Some(instruction) = guardable(from_taken, hammock.taken) {
+            return Some(Choice::Guard {
+                instruction,
+                result: from_taken,
+                otherwise: from_fallen,
+                if_taken: true,
+            });
+        }
+        let comes_first =
+            |value: Value| defined_in(value).is_none_or(|(block, _)| Some(block) != hammock.taken);
+        if let Some(instruction) = guardable(from_fallen, Some(hammock.fallen))
+            && comes_first(from_taken)
+        {
+            return Some(Choice::Guard {
+                instruction,
+                result: from_fallen,
+                otherwise: from_taken,
+                if_taken: false,
+            });
+        }
+        selection(type_of(from_fallen))?;
+        let is_undefined =
+            |value: Value| function.values()[value].definition == Definition::Undefined;
+        match (is_undefined(from_taken), is_undefined(from_fallen)) {
+            (true, _) => Some(Choice::Same(from_fallen)),
+            (_, true) => Some(Choice::Same(from_taken)),
+            _ => Some(Choice::Select {
+                taken: from_taken,
+                fallen: from_fallen,
+            }),
+        }
+    }
+
+    fn apply(
+        &self,
+        editor: &mut Editor<'_>,
+        hammock: &Hammock,
+        (predicate, branch_guard): (Value, Guard),
+        bodies: [&[Instruction]; 2],
+        choices: &[Choice],
+    ) {
+        let guard_if = |taken: bool| {
+            if taken {
+                branch_guard
+            } else {
+                branch_guard.opposite()
+            }
+        };
+        // Loads are only for those who would have got there.
+        for (body, taken) in bodies.into_iter().zip([false, true]) {
+            for &instruction in body {
+                let chosen = choices.iter().any(|choice| {
+                    matches!(choice, Choice::Guard { instruction: chosen, .. } if *chosen == instruction)
+                });
+                if !chosen && is_plain_load(editor.function(), instruction) {
+                    let types: SmallVec<[ScalarType; 4]> = editor
+                        .function()
+                        .results(instruction)
+                        .map(|result| editor.function().values()[result].scalar_type)
+                        .collect();
+                    let kept: SmallVec<[Value; 4]> = types
+                        .into_iter()
+                        .map(|each| editor.undefined(each))
+                        .collect();
+                    guard(editor, instruction, predicate, guard_if(taken), &kept);
+                }
+            }
+        }
+        let end = hammock.taken.unwrap_or(hammock.fallen);
+        let mut values: Vec<Value> = Vec::with_capacity(choices.len());
+        for choice in choices {
+            values.push(match *choice {
+                Choice::Same(value) => value,
+                Choice::Guard {
+                    instruction,
+                    result,
+                    otherwise,
+                    if_taken,
+                } => {
+                    guard(
+                        editor,
+                        instruction,
+                        predicate,
+                        guard_if(if_taken),
+                        &[otherwise],
+                    );
+                    result
+                }
+                Choice::Select { taken, fallen } => {
+                    select(editor, end, predicate, branch_guard, taken, fallen)
+                }
+            });
+        }
+        // Straight through: the branch falls into the first arm, that into the second, and that into the join.
+        editor.keep_edge(hammock.block, 1);
+        match hammock.taken {
+            None => editor.redirect(hammock.fallen, 0, hammock.join, values),
+            Some(taken) => {
+                editor.redirect(hammock.fallen, 0, taken, Vec::new());
+                if !editor.function().blocks()[hammock.fallen].falls_through {
+                    editor.fall_through(hammock.fallen);
+                }
+                editor.redirect(taken, 0, hammock.join, values);
+            }
+        }
+    }
+}
+
+/// A load that could fail if it were executed where it should not be.
+fn is_plain_load(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    format.mnemonic.opcode() == Opcode::Ld
+        && format.effects.is_removable()
+        && !format.effects.convergent
+}
+
+fn is_slow(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Div
+            | Opcode::Rem
+            | Opcode::Sqrt
+            | Opcode::Rcp
+            | Opcode::Rsqrt
+            | Opcode::Sin
+            | Opcode::Cos
+    )
+}
+
+/// Guards an instruction that is not.
+fn guard(
+    editor: &mut Editor<'_>,
+    instruction: Instruction,
+    predicate: Value,
+    guard: Guard,
+    otherwise: &[Value],
+) {
+    let function = editor.function();
+    let data = function.format(instruction);
+    let (mnemonic, shape) = (data.mnemonic.text().to_owned(), data.shape.to_vec());
+    let mut operands = vec![Operand::Value(predicate)];
+    operands.extend(otherwise.iter().map(|&value| Operand::Value(value)));
+    operands.extend_from_slice(function.leaves(instruction));
+    let format = editor.format(&mnemonic, guard, shape.into_iter());
+    editor.rewrite(instruction, format, &operands);
+}
+
+/// The mnemonic that selects between registers of a type.
+fn selection(scalar_type: ScalarType) -> Option<&'static str> {
+    Some(match scalar_type {
+        ScalarType::Pred => return None,
+        ScalarType::F32 => "selp.f32",
+        ScalarType::F64 => "selp.f64",
+        other => match other.bits() {
+            16 => "selp.b16",
+            32 => "selp.b32",
+            64 => "selp.b64",
+            _ => return None,
+        },
+    })
+}
+
+/// A selection at the end of a block, before its branch.
+fn select(
+    editor: &mut Editor<'_>,
+    block: Block,
+    predicate: Value,
+    branch_guard: Guard,
+    taken: Value,
+    fallen: Value,
+) -> Value {
+    let scalar_type = editor.function().values()[taken].scalar_type;
+    let mnemonic = selection(scalar_type).expect("checked when it was chosen");
+    let (yes, no) = match branch_guard {
+        Guard::IfNot => (fallen, taken),
+        _ => (taken, fallen),
+    };
+    let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 4].into_iter());
+    let operands = [
+        Operand::Result(0),
+        Operand::Value(yes),
+        Operand::Value(no),
+        Operand::Value(predicate),
+    ];
+    let last = editor
+        .function()
+        .last_instruction(block)
+        .filter(|&last| editor.function().format(last).is_terminator());
+    let selection = match last {
+        Some(last) => editor.insert_before(last, format, &operands, &[scalar_type]),
+        None => editor.append(block, format, &operands, &[scalar_type]),
+    };
+    editor
+        .function()
+        .results(selection)
+        .next()
+        .expect("a selection has a result")
+}
