@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod algebra;
 mod associative;
 mod back_copy_propagation;
 mod branch_simplification;

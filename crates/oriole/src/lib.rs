@@ -101,13 +101,13 @@ pub struct Options {
     pub knobs: Knobs,
     /// Rewrites allowed, over all functions.
     pub fuel: Fuel,
-    /// Decisions of passes that you want to take.
-    pub hooks: Hooks,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
     /// The functions of which only dead code is removed, if that is settled. Otherwise each function is optimized and only
     /// falls back to that if it did not get better; with little fuel, other functions may.
     pub not_worth_it: Option<Vec<String>>,
+    /// Decisions of passes that you want to take.
+    pub hooks: Hooks,
 }
 
 impl Default for Options {
@@ -123,9 +123,9 @@ impl Options {
             phases: oriole_opt::pipeline(level),
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
-            hooks: Hooks::default(),
             remarks: false,
             not_worth_it: None,
+            hooks: Hooks::default(),
         }
     }
 }
@@ -392,6 +392,33 @@ mod tests {
     }
 
     #[test]
+    fn remarks_say_what_was_done_and_where() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.entry k()\n{\n.reg .b32 %r<3>;\n\
+                    .loc 1 7 3\nmov.u32 %r1, 0;\nadd.s32 %r2, %r1, 1;\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        let options = Options {
+            remarks: true,
+            ..Options::default()
+        };
+        let report = optimize(&mut module, &options).unwrap();
+        assert_eq!(report.remarks.len() as u64, report.rewrites);
+        let add = report
+            .remarks
+            .iter()
+            .find(|remark| remark.mnemonic == "add.s32")
+            .unwrap();
+        assert_eq!((add.line, add.function.as_str()), (Some(10), "k"));
+        assert_eq!(add.source.as_ref().unwrap().to_string(), "k.cu:7");
+        assert_eq!(
+            (report.functions[0].before, report.functions[0].after),
+            (3, 1)
+        );
+        let mut again = parse("k.ptx", text).unwrap();
+        let report = optimize(&mut again, &Options::default()).unwrap();
+        assert!(report.remarks.is_empty());
+    }
+
+    #[test]
     fn a_hook_says_which_definitions_are_renamed() {
         let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 p)\n{\n.reg .b32 %r<9>;\n\
                     .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 1;\n\
@@ -418,33 +445,6 @@ mod tests {
         });
         assert!(renamed.contains("add.s32 %r3, %r1, 1"));
         assert!(!renamed.contains("mov.u32 %r3") && renamed.contains("mov.u32 %r5, %r4"));
-    }
-
-    #[test]
-    fn remarks_say_what_was_done_and_where() {
-        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"k.cu\"\n.entry k()\n{\n.reg .b32 %r<3>;\n\
-                    .loc 1 7 3\nmov.u32 %r1, 0;\nadd.s32 %r2, %r1, 1;\nret;\n}\n";
-        let mut module = parse("k.ptx", text).unwrap();
-        let options = Options {
-            remarks: true,
-            ..Options::default()
-        };
-        let report = optimize(&mut module, &options).unwrap();
-        assert_eq!(report.remarks.len() as u64, report.rewrites);
-        let add = report
-            .remarks
-            .iter()
-            .find(|remark| remark.mnemonic == "add.s32")
-            .unwrap();
-        assert_eq!((add.line, add.function.as_str()), (Some(10), "k"));
-        assert_eq!(add.source.as_ref().unwrap().to_string(), "k.cu:7");
-        assert_eq!(
-            (report.functions[0].before, report.functions[0].after),
-            (3, 1)
-        );
-        let mut again = parse("k.ptx", text).unwrap();
-        let report = optimize(&mut again, &Options::default()).unwrap();
-        assert!(report.remarks.is_empty());
     }
 
     #[test]

@@ -125,6 +125,7 @@ pub fn optimizations() -> Vec<(String, Options)> {
         &[
             "copy-propagation",
             "constant-folding",
+            "algebraic-simplification",
             "gvn-cse",
             "copy-propagation",
             "dead-code",
