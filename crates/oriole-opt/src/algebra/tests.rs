@@ -1,1 +1,1003 @@
+//! Every rule against what the instructions compute: all operands of 8 bits, edges and random ones of 16, 32 and 64.
+//!
+//! A case is a few instructions in which types, widths and constants are left open. It is read, run, rewritten, and run again;
+//! what it stores must be the same for all operands, and what leads there must not be longer. PTX has no arithmetic on
+//! 8 bits, but the table of instructions, the rules and `evaluate` are the same for every width.
 
+use super::rules;
+use crate::{Context, Fuel, Knobs, Statistics, run, select};
+use oriole_ir::{
+    ConstantData, Definition, Formats, Function, FunctionBuilder, FunctionKind, Instruction,
+    Operand, ShapeKind, ShapeNode, Value, ValueData,
+};
+use oriole_isa::{Mnemonic, Opcode, Role, ScalarType, evaluate, evaluate_unpack, extend};
+use oriole_syntax::literal::{self, Literal};
+use oriole_syntax::tree::{Guard, Prefix, Text};
+use std::collections::{BTreeMap, BTreeSet};
+
+const ALL_WIDTHS: &[u32] = &[8, 16, 32, 64];
+/// Twice and half as wide must exist too.
+const MIDDLE_WIDTHS: &[u32] = &[16, 32];
+
+/// The rules that must fire, the widths, and the instructions. `$w` is the width, `$d` twice it, `$h` half of it; `$1` and
+/// `$2` are constants; `%x1`, `%x2` (of that width), `%c1` (of 32 bits) and `%p1`, `%p2` are inputs.
+type Case = (&'static str, &'static [u32], &'static str);
+
+const CASES: &[Case] = &[
+    ("constant-result", ALL_WIDTHS, "and.b$w %x9, %x1, 0;"),
+    ("constant-result", ALL_WIDTHS, "mul.lo.u$w %x9, %x1, 0;"),
+    ("constant-result", ALL_WIDTHS, "or.b$w %x9, %x1, -1;"),
+    ("constant-result", ALL_WIDTHS, "shl.b$w %x9, %x1, 64;"),
+    ("constant-result", ALL_WIDTHS, "shr.u$w %x9, %x1, $1;"),
+    (
+        "constant-result",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, 7; setp.lt.u$w %p9, %x8, $1;",
+    ),
+    (
+        "constant-result",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, 7; setp.gt.s$w %p9, %x8, $1;",
+    ),
+    (
+        "constant-result",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, $1; add.s$w %x9, %x8, $2; and.b$w %x9, %x9, 1;",
+    ),
+    (
+        "constant-result",
+        ALL_WIDTHS,
+        "shl.b$w %x8, %x1, 1; mul.lo.s$w %x9, %x8, $1; and.b$w %x9, %x9, 1;",
+    ),
+    (
+        "constant-result",
+        ALL_WIDTHS,
+        "rem.u$w %x8, %x1, $1; div.u$w %x9, %x8, $1;",
+    ),
+    ("neutral-operand", ALL_WIDTHS, "add.s$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "sub.u$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "mul.lo.s$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "and.b$w %x9, $1, %x1;"),
+    ("neutral-operand", ALL_WIDTHS, "or.b$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "xor.b$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "min.s$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "max.s$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "min.u$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "max.u$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "shl.b$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "shr.s$w %x9, %x1, $1;"),
+    ("neutral-operand", ALL_WIDTHS, "div.s$w %x9, %x1, $1;"),
+    ("neutral-operand", &[32], "and.pred %p9, %p1, 1;"),
+    ("neutral-operand", &[32], "or.pred %p9, %p1, 0;"),
+    ("equal-operands", ALL_WIDTHS, "sub.s$w %x9, %x1, %x1;"),
+    ("equal-operands", ALL_WIDTHS, "xor.b$w %x9, %x1, %x1;"),
+    ("equal-operands", ALL_WIDTHS, "and.b$w %x9, %x1, %x1;"),
+    ("equal-operands", ALL_WIDTHS, "or.b$w %x9, %x1, %x1;"),
+    ("equal-operands", ALL_WIDTHS, "min.s$w %x9, %x1, %x1;"),
+    ("equal-operands", ALL_WIDTHS, "max.u$w %x9, %x1, %x1;"),
+    ("equal-operands", &[32], "xor.pred %p9, %p1, %p1;"),
+    ("equal-operands", &[32], "and.pred %p9, %p1, %p1;"),
+    (
+        "useless-mask",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, 3; and.b$w %x9, %x8, $1;",
+    ),
+    (
+        "useless-mask",
+        ALL_WIDTHS,
+        "or.b$w %x8, %x1, $1; or.b$w %x9, $2, %x8;",
+    ),
+    (
+        "useless-mask",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, 15; or.b$w %x7, %x2, 31; and.b$w %x9, %x8, %x7;",
+    ),
+    (
+        "double-negation",
+        ALL_WIDTHS,
+        "neg.s$w %x8, %x1; neg.s$w %x9, %x8;",
+    ),
+    (
+        "double-negation",
+        ALL_WIDTHS,
+        "not.b$w %x8, %x1; not.b$w %x9, %x8;",
+    ),
+    (
+        "double-negation",
+        &[32],
+        "not.pred %p8, %p1; not.pred %p9, %p8;",
+    ),
+    ("subtract-from-zero", ALL_WIDTHS, "sub.u$w %x9, $1, %x1;"),
+    ("constant-right", ALL_WIDTHS, "add.s$w %x9, $1, %x1;"),
+    ("constant-right", ALL_WIDTHS, "max.s$w %x9, $1, %x1;"),
+    (
+        "constant-right",
+        MIDDLE_WIDTHS,
+        "mul.wide.s$w %w9, $1, %x1;",
+    ),
+    ("constant-right", ALL_WIDTHS, "mul.hi.u$w %x9, $1, %x1;"),
+    (
+        "constant-right",
+        ALL_WIDTHS,
+        "mad.lo.s$w %x9, $1, %x1, %x2;",
+    ),
+    ("subtract-constant", ALL_WIDTHS, "sub.s$w %x9, %x1, $1;"),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "add.u$w %x8, %x1, $1; add.s$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "and.b$w %x7, %x1, -8; or.b$w %x8, %x7, 5; add.s$w %x9, %x8, $1;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "sub.s$w %x8, $1, %x1; add.s$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "add.s$w %x8, %x1, $1; sub.s$w %x9, $2, %x8;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, $1; and.b$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "or.b$w %x8, %x1, $1; or.b$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "xor.b$w %x8, %x1, $1; xor.b$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "mul.lo.s$w %x8, %x1, $1; mul.lo.u$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "min.s$w %x8, %x1, $1; min.s$w %x9, %x8, $2;",
+    ),
+    (
+        "constant-chain",
+        ALL_WIDTHS,
+        "max.u$w %x8, %x1, $1; max.u$w %x9, %x8, $2;",
+    ),
+    (
+        "shift-chain",
+        ALL_WIDTHS,
+        "shl.b$w %x8, %x1, $1; shl.b$w %x9, %x8, $2;",
+    ),
+    (
+        "shift-chain",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, $1; shr.b$w %x9, %x8, $2;",
+    ),
+    (
+        "shift-chain",
+        ALL_WIDTHS,
+        "shr.s$w %x8, %x1, $1; shr.s$w %x9, %x8, $2;",
+    ),
+    (
+        "shift-pair",
+        ALL_WIDTHS,
+        "shl.b$w %x8, %x1, $1; shr.u$w %x9, %x8, $1;",
+    ),
+    (
+        "shift-pair",
+        ALL_WIDTHS,
+        "shr.s$w %x8, %x1, $1; shl.b$w %x9, %x8, $1;",
+    ),
+    ("signed-shift", ALL_WIDTHS, "shr.s$w %x9, %x1, $1;"),
+    (
+        "signed-shift",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, 1; shr.s$w %x9, %x8, %c1;",
+    ),
+    (
+        "cancelled",
+        ALL_WIDTHS,
+        "add.s$w %x8, %x1, %x2; sub.s$w %x9, %x8, %x1;",
+    ),
+    (
+        "cancelled",
+        ALL_WIDTHS,
+        "sub.s$w %x8, %x1, %x2; add.s$w %x9, %x2, %x8;",
+    ),
+    (
+        "cancelled",
+        ALL_WIDTHS,
+        "sub.s$w %x8, %x1, %x2; sub.s$w %x9, %x1, %x8;",
+    ),
+    (
+        "cancelled",
+        ALL_WIDTHS,
+        "xor.b$w %x8, %x1, %x2; xor.b$w %x9, %x1, %x8;",
+    ),
+    (
+        "negated-term",
+        ALL_WIDTHS,
+        "neg.s$w %x8, %x1; add.u$w %x9, %x8, %x2;",
+    ),
+    (
+        "negated-term",
+        ALL_WIDTHS,
+        "neg.s$w %x8, %x1; sub.u$w %x9, %x2, %x8;",
+    ),
+    (
+        "absorbed",
+        ALL_WIDTHS,
+        "or.b$w %x8, %x1, %x2; and.b$w %x9, %x8, %x1;",
+    ),
+    (
+        "absorbed",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, %x2; or.b$w %x9, %x2, %x8;",
+    ),
+    ("multiply-by-power", ALL_WIDTHS, "mul.lo.s$w %x9, %x1, $1;"),
+    (
+        "wide-product",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x1; shl.b$d %w9, %w8, $1;",
+    ),
+    (
+        "wide-product",
+        MIDDLE_WIDTHS,
+        "cvt.u$d.u$w %w8, %x1; shl.b$d %w9, %w8, $1;",
+    ),
+    (
+        "wide-product",
+        MIDDLE_WIDTHS,
+        "cvt.u$d.s$w %w8, %x1; mul.lo.u$d %w9, %w8, $1;",
+    ),
+    (
+        "wide-product",
+        &[8, 16, 32],
+        "cvt.u$d.u$w %w8, %x1; mul.lo.s$d %w9, %w8, $1;",
+    ),
+    (
+        "wide-product",
+        &[8, 16, 32],
+        "mul.wide.s$w %w8, %x1, $1; mul.lo.s$d %w9, %w8, $2;",
+    ),
+    (
+        "wide-product",
+        MIDDLE_WIDTHS,
+        "mul.wide.u$w %w8, %x1, $1; shl.b$d %w9, %w8, $2;",
+    ),
+    (
+        "wide-product",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w7, %x1; cvt.s$d.s$w %w8, %x2; mul.lo.s$d %w9, %w7, %w8;",
+    ),
+    ("wide-by-one", &[8, 16, 32], "mul.wide.s$w %w9, %x1, $1;"),
+    ("wide-by-one", &[8, 16, 32], "mul.wide.u$w %w9, $1, %x1;"),
+    ("divide-by-power", ALL_WIDTHS, "div.u$w %x9, %x1, $1;"),
+    ("divide-by-power", ALL_WIDTHS, "rem.u$w %x9, %x1, $1;"),
+    ("divide-by-power", ALL_WIDTHS, "rem.s$w %x9, %x1, $1;"),
+    (
+        "divide-by-power",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, 1; div.s$w %x9, %x8, $1;",
+    ),
+    (
+        "divide-by-power",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, 1; rem.s$w %x9, %x8, $1;",
+    ),
+    (
+        "division-chain",
+        ALL_WIDTHS,
+        "div.u$w %x8, %x1, $1; div.u$w %x9, %x8, $2;",
+    ),
+    ("simple-mad", ALL_WIDTHS, "mad.lo.s$w %x9, %x1, %x2, $1;"),
+    ("simple-mad", ALL_WIDTHS, "mad.hi.s$w %x9, %x1, %x2, $1;"),
+    ("simple-mad", ALL_WIDTHS, "mad.lo.u$w %x9, %x1, $1, %x2;"),
+    ("simple-mad", ALL_WIDTHS, "mad.lo.s$w %x9, $1, $2, %x2;"),
+    (
+        "simple-mad",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x2; not.b$d %w8, %w8; mad.wide.s$w %w9, $1, $2, %w8;",
+    ),
+    (
+        "simple-mad",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x2; not.b$d %w8, %w8; mad.wide.u$w %w9, %x1, $1, %w8;",
+    ),
+    (
+        "form-mad",
+        ALL_WIDTHS,
+        "mul.lo.s$w %x8, %x1, %x2; add.s$w %x9, %x8, %x1;",
+    ),
+    (
+        "form-mad",
+        &[8, 16, 32],
+        "shl.b$w %x8, %x1, $1; add.s$w %x9, %x2, %x8;",
+    ),
+    (
+        "form-mad",
+        ALL_WIDTHS,
+        "mul.lo.s$w %x8, %x1, $1; sub.u$w %x9, %x2, %x8;",
+    ),
+    (
+        "form-mad",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w7, %x2; not.b$d %w7, %w7; mul.wide.s$w %w8, %x1, $1; add.s$d %w9, %w7, %w8;",
+    ),
+    (
+        "form-mad",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w7, %x2; not.b$d %w7, %w7; mul.wide.u$w %w8, %x1, %x2; add.s$d %w9, %w8, %w7;",
+    ),
+    ("compare-right", ALL_WIDTHS, "setp.lt.s$w %p9, $1, %x1;"),
+    ("compare-right", ALL_WIDTHS, "setp.hs.u$w %p9, $1, %x1;"),
+    ("compare-right", ALL_WIDTHS, "setp.ne.b$w %p9, $1, %x1;"),
+    ("compare-equal", ALL_WIDTHS, "setp.le.s$w %p9, %x1, %x1;"),
+    ("compare-equal", ALL_WIDTHS, "setp.hi.u$w %p9, %x1, %x1;"),
+    (
+        "compare-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, 1, 0, %p1; setp.ne.s$w %p9, %x8, $1;",
+    ),
+    (
+        "compare-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, $1, $2, %p1; setp.lt.s$w %p9, %x8, 3;",
+    ),
+    (
+        "compare-difference",
+        ALL_WIDTHS,
+        "sub.s$w %x8, %x1, %x2; setp.eq.s$w %p9, %x8, 0;",
+    ),
+    (
+        "compare-difference",
+        ALL_WIDTHS,
+        "xor.b$w %x8, %x1, %x2; setp.ne.u$w %p9, %x8, 0;",
+    ),
+    (
+        "compare-difference",
+        ALL_WIDTHS,
+        "add.s$w %x8, %x1, $1; setp.eq.s$w %p9, %x8, $2;",
+    ),
+    (
+        "compare-difference",
+        ALL_WIDTHS,
+        "xor.b$w %x8, %x1, $1; setp.eq.b$w %p9, %x8, $2;",
+    ),
+    (
+        "compare-extended",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x1; setp.lt.s$d %p9, %w8, $1;",
+    ),
+    (
+        "compare-extended",
+        MIDDLE_WIDTHS,
+        "cvt.u$d.u$w %w7, %x1; cvt.u$d.u$w %w8, %x2; setp.ge.s$d %p9, %w7, %w8;",
+    ),
+    (
+        "compare-extended",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w7, %x1; cvt.s$d.s$w %w8, %x2; setp.ls.u$d %p9, %w7, %w8;",
+    ),
+    (
+        "compare-extended",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x1; setp.hi.u$d %p9, %w8, $1;",
+    ),
+    (
+        "inverted-comparison",
+        ALL_WIDTHS,
+        "setp.lt.s$w %p8, %x1, %x2; not.pred %p9, %p8;",
+    ),
+    (
+        "inverted-comparison",
+        ALL_WIDTHS,
+        "setp.ls.u$w %p8, %x1, $1; not.pred %p9, %p8;",
+    ),
+    (
+        "inverted-comparison",
+        &[16, 32, 64],
+        "setp.lt.f$w %p8, %x1, %x2; not.pred %p9, %p8;",
+    ),
+    (
+        "inverted-comparison",
+        &[16, 32, 64],
+        "setp.neu.f$w %p8, %x1, %x2; not.pred %p9, %p8;",
+    ),
+    (
+        "inverted-comparison",
+        &[32],
+        "setp.geu.ftz.f$w %p8, %x1, %x2; not.pred %p9, %p8;",
+    ),
+    (
+        "inverted-comparison",
+        &[32, 64],
+        "setp.num.f$w %p8, %x1, %x2; not.pred %p9, %p8;",
+    ),
+    ("flipped-predicate", &[32], "xor.pred %p9, %p1, 1;"),
+    (
+        "combined-comparison",
+        ALL_WIDTHS,
+        "setp.lt.s$w %p8, %x1, %x2; and.pred %p9, %p8, %p1;",
+    ),
+    (
+        "combined-comparison",
+        &[32],
+        "setp.lt.ftz.f$w %p8, %x1, %x2; or.pred %p9, %p1, %p8;",
+    ),
+    (
+        "combined-comparison",
+        ALL_WIDTHS,
+        "setp.hi.u$w %p8, %x1, $1; xor.pred %p9, %p1, %p8;",
+    ),
+    ("decided-select", ALL_WIDTHS, "selp.b$w %x9, %x1, %x1, %p1;"),
+    (
+        "decided-select",
+        ALL_WIDTHS,
+        "setp.lt.u$w %p8, %x1, 0; selp.b$w %x9, %x1, %x2, %p8;",
+    ),
+    (
+        "swapped-select",
+        ALL_WIDTHS,
+        "not.pred %p8, %p1; selp.b$w %x9, %x1, %x2, %p8;",
+    ),
+    (
+        "nested-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, %x1, %x2, %p1; selp.b$w %x9, %x8, 3, %p1;",
+    ),
+    (
+        "nested-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, %x1, %x2, %p1; selp.b$w %x9, 3, %x8, %p1;",
+    ),
+    (
+        "operation-on-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, $1, 3, %p1; shr.s$w %x9, %x8, 2;",
+    ),
+    (
+        "operation-on-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, $1, $2, %p1; and.b$w %x9, %x8, 5;",
+    ),
+    (
+        "operation-on-select",
+        MIDDLE_WIDTHS,
+        "selp.b$w %x8, $1, $2, %p1; cvt.s$d.s$w %w9, %x8;",
+    ),
+    (
+        "operation-on-select",
+        ALL_WIDTHS,
+        "selp.b$w %x8, $1, $2, %p1; not.b$w %x9, %x8;",
+    ),
+    ("useless-conversion", ALL_WIDTHS, "cvt.s$w.u$w %x9, %x1;"),
+    (
+        "useless-conversion",
+        MIDDLE_WIDTHS,
+        "and.b$w %x8, %x1, $1; cvt.u$w.u$h %x9, %x8;",
+    ),
+    (
+        "useless-conversion",
+        MIDDLE_WIDTHS,
+        "and.b$w %x8, %x1, $1; cvt.s$w.s$h %x9, %x8;",
+    ),
+    (
+        "conversion-chain",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x1; cvt.u$w.u$d %x9, %w8;",
+    ),
+    (
+        "conversion-chain",
+        MIDDLE_WIDTHS,
+        "cvt.u$h.u$w %n8, %x1; cvt.u$w.u$h %x9, %n8;",
+    ),
+    (
+        "conversion-chain",
+        MIDDLE_WIDTHS,
+        "cvt.s$d.s$w %w8, %x1; cvt.u$h.u$d %n9, %w8;",
+    ),
+    (
+        "conversion-chain",
+        &[16, 32],
+        "cvt.u$h.u$w %n7, %x1; cvt.s$w.s$h %x8, %n7; cvt.s$d.s$w %w9, %x8;",
+    ),
+    (
+        "conversion-chain",
+        &[16, 32],
+        "cvt.u$h.u$w %n7, %x1; cvt.u$w.u$h %x8, %n7; cvt.s$d.s$w %w9, %x8;",
+    ),
+    (
+        "zero-extension",
+        MIDDLE_WIDTHS,
+        "shr.u$w %x8, %x1, 1; cvt.s$d.s$w %w9, %x8;",
+    ),
+    (
+        "address-round-trip",
+        &[64],
+        "cvta.global.u$w %x8, %x1; cvta.to.global.u$w %x9, %x8;",
+    ),
+    (
+        "address-round-trip",
+        &[64],
+        "cvta.to.shared.u$w %x8, %x1; cvta.shared.u$w %x9, %x8;",
+    ),
+    ("simple-field", &[32, 64], "bfe.u$w %x9, %x1, $1, $2;"),
+    ("projection", &[32, 64], "bfi.b$w %x9, %x1, %x2, $1, $2;"),
+    ("projection", &[32], "prmt.b32 %x9, %x1, %x2, 0x3210;"),
+    ("projection", &[32], "prmt.b32 %x9, %x1, %x2, 0x7654;"),
+    ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xF0;"),
+    ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xCC;"),
+    ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xAA;"),
+    ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xFF;"),
+    ("projection", &[32], "shf.l.clamp.b32 %x9, %x1, %x2, $1;"),
+    ("projection", &[32], "shf.r.clamp.b32 %x9, %x1, %x2, $1;"),
+    ("projection", &[32], "shf.l.wrap.b32 %x9, %x1, %x2, $1;"),
+    ("projection", &[32], "shf.r.wrap.b32 %x9, %x1, %x2, $1;"),
+    // Rewrites of operands.
+    (
+        "flipped-guard",
+        ALL_WIDTHS,
+        "not.pred %p8, %p1; mov.b$w %x9, %x1; @%p8 add.s$w %x9, %x1, %x2;",
+    ),
+    (
+        "flipped-guard",
+        ALL_WIDTHS,
+        "not.pred %p8, %p1; mov.b$w %x9, %x1; @!%p8 add.s$w %x9, %x1, %x2;",
+    ),
+    (
+        "immediate",
+        &[16, 32, 64],
+        "mov.b$w %x8, $1; add.s$w %x9, %x1, %x8;",
+    ),
+    (
+        "immediate",
+        &[16, 32, 64],
+        "mov.b$w %x8, $1; @%p1 sub.s$w %x1, %x8, %x2; xor.b$w %x9, %x1, %x2;",
+    ),
+    (
+        "packed-halves",
+        MIDDLE_WIDTHS,
+        "mov.b$d %w8, {%x1, %x2}; mov.b$d {%x7, %x9}, %w8; xor.b$w %x9, %x7, %x9;",
+    ),
+    (
+        "packed-halves",
+        MIDDLE_WIDTHS,
+        "cvt.u$d.u$w %w7, %x1; not.b$d %w7, %w7; mov.b$d {%x7, %x8}, %w7; mov.b$d %w9, {%x7, %x8};",
+    ),
+    // What must stay as it is.
+    ("", &[32], "add.sat.s32 %x9, %x1, 0;"),
+    ("", &[32], "mul.rn.f32 %x9, %x1, 0f3F800000;"),
+    ("", &[32], "add.rn.f32 %x9, %x1, 0f80000000;"),
+    ("", &[32], "sub.rn.f32 %x9, %x1, %x1;"),
+    ("", &[32], "min.f32 %x9, %x1, %x1;"),
+    ("", &[32], "setp.eq.f32 %p9, %x1, %x1;"),
+    ("", ALL_WIDTHS, "div.u$w %x9, %x1, 0;"),
+    ("", &[32], "cvt.sat.u32.s32 %x9, %x1;"),
+    ("", &[32], "@%p1 add.s32 %x1, %x1, 0; mov.b32 %x9, %x1;"),
+    (
+        "",
+        ALL_WIDTHS,
+        "shr.u$w %x8, %x1, 2; shr.s$w %x9, %x2, 1; xor.b$w %x9, %x8, %x9;",
+    ),
+    ("", ALL_WIDTHS, "shl.b$w %x8, %x1, 2; shr.s$w %x9, %x8, 2;"),
+];
+
+/// The instructions of a case at a width with constants in place, between loads of the inputs and a store.
+fn case_text(body: &str, width: u32, constants: [u64; 2]) -> String {
+    let output = ["%w9", "%n9", "%x9", "%p9"]
+        .into_iter()
+        .find(|name| body.contains(name))
+        .expect("something comes out");
+    let kind = match output {
+        "%w9" => "b$d",
+        "%n9" => "b$h",
+        "%x9" => "b$w",
+        _ => "pred",
+    };
+    let text = format!(
+        "ld.b$w %x1, 0; ld.b$w %x2, 0; ld.b32 %c1, 0; ld.pred %p1, 0; {body} st.{kind} 0, {output}; ret"
+    );
+    text.replace("$w", &width.to_string())
+        .replace("$d", &(2 * width).to_string())
+        .replace("$h", &(width / 2).to_string())
+        .replace("$1", &constants[0].to_string())
+        .replace("$2", &constants[1].to_string())
+}
+
+/// Straight code in SSA form. Registers are typed by their first letter.
+fn function(text: &str, width: u32) -> Function {
+    let mut builder = FunctionBuilder::new(Text::default(), FunctionKind::Entry, Formats::new());
+    let block = builder.add_block(None);
+    let mut current: BTreeMap<String, Value> = BTreeMap::new();
+    for statement in text.split(';').map(str::trim) {
+        let (guard, statement) = match statement.strip_prefix('@') {
+            Some(rest) => {
+                let (guard, rest) = rest.split_once(' ').expect("a guard and an instruction");
+                match guard.strip_prefix('!') {
+                    Some(guard) => (Some((guard, Guard::IfNot)), rest),
+                    None => (Some((guard, Guard::If)), rest),
+                }
+            }
+            None => (None, statement),
+        };
+        let (mnemonic, operands) = statement.split_once(' ').unwrap_or((statement, ""));
+        let mut shape = Vec::new();
+        let mut leaves = Vec::new();
+        // The groups here have two members: a vector's, or the address of a load or store.
+        let group = |kind, size| ShapeNode {
+            kind,
+            size,
+            ..ShapeNode::LEAF
+        };
+        for word in operands
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
+            if word.starts_with('{') {
+                shape.push(group(ShapeKind::Vector, 3));
+            } else if word == "0" && matches!(&mnemonic[..3], "ld." | "st.") {
+                shape.push(group(ShapeKind::Address, 2));
+            }
+            shape.push(ShapeNode::LEAF);
+            leaves.push(word.trim_matches(['{', '}']).to_owned());
+        }
+        let kind = guard.map_or(Guard::None, |(_, kind)| kind);
+        let format = builder
+            .formats_mut()
+            .intern(mnemonic, kind, shape.iter().copied());
+        let roles: Vec<Role> = builder
+            .function()
+            .format_data(format)
+            .leaves
+            .iter()
+            .map(|leaf| leaf.role)
+            .collect();
+        let defined: Vec<String> = leaves
+            .iter()
+            .zip(&roles)
+            .filter(|(_, role)| role.defines())
+            .map(|(name, _)| name.clone())
+            .collect();
+        let mut operands = Vec::new();
+        if let Some((name, _)) = guard {
+            operands.push(Operand::Value(current[name]));
+            operands.extend(defined.iter().map(|name| Operand::Value(current[name])));
+        }
+        let mut results = 0;
+        for (name, role) in leaves.iter().zip(&roles) {
+            operands.push(if role.defines() {
+                results += 1;
+                Operand::Result(results - 1)
+            } else if let Some(&value) = current.get(name) {
+                Operand::Value(value)
+            } else {
+                let literal = literal::evaluate(name).expect("a register or a number");
+                Operand::Constant(builder.constant(ConstantData {
+                    literal: Some(literal),
+                    text: None,
+                }))
+            });
+        }
+        let instruction = builder.append(block, format, &operands, u32::MAX);
+        for (index, name) in defined.into_iter().enumerate() {
+            let scalar_type = match &name[..2] {
+                "%x" => format!("b{width}"),
+                "%w" => format!("b{}", 2 * width),
+                "%n" => format!("b{}", width / 2),
+                "%c" => "b32".to_owned(),
+                _ => "pred".to_owned(),
+            };
+            let value = builder.add_value(ValueData {
+                definition: Definition::Instruction(instruction),
+                home: None.into(),
+                scalar_type: ScalarType::from_text(&scalar_type).expect("a type"),
+            });
+            if index == 0 {
+                builder.set_results(instruction, value, results);
+            }
+            current.insert(name, value);
+        }
+    }
+    builder.finish()
+}
+
+/// An instruction of straight code, ready to run.
+struct Step<'f> {
+    mnemonic: &'f Mnemonic,
+    sources: Vec<Source>,
+    results: Vec<Value>,
+    /// The type of the only result, and the width of its register.
+    given: Option<(ScalarType, u32)>,
+    guard: Option<(Value, bool)>,
+    otherwise: Vec<Value>,
+}
+
+enum Source {
+    Value(Value),
+    Constant(u128),
+}
+
+fn steps(function: &Function) -> Vec<Step<'_>> {
+    let all = function.instructions_of(function.entry());
+    all.map(|instruction| step(function, instruction)).collect()
+}
+
+fn step(function: &Function, instruction: Instruction) -> Step<'_> {
+    let format = function.format(instruction);
+    let mut nodes = format
+        .shape
+        .iter()
+        .filter(|node| node.kind == ShapeKind::Leaf);
+    let mut sources = Vec::new();
+    for (leaf, &operand) in format.leaves.iter().zip(function.leaves(instruction)) {
+        let node = nodes.next().expect("a node for each leaf");
+        if leaf.in_address || !matches!(leaf.role, Role::Use | Role::Constant) {
+            continue;
+        }
+        assert_eq!(node.prefix, Prefix::None);
+        let wanted = format
+            .mnemonic
+            .operand_type(usize::from(leaf.operand), format.operand_count);
+        sources.push(match operand {
+            Operand::Value(value) => Source::Value(value),
+            Operand::Constant(constant) => {
+                let literal = function.constants()[constant].literal;
+                Source::Constant(match literal.expect("a number") {
+                    Literal::Integer { bits, .. } if wanted == Some(ScalarType::Pred) => {
+                        u128::from(bits != 0)
+                    }
+                    Literal::Integer { bits, .. } => {
+                        let width = wanted.map_or(64, ScalarType::bits);
+                        u128::from(bits & (u64::MAX >> (64 - width)))
+                    }
+                    Literal::Single(bits) => u128::from(bits),
+                    Literal::Double(bits) => u128::from(bits),
+                })
+            }
+            _ => panic!("an operand that cannot be run"),
+        });
+    }
+    let results: Vec<Value> = function.results(instruction).collect();
+    let value = |operand: &Operand| operand.value().expect("a value");
+    Step {
+        mnemonic: &format.mnemonic,
+        sources,
+        given: match *results {
+            [result] => format
+                .mnemonic
+                .operand_type(0, format.operand_count)
+                .map(|given| (given, function.values()[result].scalar_type.bits())),
+            _ => None,
+        },
+        results,
+        guard: function
+            .guard(instruction)
+            .map(|guard| (value(&guard), format.guard == Guard::If)),
+        otherwise: function.otherwise(instruction).iter().map(value).collect(),
+    }
+}
+
+/// Runs straight code. What it stores, or nothing where a result is not certain.
+fn interpret(steps: &[Step<'_>], inputs: &[u128], values: &mut [u128]) -> Option<u128> {
+    let mut inputs = inputs.iter();
+    for step in steps {
+        let mut sources = [0; 8];
+        for (source, slot) in step.sources.iter().zip(&mut sources) {
+            *slot = match *source {
+                Source::Value(value) => values[value.index()],
+                Source::Constant(bits) => bits,
+            };
+        }
+        let sources = &sources[..step.sources.len()];
+        match step.mnemonic.opcode() {
+            Opcode::St => return Some(sources[0]),
+            Opcode::Ld => {
+                values[step.results[0].index()] = *inputs.next()?;
+                continue;
+            }
+            _ => {}
+        }
+        if let Some((guard, wanted)) = step.guard
+            && (values[guard.index()] != 0) != wanted
+        {
+            for (result, other) in step.results.iter().zip(&step.otherwise) {
+                values[result.index()] = values[other.index()];
+            }
+            continue;
+        }
+        if step.mnemonic.opcode() == Opcode::Cvta {
+            values[step.results[0].index()] = sources[0];
+            continue;
+        }
+        let outputs = match step.results.len() {
+            1 => evaluate(step.mnemonic, sources)?,
+            count => evaluate_unpack(step.mnemonic, sources[0], count)?,
+        };
+        for (result, &output) in step.results.iter().zip(outputs.values()) {
+            values[result.index()] = match step.given {
+                Some((given, held)) => extend(output, given, held),
+                None => output,
+            };
+        }
+    }
+    None
+}
+
+/// How many instructions lead to what is stored.
+fn needed(function: &Function) -> usize {
+    let mut values = BTreeSet::new();
+    let order: Vec<Instruction> = function.instructions_of(function.entry()).collect();
+    let mut count = 0;
+    for &instruction in order.iter().rev() {
+        let stores = function.format(instruction).mnemonic.opcode() == Opcode::St;
+        let read = function
+            .results(instruction)
+            .any(|result| values.contains(&result));
+        if stores || read {
+            count += 1;
+            values.extend(function.uses(instruction));
+        }
+    }
+    count
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}
+
+fn edges(width: u32) -> Vec<u64> {
+    let all = u64::MAX >> (64 - width);
+    let top = 1u64 << (width - 1);
+    let width = u64::from(width);
+    vec![
+        0,
+        1,
+        2,
+        3,
+        8,
+        width - 2,
+        width - 1,
+        width,
+        all,
+        top,
+        top - 1,
+        all - 1,
+        all & !7,
+        all & 0xFF,
+    ]
+}
+
+/// Operands: all of them at 8 bits (of the second, where constants vary too, the edges), else edges and random ones.
+fn operands(width: u32, two: bool, vary: bool, random: &mut Random) -> Vec<[u64; 2]> {
+    let mut first: Vec<u64> = edges(width);
+    if width == 8 {
+        first = (0..256).collect();
+    } else {
+        let floats: [u64; 6] = [
+            0x7FC0_0001,
+            0xFF80_0000,
+            0x7F80_0001,
+            0x8000_0001,
+            0x7FF8_0000_0000_0001,
+            0x7E01,
+        ];
+        first.extend(floats.iter().map(|bits| bits & (u64::MAX >> (64 - width))));
+        first.extend((0..16).map(|_| random.next() & (u64::MAX >> (64 - width))));
+    }
+    let second = match (two, width == 8 && !vary) {
+        (false, _) => vec![5],
+        (true, true) => (0..256).collect(),
+        (true, false) => edges(width),
+    };
+    first
+        .iter()
+        .flat_map(|&a| second.iter().map(move |&b| [a, b]))
+        .collect()
+}
+
+/// Runs a case at one width; the counters that went up.
+fn check(body: &str, width: u32, constants: [u64; 2], random: &mut Random) -> Vec<&'static str> {
+    let text = case_text(body, width, constants);
+    let before = function(&text, width);
+    let mut after = function(&text, width);
+    let mut statistics = Statistics::default();
+    let knobs = Knobs::default();
+    let mut fuel = Fuel::unlimited();
+    let mut context = Context {
+        knobs: &knobs,
+        fuel: &mut fuel,
+        statistics: &mut statistics,
+        remarks: None,
+    };
+    let phases = select(["algebraic-simplification"]).expect("a pass");
+    run(&mut after, &phases, &mut context, &mut |_, _| {});
+    assert!(needed(&after) <= needed(&before), "longer:\n{text}");
+    let two = body.contains("%x2");
+    let vary = body.contains('$') && (body.contains("$1") || body.contains("$2"));
+    let amounts: &[u64] = match body.contains("%c1") {
+        true => &[0, 3, 7, 8, 31, 32, 64, 0xFFFF_FFFF],
+        false => &[0],
+    };
+    let predicates: &[u64] = if body.contains("%p1") { &[0, 1] } else { &[0] };
+    let (before, after) = (steps(&before), steps(&after));
+    let mut values = vec![0; 64];
+    for [a, b] in operands(width, two, vary, random) {
+        for &amount in amounts {
+            for &predicate in predicates {
+                let inputs = [a, b, amount, predicate].map(u128::from);
+                let Some(expected) = interpret(&before, &inputs, &mut values) else {
+                    continue;
+                };
+                assert_eq!(
+                    interpret(&after, &inputs, &mut values),
+                    Some(expected),
+                    "inputs {inputs:x?} of\n{text}"
+                );
+            }
+        }
+    }
+    statistics
+        .iter()
+        .filter_map(|(name, _)| name.strip_prefix("algebraic-simplification."))
+        .collect()
+}
+
+#[test]
+fn rules_keep_what_is_computed() {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut fired_ever: BTreeSet<&'static str> = BTreeSet::new();
+    let mut failures = Vec::new();
+    for &(rule, widths, body) in CASES {
+        for &width in widths {
+            let mut fired = BTreeSet::new();
+            let choices = edges(width);
+            let none = [0u64];
+            let first: &[u64] = if body.contains("$1") { &choices } else { &none };
+            let second: &[u64] = if body.contains("$2") { &choices } else { &none };
+            for (i, &one) in first.iter().enumerate() {
+                for (j, &two) in second.iter().enumerate() {
+                    // Fewer pairs where operands are a sample anyway.
+                    if second.len() > 1 && width != 8 && (i * 5 + j) % 5 != 0 {
+                        continue;
+                    }
+                    fired.extend(check(body, width, [one, two], &mut random));
+                }
+            }
+            let expected = match rule {
+                "" => fired.is_empty(),
+                rule => fired.contains(rule),
+            };
+            if !expected {
+                failures.push(format!("`{rule}`: {fired:?} at {width} on {body}"));
+            }
+            fired_ever.extend(fired);
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    for rule in rules::ALL {
+        let name = rule.counter.strip_prefix("algebraic-simplification.");
+        assert!(
+            name.is_some_and(|name| fired_ever.contains(name)),
+            "nothing fires {}",
+            rule.counter
+        );
+    }
+}
