@@ -225,10 +225,10 @@ impl Walk<'_, '_, '_> {
 
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
-        let width = self.editor.function().values()[result].scalar_type.bits();
-        let copy = match width {
-            1 => "mov.pred".to_owned(),
-            _ => format!("mov.b{width}"),
+        let copy = match self.editor.function().values()[result].scalar_type {
+            float @ (ScalarType::F32 | ScalarType::F64) => format!("mov.{}", float.text()),
+            ScalarType::Pred => "mov.pred".to_owned(),
+            other => format!("mov.b{}", other.bits()),
         };
         match change {
             Change::Value(value) => {
