@@ -225,8 +225,8 @@ impl Walk<'_, '_, '_> {
 
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
-        let copy = match self.editor.function().values()[result].scalar_type {
-            float @ (ScalarType::F32 | ScalarType::F64) => format!("mov.{}", float.text()),
+        let held = self.editor.function().values()[result].scalar_type;
+        let copy = match held {
             ScalarType::Pred => "mov.pred".to_owned(),
             other => format!("mov.b{}", other.bits()),
         };
@@ -243,7 +243,12 @@ impl Walk<'_, '_, '_> {
                 self.become_instruction(instruction, &copy, &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
-                self.become_instruction(instruction, &copy, &[Arg::Constant(bits)]);
+                let mnemonic = match held {
+                    ScalarType::F32 => "mov.f32",
+                    ScalarType::F64 => "mov.f64",
+                    _ => &copy,
+                };
+                self.become_instruction(instruction, mnemonic, &[Arg::Constant(bits)]);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);
