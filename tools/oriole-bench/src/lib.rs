@@ -6,6 +6,7 @@
 
 mod hard_functions;
 mod large_file;
+pub mod size;
 
 pub use hard_functions::{SHAPES, Shape};
 pub use large_file::{Mix, large_file};
