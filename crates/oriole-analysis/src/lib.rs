@@ -7,6 +7,7 @@
 
 mod control_flow;
 mod dominators;
+mod known_bits;
 pub mod liveness;
 mod loops;
 mod manager;
@@ -15,6 +16,7 @@ mod uses;
 
 pub use control_flow::ControlFlow;
 pub use dominators::{Dominators, PostDominators};
+pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
 pub use loops::{Loop, Loops};
 pub use manager::{Analyses, Analysis, Reads};
 pub use uniformity::Uniformity;

@@ -5,11 +5,12 @@
 //! after a round that changed little.
 
 use crate::manager::{Action, Limit, Pass};
-use crate::{branch_simplification, constant_folding, copy_propagation, dead_code};
+use crate::{algebra, branch_simplification, constant_folding, copy_propagation, dead_code};
 
 const PARTS: &[&Pass] = &[
     &copy_propagation::PASS,
     &constant_folding::PASS,
+    &algebra::PASS,
     &branch_simplification::PASS,
     &dead_code::PASS,
 ];

@@ -91,7 +91,7 @@ const UNLIMITED: u64 = u64::MAX;
 pub const KNOBS: &[Knob] = &[
     Knob::switch("AllowReassociateCSE", "reassociate-and-common", true, "Run reassociate-and-common at all"),
     Knob::number("BackCopyPropBudget", "back-copy-propagation", UNLIMITED, "Copies back-copy-propagation may remove from one function"),
-    Knob::switch("CopyPropAddr", "copy-propagation", true, "Propagate copies into addresses"),
+    Knob::switch("CopyPropAddr", "copy-propagation", true, "Propagate copies and sums with constants into addresses"),
     Knob::number("CopyPropBudget", "copy-propagation", UNLIMITED, "Instructions copy-propagation may look at each time it runs"),
     Knob::switch("CopyPropConstantBank", "copy-propagation", true, "Propagate copies of what lies in constant memory: addresses of `.const` variables and of parameters"),
     Knob::switch("CopyPropForceGlobal", "copy-propagation", false, "Propagate across blocks even when CopyPropGlobalBudget is spent"),

@@ -7,23 +7,31 @@
 
 #![forbid(unsafe_code)]
 
+mod algebra;
+mod associative;
+mod back_copy_propagation;
 mod branch_simplification;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;
+mod equality;
 mod fuel;
 mod general_optimize;
 mod gvn_cse;
+mod hooks;
 mod knobs;
+mod late_commoning;
 mod manager;
 mod pipeline;
 mod predication;
 mod profile;
+mod reassociate;
 mod remark;
 mod speculative_hoist;
 mod statistics;
 
 pub use fuel::Fuel;
+pub use hooks::{BackPropagation, Hooks};
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
 pub use manager::{Action, Context, Limit, Observer, Pass, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};

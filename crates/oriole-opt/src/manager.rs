@@ -1,6 +1,7 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
 use crate::fuel::Fuel;
+use crate::hooks::Hooks;
 use crate::knobs::Knobs;
 use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
@@ -19,6 +20,8 @@ pub struct Context<'run> {
     pub statistics: &'run mut Statistics,
     /// Where to say what was done; nothing if nobody wants to know.
     pub remarks: Option<&'run mut Vec<Remark>>,
+    /// What the user of the library adds.
+    pub hooks: &'run Hooks,
 }
 
 impl Context<'_> {

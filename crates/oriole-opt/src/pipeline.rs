@@ -2,8 +2,9 @@
 
 use crate::manager::Pass;
 use crate::{
-    branch_simplification, constant_folding, copy_propagation, dead_code, general_optimize,
-    gvn_cse, predication, speculative_hoist,
+    algebra, back_copy_propagation, branch_simplification, constant_folding, copy_propagation,
+    dead_code, general_optimize, gvn_cse, late_commoning, predication, reassociate,
+    speculative_hoist,
 };
 use std::fmt;
 
@@ -34,6 +35,9 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &algebra::PASS,
+    &back_copy_propagation::HOOKED_PASS,
+    &back_copy_propagation::PASS,
     &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
@@ -41,6 +45,8 @@ pub const PASSES: &[&Pass] = &[
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
+    &late_commoning::PASS,
+    &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,
 ];
@@ -61,10 +67,14 @@ const PIPELINE: &[Phase] = &[
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),
     phase(49, Level::Less, &gvn_cse::PASS),
+    phase(50, Level::Default, &reassociate::PASS),
     phase(56, Level::Default, &speculative_hoist::PASS),
     phase(58, Level::Default, &general_optimize::LATE),
     phase(63, Level::Default, &predication::PASS),
+    phase(64, Level::Default, &late_commoning::PASS),
     phase(65, Level::Default, &general_optimize::LATE),
+    phase(82, Level::Less, &back_copy_propagation::HOOKED_PASS),
+    phase(83, Level::Default, &back_copy_propagation::PASS),
     phase(84, Level::Less, &dead_code::PASS),
 ];
 

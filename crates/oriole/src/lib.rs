@@ -41,7 +41,7 @@ use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
-pub use oriole_opt::{Fuel, Knobs, Level, Phase, Profile, Statistics};
+pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
 pub use reduce::{Reduced, reduce};
@@ -106,6 +106,8 @@ pub struct Options {
     /// The functions of which only dead code is removed, if that is settled. Otherwise each function is optimized and only
     /// falls back to that if it did not get better; with little fuel, other functions may.
     pub not_worth_it: Option<Vec<String>>,
+    /// Decisions of passes that you want to take.
+    pub hooks: Hooks,
 }
 
 impl Default for Options {
@@ -123,6 +125,7 @@ impl Options {
             fuel: Fuel::unlimited(),
             remarks: false,
             not_worth_it: None,
+            hooks: Hooks::default(),
         }
     }
 }
@@ -313,6 +316,7 @@ impl Run<'_, '_> {
                 fuel: self.fuel,
                 statistics: &mut statistics,
                 remarks: self.options.remarks.then_some(&mut remarks),
+                hooks: &self.options.hooks,
             },
             &mut |phase, function| observer(module, phase, function),
         );
@@ -412,6 +416,35 @@ mod tests {
         let mut again = parse("k.ptx", text).unwrap();
         let report = optimize(&mut again, &Options::default()).unwrap();
         assert!(report.remarks.is_empty());
+    }
+
+    #[test]
+    fn a_hook_says_which_definitions_are_renamed() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 p)\n{\n.reg .b32 %r<9>;\n\
+                    .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 1;\n\
+                    mov.u32 %r3, %r2;\nmul.lo.s32 %r4, %r1, 3;\nmov.u32 %r5, %r4;\nst.global.u32 [%rd1], %r3;\n\
+                    st.global.u32 [%rd1+4], %r5;\nret;\n}\n";
+        let phases = oriole_opt::select(["advanced-phase-back-prop-vreg"]).unwrap();
+        let run = |hooks: Hooks| {
+            let mut module = parse("k.ptx", text).unwrap();
+            let options = Options {
+                phases: phases.clone(),
+                hooks,
+                ..Options::default()
+            };
+            optimize(&mut module, &options).unwrap();
+            print(&module)
+        };
+        let untouched = run(Hooks::default());
+        assert!(untouched.contains("mov.u32 %r3, %r2") && untouched.contains("mov.u32 %r5, %r4"));
+        let sums_only = |function: &Function, definer, _| {
+            function.format(definer).mnemonic.text().starts_with("add")
+        };
+        let renamed = run(Hooks {
+            back_propagation: Some(std::sync::Arc::new(sums_only)),
+        });
+        assert!(renamed.contains("add.s32 %r3, %r1, 1"));
+        assert!(!renamed.contains("mov.u32 %r3") && renamed.contains("mov.u32 %r5, %r4"));
     }
 
     #[test]

@@ -252,6 +252,22 @@ impl Run<'_> {
                 self.fail(format!("the output is wrong: {}", errors[0].message));
             }
         }
+        if let Some((_, others)) = self.header.knobs.split_last() {
+            let mut plain = module.clone();
+            let mut knobs = Knobs::default();
+            for knob in others {
+                knobs.set(knob).expect("set before");
+            }
+            let options = Options { knobs, ..options };
+            if let Err(errors) = oriole::optimize(&mut plain, &options) {
+                return errors;
+            }
+            let plain = self.print(&plain);
+            if plain == after {
+                self.fail("the last of the knobs changes nothing");
+            }
+            self.section(SectionName::Knobs, difference(&plain, &after));
+        }
         if before == after {
             self.section(SectionName::Unchanged, String::new());
         } else {

@@ -16,7 +16,7 @@ pub struct Header {
     pub level: Option<u8>,
     /// For `opt`: which of the phases run for the file's target, such as `"ptxas-13.0"`; all unless given.
     pub profile: Option<String>,
-    /// For `opt`: settings of passes, such as `"EnableGvnCseMode=2"`.
+    /// For `opt`: settings of passes, such as `"EnableGvnCseMode=2"`. The last one must change the output.
     #[serde(default)]
     pub knobs: Vec<String>,
     /// For `opt`: how many rewrites may be made.
@@ -49,17 +49,20 @@ pub enum SectionName {
     Stats,
     /// Each rewrite, where and why.
     Remarks,
+    /// What the last of the knobs changes: how the output differs from that without it.
+    Knobs,
     /// Diagnostics as users see them.
     Diagnostics,
 }
 
 impl SectionName {
-    const ALL: [SectionName; 6] = [
+    const ALL: [SectionName; 7] = [
         SectionName::Output,
         SectionName::Diff,
         SectionName::Unchanged,
         SectionName::Stats,
         SectionName::Remarks,
+        SectionName::Knobs,
         SectionName::Diagnostics,
     ];
 }
@@ -72,6 +75,7 @@ impl fmt::Display for SectionName {
             SectionName::Unchanged => "unchanged",
             SectionName::Stats => "stats",
             SectionName::Remarks => "remarks",
+            SectionName::Knobs => "knobs",
             SectionName::Diagnostics => "diagnostics",
         })
     }

@@ -34,7 +34,25 @@ fn main() -> ExitCode {
     trials.push(Trial::test("failing twins exist", move || {
         every_kind_can_fail(&failing, count)
     }));
+    trials.push(Trial::test("every knob has a test", move || {
+        every_knob_has_a_test(&root.join("knobs"))
+    }));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Each knob has a file in which it changes the result.
+fn every_knob_has_a_test(folder: &Path) -> Result<(), Failed> {
+    for knob in oriole_opt::KNOBS {
+        let path = folder.join(knob.name).with_extension("ptx");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let file = TestFile::parse(&text)?;
+        let last = file.header.knobs.last().map_or("", String::as_str);
+        if last.split('=').next() != Some(knob.name) {
+            return Err(format!("{}: its last knob is another one", path.display()).into());
+        }
+    }
+    Ok(())
 }
 
 /// Each kind has a file that must fail, and so has each kind of expectation.
@@ -71,6 +89,8 @@ fn every_kind_can_fail(failing: &[PathBuf], count: usize) -> Result<(), Failed> 
         "section unchanged",
         "section stats",
         "section remarks",
+        "section knobs",
+        "the last of the knobs changes nothing",
         "section diagnostics",
         "is missing",
     ] {

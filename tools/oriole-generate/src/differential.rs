@@ -125,8 +125,20 @@ pub fn optimizations() -> Vec<(String, Options)> {
         &[
             "copy-propagation",
             "constant-folding",
+            "algebraic-simplification",
             "gvn-cse",
             "copy-propagation",
+            "dead-code",
+        ],
+    );
+    named(
+        "regrouping and commoning",
+        &[
+            "reassociate-and-common",
+            "late-commoning",
+            "copy-propagation",
+            "reassociate-and-common",
+            "back-copy-propagation",
             "dead-code",
         ],
     );

@@ -93,3 +93,23 @@ fn kernels_read_only_what_was_written_and_do_not_race() {
         assert!(found.is_empty(), "seed {seed}: {:?}", found[0]);
     }
 }
+
+#[test]
+fn passes_that_bring_code_into_a_form_leave_that_form_alone() {
+    for pass in ["reassociate-and-common", "back-copy-propagation"] {
+        let options = Optimization {
+            phases: oriole_opt::select([pass]).unwrap(),
+            ..Optimization::default()
+        };
+        let mut rewrites = 0;
+        for seed in 200..300 {
+            let text = generate(seed, Options::default()).module();
+            let mut module = parse("generated", text).unwrap();
+            rewrites += optimize(&mut module, &options).unwrap().rewrites;
+            let mut again = parse("again", print(&module)).unwrap();
+            let second = optimize(&mut again, &options).unwrap();
+            assert_eq!(second.rewrites, 0, "{pass}, seed {seed}");
+        }
+        assert!(rewrites > 0, "{pass}");
+    }
+}

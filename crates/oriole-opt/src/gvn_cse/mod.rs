@@ -28,7 +28,7 @@
 //! ## Modes
 //! `EnableGvnCseMode` says how far to look: 0 nowhere; 1 within a block; 2 within an extended basic block, after a pre-pass
 //! that finds candidates; 3 along the whole dominator tree; 4 with loads across blocks; 5 with convergent operations within
-//! a block; 6 with instructions that both arms of a branch have.
+//! a block; 6 with address arithmetic that is known on one of two ways only, see [`partial`].
 //!
 //! ## Not done
 //! Values equal for algebraic reasons. Moves of constants stay: they cost nothing to repeat, and each puts a value into the
@@ -37,6 +37,7 @@
 mod extended_blocks;
 mod memory;
 mod numbering;
+mod partial;
 mod scope_tree;
 
 use crate::copy_propagation::is_acceptable;
@@ -101,6 +102,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut elimination = Elimination {
         dominators: &dominators,
         extended: extended.as_ref(),
+        partial: (mode == Mode::Widest).then_some(&*flow),
         leaders: DenseMap::new(),
         last_question: None,
         left: context.knobs.number("EnableGvnCsePerInstr"),
@@ -171,6 +173,8 @@ struct Elimination<'run> {
     dominators: &'run Dominators,
     /// The regions to stay within, if any.
     extended: Option<&'run ExtendedBlocks>,
+    /// The control flow, if what is known on one way only counts too.
+    partial: Option<&'run ControlFlow>,
     /// Instructions of each class that are left.
     leaders: DenseMap<Class, SmallVec<[Member; 2]>>,
     /// The last question about dominance, and its answer.
@@ -219,6 +223,20 @@ impl Elimination<'_> {
                 }
                 goes_on
             }
+            None if let Some(plan) = self.plan(editor, member, &leaders) => {
+                let rewrite = Rewrite {
+                    counter: "gvn-cse.partial",
+                    instruction: member.instruction,
+                    why: "the value is known on one of the two ways here",
+                    equal: Some(leaders[0].instruction),
+                };
+                let goes_on = self.left > 0 && context.allows(function, rewrite);
+                if goes_on {
+                    self.left -= 1;
+                    partial::apply(editor, &plan, member);
+                }
+                goes_on
+            }
             _ => {
                 if leaders.len() < MOST_LEADERS {
                     leaders.push(member);
@@ -228,6 +246,15 @@ impl Elimination<'_> {
         };
         self.leaders.insert(class, leaders);
         goes_on
+    }
+
+    fn plan(
+        &self,
+        editor: &Editor<'_>,
+        member: Member,
+        leaders: &[Member],
+    ) -> Option<partial::Plan> {
+        partial::plan(editor, self.partial?, self.dominators, member, leaders)
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {

@@ -1,0 +1,374 @@
+//! Comparisons, selections, and logic of predicates.
+
+use super::view::{Arg, Change, Site, View, is_integer};
+use oriole_analysis::{mask, sign_extend};
+use oriole_isa::{Comparison, Mnemonic, Opcode, ScalarType, evaluate};
+
+/// The comparison of a `setp` with two operands and no boolean operation.
+fn comparison(view: &View<'_, '_>, site: &Site) -> Option<Comparison> {
+    let modifiers = view.mnemonic(site).modifiers();
+    let plain = site.opcode == Opcode::Setp && site.count == 2 && modifiers.boolean.is_none();
+    modifiers.comparison.filter(|_| plain)
+}
+
+/// The mnemonic with another comparison.
+fn with_comparison(mnemonic: &Mnemonic, old: Comparison, new: Comparison) -> String {
+    let mut text = String::with_capacity(mnemonic.text().len() + 1);
+    for word in mnemonic.words() {
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(if word == old.text() { new.text() } else { word });
+    }
+    text
+}
+
+/// What is true of `b, a` when this is of `a, b`.
+fn mirrored(comparison: Comparison) -> Comparison {
+    use Comparison::*;
+    match comparison {
+        Less => Greater,
+        LessEqual => GreaterEqual,
+        Greater => Less,
+        GreaterEqual => LessEqual,
+        Lower => Higher,
+        LowerSame => HigherSame,
+        Higher => Lower,
+        HigherSame => LowerSame,
+        LessUnordered => GreaterUnordered,
+        LessEqualUnordered => GreaterEqualUnordered,
+        GreaterUnordered => LessUnordered,
+        GreaterEqualUnordered => LessEqualUnordered,
+        symmetric => symmetric,
+    }
+}
+
+/// What is true exactly when this is not. A comparison of floating-point numbers that is false of NaN becomes one that is
+/// true of it, and the other way round.
+pub(super) fn inverted(comparison: Comparison, float: bool) -> Option<Comparison> {
+    use Comparison::*;
+    Some(match (comparison, float) {
+        (Equal, false) => NotEqual,
+        (NotEqual, false) => Equal,
+        (Less, false) => GreaterEqual,
+        (LessEqual, false) => Greater,
+        (Greater, false) => LessEqual,
+        (GreaterEqual, false) => Less,
+        (Lower, false) => HigherSame,
+        (LowerSame, false) => Higher,
+        (Higher, false) => LowerSame,
+        (HigherSame, false) => Lower,
+        (Equal, true) => NotEqualUnordered,
+        (NotEqual, true) => EqualUnordered,
+        (Less, true) => GreaterEqualUnordered,
+        (LessEqual, true) => GreaterUnordered,
+        (Greater, true) => LessEqualUnordered,
+        (GreaterEqual, true) => LessUnordered,
+        (EqualUnordered, true) => NotEqual,
+        (NotEqualUnordered, true) => Equal,
+        (LessUnordered, true) => GreaterEqual,
+        (LessEqualUnordered, true) => Greater,
+        (GreaterUnordered, true) => LessEqual,
+        (GreaterEqualUnordered, true) => Less,
+        (Number, true) => NotANumber,
+        (NotANumber, true) => Number,
+        _ => return None,
+    })
+}
+
+/// A constant on the left of a comparison.
+pub(super) fn compare_right(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let comparison = comparison(view, site)?;
+    match site.pair() {
+        (left @ Arg::Constant(_), right @ Arg::Value(_)) if is_integer(site.scalar_type) => {
+            let text = with_comparison(view.mnemonic(site), comparison, mirrored(comparison));
+            Some(Change::Instruction(text, vec![right, left]))
+        }
+        _ => None,
+    }
+}
+
+/// A comparison of a value with itself.
+pub(super) fn compare_equal(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    use Comparison::*;
+    let comparison = comparison(view, site)?;
+    let (a, b) = site.pair();
+    if !is_integer(site.scalar_type) || a != b || a.value().is_none() {
+        return None;
+    }
+    let holds = matches!(
+        comparison,
+        Equal | LessEqual | GreaterEqual | LowerSame | HigherSame
+    );
+    Some(Change::Constant(u64::from(holds)))
+}
+
+/// A comparison of `selp` of two constants with a constant is the predicate, its negation, or constant.
+pub(super) fn compare_select(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    comparison(view, site)?;
+    let (Arg::Value(value), Arg::Constant(third)) = site.pair() else {
+        return None;
+    };
+    let select = view.producer(value, Opcode::Selp)?;
+    let (Arg::Constant(first), Arg::Constant(second)) = select.pair() else {
+        return None;
+    };
+    let predicate = select.arg(2).value()?;
+    let test = |bits: u64| -> Option<bool> {
+        let outputs = evaluate(view.mnemonic(site), &[u128::from(bits), u128::from(third)])?;
+        match *outputs.values() {
+            [truth] => Some(truth & 1 != 0),
+            _ => None,
+        }
+    };
+    Some(match (test(first)?, test(second)?) {
+        (true, false) => Change::Value(predicate),
+        (false, true) => Change::Instruction("not.pred".to_owned(), vec![Arg::Value(predicate)]),
+        (same, _) => Change::Constant(u64::from(same)),
+    })
+}
+
+/// `x - y == 0`, `x ^ y == 0`, `x + C1 == C2`, `x ^ C1 == C2`, and with `!=`.
+pub(super) fn compare_difference(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let comparison = comparison(view, site)?;
+    if !matches!(comparison, Comparison::Equal | Comparison::NotEqual)
+        || !is_integer(site.scalar_type)
+    {
+        return None;
+    }
+    let (Arg::Value(value), Arg::Constant(right)) = site.pair() else {
+        return None;
+    };
+    if !view.is_single(value) {
+        return None;
+    }
+    let arguments = if let Some((inner, base, constant)) = view.as_sum(value)
+        && inner.width == site.width
+    {
+        let moved = right.wrapping_sub(constant) & site.mask();
+        [Arg::Value(base), Arg::Constant(moved)]
+    } else {
+        let arg = Arg::Value(value);
+        let inner = view
+            .integer_producer(arg, Opcode::Xor, site.width)
+            .or_else(|| view.integer_producer(arg, Opcode::Sub, site.width))?;
+        match (inner.opcode, inner.value_and_constant()) {
+            (Opcode::Xor, Some((base, constant))) => {
+                [Arg::Value(base), Arg::Constant(constant ^ right)]
+            }
+            (_, None) if right == 0 => [inner.arg(0), inner.arg(1)],
+            _ => return None,
+        }
+    };
+    arguments
+        .iter()
+        .all(|&arg| view.readable(arg, site.scalar_type))
+        .then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), arguments.to_vec()))
+}
+
+/// A comparison of two extended values, or of one with a constant of the narrow type, is one of the values themselves.
+pub(super) fn compare_extended(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    use Comparison::*;
+    let comparison = comparison(view, site)?;
+    if !is_integer(site.scalar_type) {
+        return None;
+    }
+    let narrow = |arg: Arg| -> Option<(ScalarType, Arg)> {
+        let inner = view.integer_producer(arg, Opcode::Cvt, site.width)?;
+        let &[to, from] = view.mnemonic(&inner).types() else {
+            return None;
+        };
+        let extends =
+            from.is_integer() && matches!(from.bits(), 16 | 32) && to.bits() > from.bits();
+        let fits = extends && inner.arg(0).value().is_some() && view.is_single(arg.value()?);
+        fits.then_some((from, inner.arg(0)))
+    };
+    let (a, b) = site.pair();
+    let (from, left) = narrow(a)?;
+    let right = match b {
+        Arg::Constant(bits) => {
+            let cut = bits & mask(from.bits());
+            let again = match from.is_signed() {
+                true => sign_extend(cut, from.bits()) as u64 & site.mask(),
+                false => cut,
+            };
+            (again == bits).then_some(Arg::Constant(cut))?
+        }
+        _ => {
+            let (other, right) = narrow(b)?;
+            (other == from).then_some(right)?
+        }
+    };
+    let (comparison, unsigned) = match comparison {
+        Equal | NotEqual => (comparison, !from.is_signed()),
+        Less | LessEqual | Greater | GreaterEqual => {
+            (comparison, !from.is_signed() || !site.signed())
+        }
+        Lower => (Less, true),
+        LowerSame => (LessEqual, true),
+        Higher => (Greater, true),
+        HigherSame => (GreaterEqual, true),
+        _ => return None,
+    };
+    let kind = if unsigned { 'u' } else { 's' };
+    Some(Change::Instruction(
+        format!("setp.{}.{kind}{}", comparison.text(), from.bits()),
+        vec![left, right],
+    ))
+}
+
+/// The negation of a comparison that nobody else reads.
+pub(super) fn inverted_comparison(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.scalar_type != ScalarType::Pred {
+        return None;
+    }
+    let value = site.arg(0).value()?;
+    if !view.is_single(value) {
+        return None;
+    }
+    let compare = view.producer(value, Opcode::Setp)?;
+    let old = comparison(view, &compare)?;
+    let float = compare.scalar_type.is_float();
+    if compare.scalar_type.lanes() > 1 || !compare.args().iter().all(|arg| arg.is_plain()) {
+        return None;
+    }
+    let new = inverted(old, float)?;
+    let text = with_comparison(view.mnemonic(&compare), old, new);
+    Some(Change::Instruction(text, compare.args().to_vec()))
+}
+
+/// `xor.pred` with true.
+pub(super) fn flipped_predicate(_: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.scalar_type != ScalarType::Pred || site.opcode != Opcode::Xor {
+        return None;
+    }
+    let (value, constant) = site.value_and_constant()?;
+    (constant == 1).then(|| Change::Instruction("not.pred".to_owned(), vec![Arg::Value(value)]))
+}
+
+/// A comparison that nobody else reads, and a logical operation on it.
+pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.scalar_type != ScalarType::Pred || site.count != 2 {
+        return None;
+    }
+    let operation = match site.opcode {
+        Opcode::And => "and",
+        Opcode::Or => "or",
+        Opcode::Xor => "xor",
+        _ => return None,
+    };
+    let (a, b) = site.pair();
+    [(b, a), (a, b)].into_iter().find_map(|(one, other)| {
+        let value = one.value()?;
+        other.value()?;
+        let compare = view.producer(value, Opcode::Setp)?;
+        let comparison = comparison(view, &compare)?;
+        let plain = compare.args().iter().all(|arg| arg.is_plain());
+        if !plain || !view.is_single(value) || compare.scalar_type.lanes() > 1 {
+            return None;
+        }
+        // `setp.CmpOp.BoolOp{.ftz}.type`
+        let old = view.mnemonic(&compare);
+        let text = with_comparison(old, comparison, comparison);
+        let head = format!("setp.{}", comparison.text());
+        let rest = text.strip_prefix(&head)?;
+        Some(Change::Instruction(
+            format!("{head}.{operation}{rest}"),
+            vec![compare.arg(0), compare.arg(1), other],
+        ))
+    })
+}
+
+/// `selp` with equal arms or a known predicate.
+pub(super) fn decided_select(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let (a, b) = site.pair();
+    let chosen = match site.arg(2) {
+        Arg::Constant(0) => b,
+        Arg::Constant(_) => a,
+        Arg::Value(_) if a == b => a,
+        _ => return None,
+    };
+    if view.type_of(site.result).bits() > 64 {
+        return None;
+    }
+    match chosen {
+        Arg::Value(value) => Some(Change::Value(value)),
+        Arg::Constant(bits) => Some(Change::Constant(bits)),
+        Arg::Other => None,
+    }
+}
+
+/// `selp` by a negated predicate.
+pub(super) fn swapped_select(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let negation = view.producer(site.arg(2).value()?, Opcode::Not)?;
+    let predicate = negation.arg(0);
+    let (a, b) = site.pair();
+    let plain = a.is_plain() && b.is_plain() && predicate.value().is_some();
+    plain.then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), vec![b, a, predicate]))
+}
+
+/// A choice inside a choice by the same predicate.
+pub(super) fn nested_select(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let (a, b) = site.pair();
+    let predicate = site.arg(2);
+    predicate.value()?;
+    let inner = |arg: Arg, index: usize| {
+        let select = view.producer(arg.value()?, Opcode::Selp)?;
+        let same = select.width == site.width
+            && select.arg(2) == predicate
+            && view.is_single(arg.value()?)
+            && view.readable(select.arg(index), site.scalar_type)
+            && !matches!(select.arg(index), Arg::Constant(_) if select.scalar_type != site.scalar_type);
+        same.then_some(select.arg(index))
+    };
+    let arguments = match (inner(a, 0), inner(b, 1)) {
+        (Some(a), _) => [a, b, predicate],
+        (None, Some(b)) => [a, b, predicate],
+        _ => return None,
+    };
+    arguments
+        .iter()
+        .all(|arg| arg.is_plain())
+        .then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), arguments.to_vec()))
+}
+
+/// An integer operation on a choice of constants is a choice of constants.
+pub(super) fn operation_on_select(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let types = view.mnemonic(site).types();
+    let width = view.type_of(site.result).bits();
+    if !types.iter().all(|&scalar_type| is_integer(scalar_type)) || width > 64 {
+        return None;
+    }
+    let mut selected = None;
+    for (index, arg) in site.args().iter().enumerate() {
+        match arg {
+            Arg::Constant(_) => {}
+            Arg::Value(_) if selected.is_none() => selected = Some(index),
+            _ => return None,
+        }
+    }
+    let selected = selected?;
+    let value = site.arg(selected).value()?;
+    let select = view.producer(value, Opcode::Selp)?;
+    let (Arg::Constant(first), Arg::Constant(second)) = select.pair() else {
+        return None;
+    };
+    if !view.is_single(value) || select.arg(2).value().is_none() {
+        return None;
+    }
+    let compute = |bits: u64| {
+        let mut inputs = [0; super::view::MAXIMUM_ARGUMENTS];
+        for (index, arg) in site.args().iter().enumerate() {
+            inputs[index] = u128::from(arg.constant().unwrap_or(bits));
+        }
+        let outputs = evaluate(view.mnemonic(site), &inputs[..site.count])?;
+        match *outputs.values() {
+            [result] => Some(Arg::Constant(result as u64 & mask(width))),
+            _ => None,
+        }
+    };
+    Some(Change::Instruction(
+        format!("selp.b{width}"),
+        vec![compute(first)?, compute(second)?, select.arg(2)],
+    ))
+}

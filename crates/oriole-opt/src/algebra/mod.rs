@@ -1,0 +1,329 @@
+//! Simplifies instructions by the laws of integer arithmetic, logic and comparison.
+//!
+//! ## Example
+//! ```text
+//! cvt.s64.s32 %rd3, %r1;
+//! shl.b64 %rd4, %rd3, 2;
+//! add.s64 %rd5, %rd1, %rd4;                →        mad.wide.s32 %rd5, %r1, 4, %rd1;
+//! add.s64 %rd6, %rd5, 16;
+//! ld.global.f32 %f1, [%rd6+4];                      ld.global.f32 %f1, [%rd5+20];
+//! ```
+//!
+//! ## Soundness
+//! A rule looks at unguarded instructions without effects: nothing that reads or writes the carry flag, saturates, or is
+//! unknown, and only at registers as wide as what is read of them. Integers wrap; shifts clamp at the width; division by zero is
+//! left alone. **Floating point is left alone** but for comparisons: `x + 0.0` is not `x` (−0), `x * 1.0` makes a NaN quiet,
+//! and `!(x < y)` is `x >= y or unordered`. Constants enter operands only where ptxas takes them: never half precision,
+//! never vectors.
+//!
+//! A sum folded into an address is folded in 64 bits, where addresses wrap like sums; in 32 bits only if known bits show that
+//! the sum does not wrap.
+//!
+//! ## Method
+//! The rules are a table (`rules`), by opcode. One walk in reverse postorder with the known bits of every value seen so far;
+//! each instruction is rewritten until no rule applies, reading operands as they are after the rewrites before it, so chains
+//! simplify in one run. A rule that looks through an operand's definition applies only if that definition then has no reader
+//! left, or if the instruction goes: no rewrite makes the code longer once dead code is removed, nor keeps a register
+//! alive beside the one computed from it, which would cost copies around loops. Products are not moved into other blocks.
+//!
+//! ## Not done
+//! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
+
+mod compare;
+mod convert;
+mod integer;
+mod multiply;
+mod operands;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use crate::copy_propagation::is_acceptable;
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::{Analyses, ControlFlow, KnownBits, Uses, sign_extend};
+use oriole_collections::IndexVec;
+use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
+use oriole_isa::{MulMode, Opcode, ScalarType};
+use oriole_syntax::tree::Guard;
+use std::rc::Rc;
+use view::{Arg, Change, View};
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "algebraic-simplification",
+    summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
+    action: Action::Once(run),
+};
+
+/// The most rewrites of one instruction in one run. Rules lead somewhere; this is for the day when two do not.
+const MAXIMUM_REWRITES: usize = 16;
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let uses = analyses.get::<Uses>(editor.function());
+    let mut reads = IndexVec::from_elem(0u32, editor.function().values().len());
+    for (value, count) in reads.iter_mut() {
+        *count = uses.count(value) as u32;
+    }
+    let known = KnownBits::new(editor.function());
+    let fold_addresses = context.knobs.switch("CopyPropAddr");
+    let mut walk = Walk {
+        editor,
+        context,
+        known,
+        uses,
+        reads,
+        fold_addresses,
+    };
+    let mut instructions = Vec::new();
+    for &block in flow.reverse_postorder() {
+        walk.known.enter(walk.editor.function(), &flow, block);
+        instructions.clear();
+        instructions.extend(walk.editor.function().instructions_of(block));
+        for &instruction in &instructions {
+            if !walk.visit(instruction) {
+                return;
+            }
+        }
+        let (known, editor) = (&mut walk.known, &walk.editor);
+        known.leave(editor.function(), block, |value| editor.resolve(value));
+    }
+}
+
+/// Whether to go on.
+type GoOn = bool;
+
+/// What became of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Unchanged,
+    Changed,
+    Removed,
+    OutOfFuel,
+}
+
+struct Walk<'a, 'f, 'c> {
+    editor: &'a mut Editor<'f>,
+    context: &'a mut Context<'c>,
+    known: KnownBits,
+    uses: Rc<Uses>,
+    /// How many operands and arguments read each value, after the rewrites so far.
+    reads: IndexVec<Value, u32>,
+    fold_addresses: bool,
+}
+
+impl Walk<'_, '_, '_> {
+    fn view(&self) -> View<'_, '_> {
+        View {
+            editor: self.editor,
+            known: &self.known,
+            reads: &self.reads,
+            uses: &self.uses,
+        }
+    }
+
+    fn step(&mut self, instruction: Instruction) {
+        let editor = &*self.editor;
+        self.known.step(editor.function(), instruction, |value| {
+            editor.resolve(value)
+        });
+    }
+
+    fn visit(&mut self, instruction: Instruction) -> GoOn {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        let opcode = format.mnemonic.opcode();
+        let (opaque, guarded) = (format.opaque, format.is_guarded());
+        self.step(instruction);
+        if opaque {
+            return true;
+        }
+        let mut outcome = Outcome::Unchanged;
+        if guarded {
+            outcome = self.flip_guard(instruction);
+        } else if self.is_read(instruction) && !rules::of(opcode).is_empty() {
+            outcome = self.apply_rules(instruction);
+        }
+        for further in [Walk::unpack, Walk::immediates, Walk::fold_address] {
+            match outcome {
+                Outcome::OutOfFuel => return false,
+                Outcome::Removed => return true,
+                _ => {}
+            }
+            match further(self, instruction) {
+                Outcome::Unchanged => {}
+                changed => outcome = changed,
+            }
+        }
+        if outcome == Outcome::Changed {
+            self.step(instruction);
+        }
+        outcome != Outcome::OutOfFuel
+    }
+
+    /// Whether anybody reads a result: what nobody reads is dead code.
+    fn is_read(&self, instruction: Instruction) -> bool {
+        self.editor
+            .function()
+            .results(instruction)
+            .any(|result| self.reads.get(result).is_some_and(|&reads| reads > 0))
+    }
+
+    fn apply_rules(&mut self, instruction: Instruction) -> Outcome {
+        let mut outcome = Outcome::Unchanged;
+        for _ in 0..MAXIMUM_REWRITES {
+            let view = self.view();
+            let Some(site) = view.site(instruction) else {
+                break;
+            };
+            let found = rules::of(site.opcode)
+                .iter()
+                .find_map(|rule| Some((rule, (rule.find)(&view, &site)?)));
+            let Some((rule, change)) = found else {
+                break;
+            };
+            let equal = match change {
+                Change::Value(value) => self.definition(value),
+                _ => None,
+            };
+            if !self.allows(instruction, rule.counter, rule.why, equal) {
+                return Outcome::OutOfFuel;
+            }
+            if self.apply(instruction, site.result, change) {
+                return Outcome::Removed;
+            }
+            outcome = Outcome::Changed;
+            self.step(instruction);
+        }
+        outcome
+    }
+
+    fn definition(&self, value: Value) -> Option<Instruction> {
+        match self.editor.function().values()[value].definition {
+            Definition::Instruction(instruction) => Some(instruction),
+            _ => None,
+        }
+    }
+
+    fn allows(
+        &mut self,
+        instruction: Instruction,
+        counter: &'static str,
+        why: &'static str,
+        equal: Option<Instruction>,
+    ) -> bool {
+        let rewrite = Rewrite {
+            counter,
+            instruction,
+            why,
+            equal,
+        };
+        self.context.allows(self.editor.function(), rewrite)
+    }
+
+    /// Makes a change. Whether the instruction is gone.
+    fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
+        let width = self.editor.function().values()[result].scalar_type.bits();
+        let copy = match width {
+            1 => "mov.pred".to_owned(),
+            _ => format!("mov.b{width}"),
+        };
+        match change {
+            Change::Value(value) => {
+                if is_acceptable(self.editor.function(), result, value) {
+                    *self.reads.ensure(value, 0) += self.reads[result];
+                    self.reads[result] = 0;
+                    self.release_operands(instruction);
+                    self.editor.replace_value(result, value);
+                    self.editor.remove_instruction(instruction);
+                    return true;
+                }
+                self.become_instruction(instruction, &copy, &[Arg::Value(value)]);
+            }
+            Change::Constant(bits) => {
+                self.become_instruction(instruction, &copy, &[Arg::Constant(bits)]);
+            }
+            Change::Instruction(mnemonic, arguments) => {
+                self.become_instruction(instruction, &mnemonic, &arguments);
+            }
+        }
+        false
+    }
+
+    fn become_instruction(&mut self, instruction: Instruction, mnemonic: &str, arguments: &[Arg]) {
+        let shape = std::iter::repeat_n(ShapeNode::LEAF, arguments.len() + 1);
+        let format = self.editor.format(mnemonic, Guard::None, shape);
+        let mut operands = vec![Operand::Result(0)];
+        for (index, &argument) in arguments.iter().enumerate() {
+            operands.push(match argument {
+                Arg::Value(value) => Operand::Value(value),
+                Arg::Constant(bits) => self.immediate(format, index + 1, bits),
+                Arg::Other => unreachable!("rules name plain operands"),
+            });
+        }
+        debug_assert!(!self.editor.function().format_data(format).opaque);
+        self.rewrite(instruction, format, &operands);
+    }
+
+    /// Rewrites an instruction and keeps count of who reads what.
+    fn rewrite(&mut self, instruction: Instruction, format: Format, operands: &[Operand]) {
+        for operand in operands {
+            if let Operand::Value(value) = operand {
+                *self.reads.ensure(*value, 0) += 1;
+            }
+        }
+        self.release_operands(instruction);
+        self.editor.rewrite(instruction, format, operands);
+    }
+
+    /// Counts the operands of an instruction as read no more.
+    fn release_operands(&mut self, instruction: Instruction) {
+        let mut stack: Vec<Value> = Vec::new();
+        let editor = &*self.editor;
+        let function = editor.function();
+        stack.extend(
+            function
+                .uses(instruction)
+                .map(|value| editor.resolve(value)),
+        );
+        while let Some(value) = stack.pop() {
+            let reads = self.reads.ensure(value, 0);
+            if *reads == 0 {
+                continue;
+            }
+            *reads -= 1;
+            if *reads > 0 {
+                continue;
+            }
+            // Dead now, and its operands with it.
+            if let Definition::Instruction(producer) = function.values()[value].definition
+                && function.block_of(producer).is_some()
+                && function.format(producer).effects.is_pure()
+                && function.results(producer).len() == 1
+            {
+                stack.extend(function.uses(producer).map(|value| editor.resolve(value)));
+            }
+        }
+    }
+
+    /// A constant as an operand of a format: floating-point numbers by their bits, integers as compilers write them.
+    fn immediate(&mut self, format: Format, index: usize, bits: u64) -> Operand {
+        let data = self.editor.function().format_data(format);
+        let mnemonic = &data.mnemonic;
+        let wanted = mnemonic.operand_type(index, data.operand_count);
+        let wraps = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub)
+            || mnemonic.modifiers().mul_mode == Some(MulMode::Low);
+        match wanted {
+            Some(ScalarType::F32) => self.editor.single(bits as u32),
+            Some(ScalarType::F64) => self.editor.double(bits),
+            Some(ScalarType::Pred) => self.editor.integer(bits, true),
+            Some(wanted) if !wanted.is_unsigned() || wraps => {
+                let signed = sign_extend(bits, wanted.bits()) as u64;
+                self.editor.integer(signed, false)
+            }
+            _ => self.editor.integer(bits, true),
+        }
+    }
+}

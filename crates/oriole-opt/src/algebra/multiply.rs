@@ -1,0 +1,356 @@
+//! Products, quotients, and sums with products.
+
+use super::view::{Arg, Change, Site, View, is_integer};
+use oriole_analysis::{mask, sign_extend};
+use oriole_isa::{MulMode, Opcode, ScalarType};
+
+fn power(bits: u64) -> Option<u64> {
+    bits.is_power_of_two()
+        .then(|| u64::from(bits.trailing_zeros()))
+}
+
+/// The low half of a product by a power of two or by −1.
+pub(super) fn multiply_by_power(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) || view.mul_mode(site) != Some(MulMode::Low) {
+        return None;
+    }
+    let (value, constant) = site.value_and_constant()?;
+    if constant == site.mask() && site.width > 1 {
+        return Some(Change::Instruction(
+            format!("neg.s{}", site.width),
+            vec![Arg::Value(value)],
+        ));
+    }
+    let amount = power(constant)?;
+    Some(Change::Instruction(
+        format!("shl.b{}", site.width),
+        vec![Arg::Value(value), Arg::Constant(amount)],
+    ))
+}
+
+/// A value extended to twice its width: the type it had, and it.
+fn extended(view: &View<'_, '_>, arg: Arg, width: u32) -> Option<(ScalarType, Arg)> {
+    let inner = view.integer_producer(arg, Opcode::Cvt, width)?;
+    let &[to, from] = view.mnemonic(&inner).types() else {
+        return None;
+    };
+    let doubles = is_integer(from) && from.is_integer() && to.bits() == 2 * from.bits();
+    (doubles && inner.arg(0).value().is_some()).then_some((from, inner.arg(0)))
+}
+
+/// Whether `constant`, a number of `width` bits, is a number of this type.
+fn fits(constant: u64, width: u32, scalar_type: ScalarType) -> bool {
+    let narrow = scalar_type.bits();
+    if scalar_type.is_signed() {
+        sign_extend(constant, width) == sign_extend(constant, narrow)
+    } else {
+        constant <= mask(narrow)
+    }
+}
+
+/// The constant an operation multiplies its first operand by.
+fn factor(view: &View<'_, '_>, site: &Site) -> Option<(Arg, u64)> {
+    match site.opcode {
+        Opcode::Shl => {
+            let amount = site.arg(1).constant()?;
+            (amount < u64::from(site.width)).then(|| (site.arg(0), 1 << amount))
+        }
+        Opcode::Mul if view.mul_mode(site) == Some(MulMode::Low) => {
+            let (value, constant) = site.value_and_constant()?;
+            Some((Arg::Value(value), constant))
+        }
+        _ => None,
+    }
+}
+
+/// A product of an extended value: `cvt.s64.s32` and then `shl.b64` or `mul.lo.s64`.
+pub(super) fn wide_product(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) || !matches!(site.width, 16 | 32 | 64) {
+        return None;
+    }
+    let wide = |from: ScalarType, arguments: Vec<Arg>| {
+        let result = from.widened().filter(|&wide| view.writable(site, wide));
+        result.map(|_| Change::Instruction(format!("mul.wide.{}", from.text()), arguments))
+    };
+    if let Some((arg, constant)) = factor(view, site) {
+        let value = arg.value()?;
+        let dies = || {
+            view.is_single(value)
+                || view.all_readers(value, |reader| {
+                    view.site(reader)
+                        .is_some_and(|reader| factor(view, &reader).is_some())
+                })
+        };
+        if let Some((from, base)) = extended(view, arg, site.width) {
+            let small = mask(from.bits());
+            return (fits(constant, site.width, from) && dies())
+                .then(|| wide(from, vec![base, Arg::Constant(constant & small)]))?;
+        }
+        // A product that is wide already takes another factor.
+        let inner = view.producer(value, Opcode::Mul)?;
+        if view.mul_mode(&inner) != Some(MulMode::Wide) || 2 * inner.width != site.width {
+            return None;
+        }
+        let (base, first) = inner.value_and_constant()?;
+        let from = inner.scalar_type;
+        let first = match from.is_signed() {
+            true => i128::from(sign_extend(first, inner.width)),
+            false => i128::from(first),
+        };
+        let second = match from.is_signed() {
+            true => i128::from(sign_extend(constant, site.width)),
+            false => i128::from(constant),
+        };
+        let product = first.checked_mul(second)?;
+        let limits = match from.is_signed() {
+            true => -(1i128 << (inner.width - 1))..1i128 << (inner.width - 1),
+            false => 0..1i128 << inner.width,
+        };
+        if !limits.contains(&product) || !view.is_single(value) {
+            return None;
+        }
+        let bits = product as u64 & mask(inner.width);
+        return wide(from, vec![Arg::Value(base), Arg::Constant(bits)]);
+    }
+    if site.opcode != Opcode::Mul || view.mul_mode(site) != Some(MulMode::Low) {
+        return None;
+    }
+    let (a, b) = site.pair();
+    let (from, left) = extended(view, a, site.width)?;
+    let (other, right) = extended(view, b, site.width)?;
+    let dies = view.is_single(a.value()?) && view.is_single(b.value()?);
+    if from == other && dies {
+        wide(from, vec![left, right])
+    } else {
+        None
+    }
+}
+
+/// A wide product by one.
+pub(super) fn wide_by_one(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) || view.mul_mode(site) != Some(MulMode::Wide) {
+        return None;
+    }
+    let (value, constant) = site.value_and_constant()?;
+    let wide = site.scalar_type.widened()?;
+    (constant == 1).then(|| {
+        Change::Instruction(
+            format!("cvt.{}.{}", wide.text(), site.scalar_type.text()),
+            vec![Arg::Value(value)],
+        )
+    })
+}
+
+/// Unsigned division and remainder by a power of two; signed ones of what is not negative.
+pub(super) fn divide_by_power(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) {
+        return None;
+    }
+    let (Arg::Value(value), Arg::Constant(constant)) = site.pair() else {
+        return None;
+    };
+    if site.opcode == Opcode::Rem && constant == 1 {
+        return Some(Change::Constant(0));
+    }
+    let amount = power(constant)?;
+    if site.signed() {
+        // A power of two that is a negative number is none.
+        let positive = amount + 1 < u64::from(site.width);
+        let known = view.known(Arg::Value(value), site.width);
+        if !positive || !known.is_non_negative(site.width) {
+            return None;
+        }
+    }
+    let (mnemonic, operand) = match site.opcode {
+        Opcode::Div => (format!("shr.u{}", site.width), amount),
+        Opcode::Rem => (format!("and.b{}", site.width), constant - 1),
+        _ => return None,
+    };
+    Some(Change::Instruction(
+        mnemonic,
+        vec![Arg::Value(value), Arg::Constant(operand)],
+    ))
+}
+
+/// `(x / C1) / C2`, unsigned.
+pub(super) fn division_chain(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.opcode != Opcode::Div || !is_integer(site.scalar_type) || site.signed() {
+        return None;
+    }
+    let (Arg::Value(value), Arg::Constant(second)) = site.pair() else {
+        return None;
+    };
+    let inner = view.producer(value, Opcode::Div)?;
+    let (base @ Arg::Value(_), Arg::Constant(first)) = inner.pair() else {
+        return None;
+    };
+    if inner.scalar_type != site.scalar_type || first == 0 || second == 0 {
+        return None;
+    }
+    match first
+        .checked_mul(second)
+        .filter(|&both| both <= site.mask())
+    {
+        Some(both) if view.is_single(value) => Some(Change::Instruction(
+            view.mnemonic(site).text().to_owned(),
+            vec![base, Arg::Constant(both)],
+        )),
+        Some(_) => None,
+        None => Some(Change::Constant(0)),
+    }
+}
+
+/// `a * b + 0`, `a * 1 + c`, `a * 0 + c`, `C1 * C2 + c`.
+pub(super) fn simple_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.opcode != Opcode::Mad || !is_integer(site.scalar_type) {
+        return None;
+    }
+    let mode = view.mul_mode(site)?;
+    let (a, b, c) = (site.arg(0), site.arg(1), site.arg(2));
+    if c == Arg::Constant(0) && a.is_plain() && b.is_plain() {
+        let kind = site.scalar_type.text();
+        return Some(Change::Instruction(
+            format!("mul.{}.{kind}", mode.text()),
+            vec![a, b],
+        ));
+    }
+    if !c.is_plain() || mode == MulMode::High {
+        return None;
+    }
+    let result = match mode {
+        MulMode::Wide => site.scalar_type.widened()?,
+        _ => site.scalar_type,
+    };
+    let sum = |arguments: Vec<Arg>| {
+        Some(Change::Instruction(
+            format!("add.{}", result.text()),
+            arguments,
+        ))
+    };
+    match (a, b) {
+        (Arg::Constant(0), _) | (_, Arg::Constant(0)) => Some(match c {
+            Arg::Constant(bits) => Change::Constant(bits),
+            _ => Change::Value(c.value()?),
+        }),
+        (Arg::Constant(first), Arg::Constant(second)) => {
+            let product = match (mode, site.signed()) {
+                (MulMode::Wide, true) => sign_extend(first, site.width)
+                    .wrapping_mul(sign_extend(second, site.width))
+                    as u64,
+                _ => first.wrapping_mul(second),
+            };
+            sum(vec![c, Arg::Constant(product & mask(result.bits()))])
+        }
+        (value @ Arg::Value(_), Arg::Constant(1)) | (Arg::Constant(1), value @ Arg::Value(_))
+            if mode == MulMode::Low =>
+        {
+            sum(vec![value, c])
+        }
+        _ => None,
+    }
+}
+
+/// A product with one reader, a sum in the same block: `mul.lo` and `add`, `mul.wide` and `add`, `shl` and `add`, `mul.lo` by a
+/// constant and `sub`.
+pub(super) fn form_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) || view.mnemonic(site).types().len() != 1 {
+        return None;
+    }
+    let (a, b) = site.pair();
+    if site.opcode == Opcode::Sub {
+        let (factor, constant) = single_product(view, site, b, false)?.as_low_by_constant()?;
+        let negative = Arg::Constant(constant.wrapping_neg() & site.mask());
+        return a.is_plain().then(|| {
+            Change::Instruction(format!("mad.lo.s{}", site.width), vec![factor, negative, a])
+        });
+    }
+    // A constant is better kept where addresses can take it.
+    if let Some((_, _)) = site.value_and_constant()
+        && view.all_readers(site.result, |reader| reads_address(view, reader))
+    {
+        return None;
+    }
+    [(b, a), (a, b)].into_iter().find_map(|(product, addend)| {
+        let product = single_product(view, site, product, true)?;
+        if !addend.is_plain() {
+            return None;
+        }
+        Some(Change::Instruction(
+            product.mnemonic,
+            vec![product.factors[0], product.factors[1], addend],
+        ))
+    })
+}
+
+fn reads_address(view: &View<'_, '_>, reader: oriole_ir::Instruction) -> bool {
+    matches!(
+        view.function().format(reader).mnemonic.opcode(),
+        Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red
+    )
+}
+
+struct Product {
+    mnemonic: String,
+    factors: [Arg; 2],
+    low: bool,
+}
+
+impl Product {
+    fn as_low_by_constant(&self) -> Option<(Arg, u64)> {
+        match self.factors {
+            [factor @ Arg::Value(_), Arg::Constant(constant)] if self.low => {
+                Some((factor, constant))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A product of the site's width that nobody else reads, in the site's block.
+fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> Option<Product> {
+    let value = arg.value()?;
+    if !view.is_single(value) {
+        return None;
+    }
+    let product = if let Some(inner) = view.producer(value, Opcode::Mul) {
+        let mode = view.mul_mode(&inner)?;
+        let width = match mode {
+            MulMode::Low => inner.width,
+            MulMode::Wide => 2 * inner.width,
+            MulMode::High => return None,
+        };
+        if !is_integer(inner.scalar_type) || width != site.width {
+            return None;
+        }
+        (
+            inner,
+            format!("mad.{}.{}", mode.text(), inner.scalar_type.text()),
+            mode == MulMode::Low,
+        )
+    } else {
+        // A shift and a sum of 64 bits are two machine instructions, a product and a sum three.
+        let inner = view.integer_producer(arg, Opcode::Shl, site.width)?;
+        if !shifts || site.width > 32 {
+            return None;
+        }
+        (inner, format!("mad.lo.s{}", site.width), true)
+    };
+    let (inner, mnemonic, low) = product;
+    if view.block(&inner) != view.block(site) {
+        return None;
+    }
+    let (first, mut second) = inner.pair();
+    if inner.opcode == Opcode::Shl {
+        let signed = ScalarType::from_text(&format!("s{}", site.width))?;
+        let amount = second.constant()?;
+        if amount >= u64::from(site.width) || !view.readable(first, signed) {
+            return None;
+        }
+        second = Arg::Constant(1 << amount);
+    }
+    (first.is_plain() && second.is_plain()).then_some(Product {
+        mnemonic,
+        factors: [first, second],
+        low,
+    })
+}

@@ -1,0 +1,474 @@
+//! Rewrites of operands: guards, halves of registers, constants, addresses.
+
+use super::view::accepts;
+use super::{Outcome, Walk};
+use crate::copy_propagation::is_acceptable;
+use oriole_analysis::{mask, sign_extend};
+use oriole_ir::{Definition, FormatData, Instruction, Operand, ShapeKind, ShapeNode, Value};
+use oriole_isa::{Opcode, Role, ScalarType};
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::{Guard, Prefix};
+
+impl Walk<'_, '_, '_> {
+    /// `not.pred q, p; @q bra L` → `@!p bra L`.
+    pub(super) fn flip_guard(&mut self, instruction: Instruction) -> Outcome {
+        let function = self.editor.function();
+        let Some(Operand::Value(guard)) = function.guard(instruction) else {
+            return Outcome::Unchanged;
+        };
+        let guard = self.editor.resolve(guard);
+        let original = self
+            .view()
+            .producer(guard, Opcode::Not)
+            .and_then(|negation| negation.arg(0).value());
+        let Some(original) = original else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.flipped-guard",
+            "a guard can be negated",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        let flipped = match format.guard {
+            Guard::IfNot => Guard::If,
+            _ => Guard::IfNot,
+        };
+        let (text, shape) = (format.mnemonic.text().to_owned(), format.shape.clone());
+        let mut operands = self.resolved_operands(instruction);
+        operands[0] = Operand::Value(original);
+        let format = self.editor.format(&text, flipped, shape.iter().copied());
+        self.rewrite(instruction, format, &operands);
+        Outcome::Changed
+    }
+
+    fn resolved_operands(&self, instruction: Instruction) -> Vec<Operand> {
+        let operands = self.editor.function().operands(instruction);
+        operands
+            .iter()
+            .map(|&operand| match operand {
+                Operand::Value(value) => Operand::Value(self.editor.resolve(value)),
+                operand => operand,
+            })
+            .collect()
+    }
+
+    /// Halves of what was just put together, and the whole of what was just taken apart.
+    pub(super) fn unpack(&mut self, instruction: Instruction) -> Outcome {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        if format.mnemonic.opcode() != Opcode::Mov || format.shape.len() <= 2 || format.is_guarded()
+        {
+            return Outcome::Unchanged;
+        }
+        let replacements = match pack_shape(format) {
+            Some(Pack::Into(count)) => self.whole(instruction, count),
+            Some(Pack::Apart(count)) => self.parts(instruction, count),
+            None => None,
+        };
+        let Some(replacements) = replacements else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.packed-halves",
+            "the halves were just put together or taken apart",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        for &(old, new) in &replacements {
+            *self.reads.ensure(new, 0) += self.reads[old];
+            self.reads[old] = 0;
+        }
+        self.release_operands(instruction);
+        for (old, new) in replacements {
+            self.editor.replace_value(old, new);
+        }
+        self.editor.remove_instruction(instruction);
+        Outcome::Removed
+    }
+
+    /// `mov.b64 x, {a, b}` where a and b are the parts of a value.
+    fn whole(&self, instruction: Instruction, count: usize) -> Option<Vec<(Value, Value)>> {
+        let function = self.editor.function();
+        let leaves = function.leaves(instruction);
+        let result = function.results(instruction).next()?;
+        let mut source = None;
+        for (index, &leaf) in leaves[1..].iter().enumerate() {
+            let Operand::Value(part) = leaf else {
+                return None;
+            };
+            let part = self.editor.resolve(part);
+            let Definition::Instruction(producer) = function.values()[part].definition else {
+                return None;
+            };
+            if source.is_some_and(|source| source != producer)
+                || function.results(producer).nth(index) != Some(part)
+            {
+                return None;
+            }
+            source = Some(producer);
+        }
+        let producer = source?;
+        let format = function.format(producer);
+        let apart = format.mnemonic.opcode() == Opcode::Mov
+            && !format.is_guarded()
+            && function.block_of(producer).is_some()
+            && matches!(pack_shape(format), Some(Pack::Apart(parts)) if parts == count)
+            && function.leaves(producer)[..count]
+                .iter()
+                .enumerate()
+                .all(|(index, leaf)| *leaf == Operand::Result(index as u16));
+        let &Operand::Value(whole) = function.leaves(producer).last()? else {
+            return None;
+        };
+        let whole = self.editor.resolve(whole);
+        (apart && is_acceptable(function, result, whole)).then(|| vec![(result, whole)])
+    }
+
+    /// `mov.b64 {a, b}, x` where x was put together.
+    fn parts(&self, instruction: Instruction, count: usize) -> Option<Vec<(Value, Value)>> {
+        let function = self.editor.function();
+        let leaves = function.leaves(instruction);
+        let &Operand::Value(whole) = leaves.last()? else {
+            return None;
+        };
+        let Definition::Instruction(producer) =
+            function.values()[self.editor.resolve(whole)].definition
+        else {
+            return None;
+        };
+        let format = function.format(producer);
+        if format.mnemonic.opcode() != Opcode::Mov
+            || format.is_guarded()
+            || function.block_of(producer).is_none()
+            || !matches!(pack_shape(format), Some(Pack::Into(parts)) if parts == count)
+        {
+            return None;
+        }
+        let mut replacements = Vec::new();
+        let mut results = function.results(instruction);
+        for (leaf, part) in leaves[..count].iter().zip(&function.leaves(producer)[1..]) {
+            match (leaf, part) {
+                (Operand::Sink, _) => {}
+                (Operand::Result(_), &Operand::Value(part)) => {
+                    let (old, new) = (results.next()?, self.editor.resolve(part));
+                    if !is_acceptable(function, old, new) {
+                        return None;
+                    }
+                    replacements.push((old, new));
+                }
+                _ => return None,
+            }
+        }
+        (results.len() == 0 && !replacements.is_empty()).then_some(replacements)
+    }
+
+    /// Constants in registers become operands: `mov.u32 y, 5; add.s32 d, x, y` → `add.s32 d, x, 5`.
+    pub(super) fn immediates(&mut self, instruction: Instruction) -> Outcome {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        if !takes_immediates(format) {
+            return Outcome::Unchanged;
+        }
+        let offset = function.operands(instruction).len() - function.leaves(instruction).len();
+        let mut found: Vec<(usize, usize, u64)> = Vec::new();
+        let mut node = 0;
+        for (index, &operand) in function.leaves(instruction).iter().enumerate() {
+            while format.shape[node].kind != ShapeKind::Leaf {
+                node += 1;
+            }
+            let plain = format.shape[node] == ShapeNode::LEAF;
+            node += 1;
+            let leaf = &format.leaves[index];
+            let Operand::Value(value) = operand else {
+                continue;
+            };
+            if leaf.role != Role::Use || leaf.in_address || leaf.pinned || !plain {
+                continue;
+            }
+            let value = self.editor.resolve(value);
+            let Some(bits) = self.known.of(value).as_constant() else {
+                continue;
+            };
+            let top = usize::from(leaf.operand);
+            let Some(wanted) = format.mnemonic.operand_type(top, format.operand_count) else {
+                continue;
+            };
+            let held = function.values()[value].scalar_type.bits();
+            let stores = format.mnemonic.opcode() == Opcode::St && held > wanted.bits();
+            if (held == wanted.bits() || stores) && held <= 64 && is_immediate_type(wanted) {
+                found.push((index, top, bits & mask(wanted.bits())));
+            }
+        }
+        if found.is_empty() {
+            return Outcome::Unchanged;
+        }
+        let data = function.instruction(instruction).format;
+        for (index, top, bits) in found {
+            if !self.allows(
+                instruction,
+                "algebraic-simplification.immediate",
+                "the register holds a constant",
+                None,
+            ) {
+                return Outcome::OutOfFuel;
+            }
+            let constant = self.immediate(data, top, bits);
+            let function = self.editor.function();
+            if let Operand::Value(value) = function.leaves(instruction)[index] {
+                let value = self.editor.resolve(value);
+                let reads = self.reads.ensure(value, 0);
+                *reads = reads.saturating_sub(1);
+            }
+            self.editor
+                .set_operand(instruction, offset + index, constant);
+        }
+        Outcome::Changed
+    }
+
+    /// `add.s64 y, x, 16; ld.global.u32 d, [y+4]` → `ld.global.u32 d, [x+20]`.
+    pub(super) fn fold_address(&mut self, instruction: Instruction) -> Outcome {
+        let mut outcome = Outcome::Unchanged;
+        if !self.fold_addresses {
+            return outcome;
+        }
+        loop {
+            let function = self.editor.function();
+            let format = function.format(instruction);
+            let Some(address) = address_of(format) else {
+                return outcome;
+            };
+            let Some((base, offset)) = self.folded(instruction, &address) else {
+                return outcome;
+            };
+            if !self.allows(
+                instruction,
+                "algebraic-simplification.folded-address",
+                "an address can add a constant itself",
+                None,
+            ) {
+                return Outcome::OutOfFuel;
+            }
+            let function = self.editor.function();
+            let format = function.format(instruction);
+            let (text, guard) = (format.mnemonic.text().to_owned(), format.guard);
+            let mut shape = format.shape.to_vec();
+            let mut operands = self.resolved_operands(instruction);
+            let leaf = operands.len() - format.leaves.len() + address.leaf;
+            let node = address.node;
+            shape.drain(node..node + shape[node].size as usize);
+            let group = |kind, size| ShapeNode {
+                kind,
+                size,
+                ..ShapeNode::LEAF
+            };
+            operands[leaf] = Operand::Value(base);
+            if address.has_offset {
+                operands.remove(leaf + 1);
+            }
+            if offset == 0 {
+                let nodes = [group(ShapeKind::Address, 2), ShapeNode::LEAF];
+                shape.splice(node..node, nodes);
+            } else {
+                let nodes = [
+                    group(ShapeKind::Address, 4),
+                    group(ShapeKind::Sum, 3),
+                    ShapeNode::LEAF,
+                    ShapeNode::LEAF,
+                ];
+                shape.splice(node..node, nodes);
+                let constant = self.editor.integer(offset as u64, false);
+                operands.insert(leaf + 1, constant);
+            }
+            let format = self.editor.format(&text, guard, shape.iter().copied());
+            self.rewrite(instruction, format, &operands);
+            outcome = Outcome::Changed;
+        }
+    }
+
+    /// What an address is the sum of, if its base is a sum that dies with it.
+    fn folded(&self, instruction: Instruction, address: &Address) -> Option<(Value, i64)> {
+        let function = self.editor.function();
+        let leaves = function.leaves(instruction);
+        let Operand::Value(base) = leaves[address.leaf] else {
+            return None;
+        };
+        let base = self.editor.resolve(base);
+        let offset = match address.has_offset {
+            false => 0,
+            true => match leaves[address.leaf + 1] {
+                Operand::Constant(constant) => match function.constants()[constant].literal? {
+                    Literal::Integer { bits, .. } => bits as i64,
+                    _ => return None,
+                },
+                _ => return None,
+            },
+        };
+        let view = self.view();
+        let (sum, inner, constant) = view.as_sum(base)?;
+        let narrow = match sum.width {
+            64 => false,
+            32 => true,
+            _ => return None,
+        };
+        let bits = ScalarType::as_bits(view.type_of(inner))?;
+        if view.type_of(inner).is_float() || !accepts(bits, view.type_of(inner)) {
+            return None;
+        }
+        let constant = sign_extend(constant, sum.width);
+        if narrow {
+            let known = view.known.of(inner);
+            let highest = i64::try_from(known.maximum()).ok()?.checked_add(constant)?;
+            let lowest = i64::try_from(known.minimum()).ok()?.checked_add(constant)?;
+            if highest > i64::from(u32::MAX) || lowest < 0 {
+                return None;
+            }
+        }
+        let total = offset.checked_add(constant)?;
+        i32::try_from(total).ok()?;
+        let dies = view.is_single(base)
+            || view.all_readers(base, |reader| {
+                let format = function.format(reader);
+                let readers = function.leaves(reader).iter().zip(&format.leaves);
+                address_of(format).is_some()
+                    && readers
+                        .filter(|(leaf, _)| leaf.value() == Some(base))
+                        .all(|(_, role)| role.in_address)
+            });
+        dies.then_some((inner, total))
+    }
+}
+
+enum Pack {
+    /// One register from so many.
+    Into(usize),
+    /// So many registers from one.
+    Apart(usize),
+}
+
+fn pack_shape(format: &FormatData) -> Option<Pack> {
+    if format.mnemonic.modifiers().vector.is_some() || format.operand_count != 2 {
+        return None;
+    }
+    let count = format.leaves.len() - 1;
+    let group = |node: &ShapeNode| node.kind == ShapeKind::Vector && node.prefix == Prefix::None;
+    let leaves = |nodes: &[ShapeNode]| nodes.iter().all(|node| *node == ShapeNode::LEAF);
+    match &*format.shape {
+        [ShapeNode::LEAF, vector, parts @ ..] if group(vector) && leaves(parts) => {
+            (parts.len() == count).then_some(Pack::Into(count))
+        }
+        [vector, parts @ .., ShapeNode::LEAF] if group(vector) && leaves(parts) => {
+            (parts.len() == count).then_some(Pack::Apart(count))
+        }
+        _ => None,
+    }
+}
+
+/// Types whose constants ptxas takes as operands.
+fn is_immediate_type(scalar_type: ScalarType) -> bool {
+    use ScalarType::*;
+    matches!(
+        scalar_type,
+        U8 | S8 | B8 | U16 | S16 | B16 | U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | Pred
+    )
+}
+
+/// Whether ptxas takes a constant for every operand that an instruction reads. Each was tried with ptxas 13.0, alone and with
+/// the others. `lop3` is left out: ptxas combines it wrongly when operands are equal.
+fn takes_immediates(format: &FormatData) -> bool {
+    use ScalarType::*;
+    let mnemonic = &format.mnemonic;
+    let known = match mnemonic.opcode() {
+        Opcode::Add
+        | Opcode::Sub
+        | Opcode::Mul
+        | Opcode::Mad
+        | Opcode::Div
+        | Opcode::Rem
+        | Opcode::Min
+        | Opcode::Max
+        | Opcode::And
+        | Opcode::Or
+        | Opcode::Xor
+        | Opcode::Shl
+        | Opcode::Shr
+        | Opcode::Shf
+        | Opcode::Setp
+        | Opcode::Set
+        | Opcode::Selp
+        | Opcode::Slct
+        | Opcode::Mov
+        | Opcode::Bfe
+        | Opcode::Bfi
+        | Opcode::Prmt
+        | Opcode::Fma
+        | Opcode::Shfl
+        | Opcode::Sad
+        | Opcode::Dp4a => format.operand_count <= 6,
+        Opcode::Cvt => {
+            format.operand_count == 2 && !mnemonic.types().last().is_some_and(|t| t.is_float())
+        }
+        Opcode::St => mnemonic.modifiers().vector.is_none(),
+        Opcode::Atom | Opcode::Red => {
+            mnemonic.modifiers().vector.is_none() && mnemonic.modifiers().operation.is_some()
+        }
+        _ => false,
+    };
+    let vector = || {
+        format
+            .shape
+            .iter()
+            .any(|node| node.kind == ShapeKind::Vector)
+    };
+    let typed = |scalar_type: &ScalarType| {
+        matches!(
+            scalar_type,
+            U16 | S16 | B16 | U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | Pred
+        ) || mnemonic.opcode() == Opcode::St && matches!(scalar_type, U8 | S8 | B8)
+    };
+    known && !vector() && !mnemonic.types().is_empty() && mnemonic.types().iter().all(typed)
+}
+
+/// The place of an address `[x]` or `[x+constant]`.
+struct Address {
+    node: usize,
+    leaf: usize,
+    has_offset: bool,
+}
+
+fn address_of(format: &FormatData) -> Option<Address> {
+    if !matches!(
+        format.mnemonic.opcode(),
+        Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Prefetch
+    ) || format.opaque
+    {
+        return None;
+    }
+    let mut leaf = 0;
+    for (node, part) in format.shape.iter().enumerate() {
+        if part.kind == ShapeKind::Leaf {
+            leaf += 1;
+        }
+        if part.kind != ShapeKind::Address || part.prefix != Prefix::None {
+            continue;
+        }
+        let inside = &format.shape[node + 1..node + part.size as usize];
+        let has_offset = match inside {
+            [ShapeNode::LEAF] => false,
+            [sum, ShapeNode::LEAF, ShapeNode::LEAF] if sum.kind == ShapeKind::Sum => true,
+            _ => return None,
+        };
+        return Some(Address {
+            node,
+            leaf,
+            has_offset,
+        });
+    }
+    None
+}

@@ -1,0 +1,242 @@
+//! The table of rules, and which of them look at which opcode.
+
+use super::view::{Change, Site, View};
+use super::{compare, convert, integer, multiply};
+use oriole_isa::Opcode;
+
+/// What a rule finds in the code: nothing, or a change that keeps the result.
+pub(super) type Find = fn(&View<'_, '_>, &Site) -> Option<Change>;
+
+/// A rule.
+#[derive(Clone, Copy)]
+pub(super) struct Rule {
+    /// The name of its counter: the pass's and its own.
+    pub(super) counter: &'static str,
+    /// Why it is right, in words that follow "because".
+    pub(super) why: &'static str,
+    /// Looks for it at an instruction.
+    pub(super) find: Find,
+}
+
+macro_rules! rules {
+    ($($(#[$documentation:meta])* $name:ident = $counter:literal, $why:literal, $find:expr;)*) => {
+        $(
+            $(#[$documentation])*
+            const $name: Rule = Rule {
+                counter: concat!("algebraic-simplification.", $counter),
+                why: $why,
+                find: $find,
+            };
+        )*
+
+        /// All rules of the table.
+        #[cfg(test)]
+        pub(super) const ALL: &[Rule] = &[$($name),*];
+    };
+}
+
+rules! {
+    /// `and.b32 d, x, 0` → `mov.b32 d, 0`; a comparison that known bits decide.
+    CONSTANT_RESULT = "constant-result", "every bit of the result is known", integer::constant_result;
+    /// `add.s32 d, x, 0` → x; likewise `x - 0`, `x * 1`, `x & -1`, `x | 0`, `x ^ 0`, shifts by 0, `x / 1`.
+    NEUTRAL_OPERAND = "neutral-operand", "the other operand changes nothing", integer::neutral_operand;
+    /// `xor.b32 d, x, x` → 0, `and.b32 d, x, x` → x; likewise `-`, `|`, integer `min` and `max`.
+    EQUAL_OPERANDS = "equal-operands", "both operands are the same", integer::equal_operands;
+    /// `and.b32 d, x, 31` → x where x is `%laneid`.
+    USELESS_MASK = "useless-mask", "the mask clears or sets only bits that are so already", integer::useless_mask;
+    /// `not.b32 y, x; not.b32 d, y` → x; likewise `neg` and `not.pred`.
+    DOUBLE_NEGATION = "double-negation", "it undoes what its operand did", integer::double_negation;
+    /// `sub.s32 d, 0, x` → `neg.s32 d, x`.
+    SUBTRACT_FROM_ZERO = "subtract-from-zero", "a difference from zero is a negation", integer::subtract_from_zero;
+    /// `add.s32 d, 5, x` → `add.s32 d, x, 5`.
+    CONSTANT_RIGHT = "constant-right", "the operation commutes", integer::constant_right;
+    /// `sub.s32 d, x, 5` → `add.s32 d, x, -5`.
+    SUBTRACT_CONSTANT = "subtract-constant", "adding the negative constant is the same", integer::subtract_constant;
+    /// `add.s32 y, x, 5; add.s32 d, y, 7` → `add.s32 d, x, 12`; likewise `&`, `|`, `^`, `*`, `min`, `max`, `C - x`.
+    CONSTANT_CHAIN = "constant-chain", "two constants in a row are one", integer::constant_chain;
+    /// `shl.b32 y, x, 3; shl.b32 d, y, 4` → `shl.b32 d, x, 7`; 0 from the width on, or the sign.
+    SHIFT_CHAIN = "shift-chain", "two shifts in a row are one", integer::shift_chain;
+    /// `shl.b32 y, x, 8; shr.u32 d, y, 8` → `and.b32 d, x, 16777215`.
+    SHIFT_PAIR = "shift-pair", "shifting there and back clears bits", integer::shift_pair;
+    /// `shr.s32 d, x, 40` → `shr.s32 d, x, 31`; `shr.s32 d, x, 3` → `shr.u32 d, x, 3` where x is not negative.
+    SIGNED_SHIFT = "signed-shift", "only the sign is shifted in", integer::signed_shift;
+    /// `add.s32 z, x, y; sub.s32 d, z, y` → x; `xor` twice.
+    CANCELLED = "cancelled", "the two operations cancel", integer::cancelled;
+    /// `neg.s32 z, y; add.s32 d, x, z` → `sub.s32 d, x, y`.
+    NEGATED_TERM = "negated-term", "adding a negative is subtracting", integer::negated_term;
+    /// `or.b32 z, x, y; and.b32 d, z, x` → x.
+    ABSORBED = "absorbed", "the operand absorbs the other", integer::absorbed;
+    /// `mul.lo.s32 d, x, 8` → `shl.b32 d, x, 3`; by −1 → `neg`.
+    MULTIPLY_BY_POWER = "multiply-by-power", "a product by a power of two is a shift", multiply::multiply_by_power;
+    /// `cvt.s64.s32 y, x; shl.b64 d, y, 2` → `mul.wide.s32 d, x, 4`.
+    WIDE_PRODUCT = "wide-product", "a wide product extends its operands", multiply::wide_product;
+    /// `mul.wide.s32 d, x, 1` → `cvt.s64.s32 d, x`.
+    WIDE_BY_ONE = "wide-by-one", "a product by one is an extension", multiply::wide_by_one;
+    /// `div.u32 d, x, 8` → `shr.u32 d, x, 3`; `rem.u32 d, x, 8` → `and.b32 d, x, 7`; signed ones where x is not negative.
+    DIVIDE_BY_POWER = "divide-by-power", "an unsigned quotient by a power of two is a shift", multiply::divide_by_power;
+    /// `div.u32 y, x, 3; div.u32 d, y, 5` → `div.u32 d, x, 15`.
+    DIVISION_CHAIN = "division-chain", "two divisors in a row are one", multiply::division_chain;
+    /// `mad.lo.s32 d, x, y, 0` → `mul.lo.s32 d, x, y`; `mad.lo.s32 d, x, 1, y` → `add.s32 d, x, y`.
+    SIMPLE_MAD = "simple-mad", "a factor or the addend is trivial", multiply::simple_mad;
+    /// `mul.wide.s32 y, i, 4; add.s64 d, x, y` → `mad.wide.s32 d, i, 4, x`.
+    FORM_MAD = "form-mad", "nobody else reads the product", multiply::form_mad;
+    /// `setp.lt.s32 p, 5, x` → `setp.gt.s32 p, x, 5`.
+    COMPARE_RIGHT = "compare-right", "the comparison has a mirror image", compare::compare_right;
+    /// `setp.le.s32 p, x, x` → true.
+    COMPARE_EQUAL = "compare-equal", "a value equals itself", compare::compare_equal;
+    /// `selp.b32 x, 1, 0, p; setp.ne.s32 q, x, 0` → p.
+    COMPARE_SELECT = "compare-select", "the comparison only asks which constant was chosen", compare::compare_select;
+    /// `xor.b32 z, x, y; setp.eq.s32 p, z, 0` → `setp.eq.s32 p, x, y`.
+    COMPARE_DIFFERENCE = "compare-difference", "values are equal when their difference is zero", compare::compare_difference;
+    /// `cvt.s64.s32 y, x; setp.lt.s64 p, y, 7` → `setp.lt.s32 p, x, 7`.
+    COMPARE_EXTENDED = "compare-extended", "extension keeps the order", compare::compare_extended;
+    /// `setp.lt.f32 p, x, y; not.pred q, p` → `setp.geu.f32 q, x, y`.
+    INVERTED_COMPARISON = "inverted-comparison", "nobody else reads the comparison", compare::inverted_comparison;
+    /// `xor.pred q, p, 1` → `not.pred q, p`.
+    FLIPPED_PREDICATE = "flipped-predicate", "exclusive or with true is a negation", compare::flipped_predicate;
+    /// `setp.lt.s32 p, x, y; and.pred r, p, q` → `setp.lt.and.s32 r, x, y, q`.
+    COMBINED_COMPARISON = "combined-comparison", "a comparison can combine its result", compare::combined_comparison;
+    /// `selp.b32 d, x, x, p` → x.
+    DECIDED_SELECT = "decided-select", "the choice is known or makes no difference", compare::decided_select;
+    /// `not.pred q, p; selp.b32 d, x, y, q` → `selp.b32 d, y, x, p`.
+    SWAPPED_SELECT = "swapped-select", "choosing by a negation swaps the arms", compare::swapped_select;
+    /// `selp.b32 z, x, y, p; selp.b32 d, z, w, p` → `selp.b32 d, x, w, p`.
+    NESTED_SELECT = "nested-select", "the predicate was tested already", compare::nested_select;
+    /// `selp.b16 x, 1, 0, p; cvt.u32.u16 d, x` → `selp.b32 d, 1, 0, p`.
+    OPERATION_ON_SELECT = "operation-on-select", "an operation on chosen constants chooses its results", compare::operation_on_select;
+    /// `cvt.s32.u32 d, x` → x; `cvt.u16.u8 d, x` → x where x is small.
+    USELESS_CONVERSION = "useless-conversion", "the conversion changes no bit", convert::useless_conversion;
+    /// `cvt.u64.u32 y, x; cvt.u32.u64 d, y` → x.
+    CONVERSION_CHAIN = "conversion-chain", "two conversions in a row are one", convert::conversion_chain;
+    /// `cvt.s64.s32 d, x` → `cvt.u64.u32 d, x` where x is not negative.
+    ZERO_EXTENSION = "zero-extension", "the value is not negative", convert::zero_extension;
+    /// `cvta.global.u64 y, x; cvta.to.global.u64 d, y` → x.
+    ADDRESS_ROUND_TRIP = "address-round-trip", "the address is converted there and back", convert::address_round_trip;
+    /// `bfe.u32 d, x, 0, 5` → `and.b32 d, x, 31`.
+    SIMPLE_FIELD = "simple-field", "the field is at an end of the word", convert::simple_field;
+    /// `prmt.b32 d, x, y, 0x3210` → x; likewise `bfi`, `lop3`, `shf`.
+    PROJECTION = "projection", "the result is one of the operands", convert::projection;
+}
+
+/// The rules that look at an opcode, in the order in which they are tried.
+pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
+    match opcode {
+        Opcode::Add => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            CONSTANT_RIGHT,
+            CONSTANT_CHAIN,
+            CANCELLED,
+            NEGATED_TERM,
+            OPERATION_ON_SELECT,
+            FORM_MAD,
+        ],
+        Opcode::Sub => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            EQUAL_OPERANDS,
+            SUBTRACT_CONSTANT,
+            SUBTRACT_FROM_ZERO,
+            CONSTANT_CHAIN,
+            CANCELLED,
+            NEGATED_TERM,
+            OPERATION_ON_SELECT,
+            FORM_MAD,
+        ],
+        Opcode::Mul => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            CONSTANT_RIGHT,
+            WIDE_PRODUCT,
+            CONSTANT_CHAIN,
+            OPERATION_ON_SELECT,
+            MULTIPLY_BY_POWER,
+            WIDE_BY_ONE,
+        ],
+        Opcode::Mad => &[CONSTANT_RESULT, CONSTANT_RIGHT, SIMPLE_MAD],
+        Opcode::Div | Opcode::Rem => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            DIVIDE_BY_POWER,
+            DIVISION_CHAIN,
+        ],
+        Opcode::Min | Opcode::Max => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            EQUAL_OPERANDS,
+            CONSTANT_RIGHT,
+            CONSTANT_CHAIN,
+        ],
+        Opcode::Neg => &[CONSTANT_RESULT, DOUBLE_NEGATION, OPERATION_ON_SELECT],
+        Opcode::Not => &[
+            CONSTANT_RESULT,
+            DOUBLE_NEGATION,
+            INVERTED_COMPARISON,
+            OPERATION_ON_SELECT,
+        ],
+        Opcode::And | Opcode::Or => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            EQUAL_OPERANDS,
+            USELESS_MASK,
+            CONSTANT_RIGHT,
+            CONSTANT_CHAIN,
+            ABSORBED,
+            OPERATION_ON_SELECT,
+            COMBINED_COMPARISON,
+        ],
+        Opcode::Xor => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            EQUAL_OPERANDS,
+            CONSTANT_RIGHT,
+            CONSTANT_CHAIN,
+            CANCELLED,
+            OPERATION_ON_SELECT,
+            FLIPPED_PREDICATE,
+            COMBINED_COMPARISON,
+        ],
+        Opcode::Shl => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            SHIFT_CHAIN,
+            SHIFT_PAIR,
+            WIDE_PRODUCT,
+            OPERATION_ON_SELECT,
+        ],
+        Opcode::Shr => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            SIGNED_SHIFT,
+            SHIFT_CHAIN,
+            SHIFT_PAIR,
+            OPERATION_ON_SELECT,
+        ],
+        Opcode::Setp => &[
+            CONSTANT_RESULT,
+            COMPARE_EQUAL,
+            COMPARE_RIGHT,
+            COMPARE_SELECT,
+            COMPARE_EXTENDED,
+            COMPARE_DIFFERENCE,
+        ],
+        Opcode::Selp => &[
+            CONSTANT_RESULT,
+            DECIDED_SELECT,
+            SWAPPED_SELECT,
+            NESTED_SELECT,
+        ],
+        Opcode::Cvt => &[
+            CONSTANT_RESULT,
+            USELESS_CONVERSION,
+            CONVERSION_CHAIN,
+            ZERO_EXTENSION,
+            OPERATION_ON_SELECT,
+        ],
+        Opcode::Cvta => &[ADDRESS_ROUND_TRIP],
+        Opcode::Bfe => &[CONSTANT_RESULT, SIMPLE_FIELD],
+        Opcode::Bfi | Opcode::Prmt | Opcode::Lop3 | Opcode::Shf => &[CONSTANT_RESULT, PROJECTION],
+        Opcode::Popc | Opcode::Clz => &[CONSTANT_RESULT],
+        _ => &[],
+    }
+}

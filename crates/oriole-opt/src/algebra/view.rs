@@ -1,0 +1,301 @@
+//! What rules see of the code, and what they may ask for.
+
+use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
+
+/// The most operands read by an instruction that rules look at.
+pub(super) const MAXIMUM_ARGUMENTS: usize = 5;
+
+/// A source operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arg {
+    /// A value in a register as wide as what is read.
+    Value(Value),
+    /// A constant, cut to the width of what is read.
+    Constant(u64),
+    /// Something else: a symbol, a pinned register, part of a wider register.
+    Other,
+}
+
+impl Arg {
+    pub(super) fn constant(self) -> Option<u64> {
+        match self {
+            Arg::Constant(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    pub(super) fn value(self) -> Option<Value> {
+        match self {
+            Arg::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be written down again elsewhere.
+    pub(super) fn is_plain(self) -> bool {
+        self != Arg::Other
+    }
+}
+
+/// An unguarded pure instruction with one result and plain operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    pub(super) instruction: Instruction,
+    pub(super) opcode: Opcode,
+    /// The first type of the mnemonic, and its width.
+    pub(super) scalar_type: ScalarType,
+    pub(super) width: u32,
+    pub(super) result: Value,
+    pub(super) count: usize,
+    arguments: [Arg; MAXIMUM_ARGUMENTS],
+}
+
+impl Site {
+    pub(super) fn arg(&self, index: usize) -> Arg {
+        self.arguments[index]
+    }
+
+    pub(super) fn args(&self) -> &[Arg] {
+        &self.arguments[..self.count]
+    }
+
+    /// Both arguments of a binary instruction.
+    pub(super) fn pair(&self) -> (Arg, Arg) {
+        (self.arguments[0], self.arguments[1])
+    }
+
+    /// The only argument that is a value, and the constant that is the other one, whichever comes first.
+    pub(super) fn value_and_constant(&self) -> Option<(Value, u64)> {
+        match self.pair() {
+            (Arg::Value(value), Arg::Constant(bits)) | (Arg::Constant(bits), Arg::Value(value)) => {
+                Some((value, bits))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn signed(&self) -> bool {
+        self.scalar_type.is_signed()
+    }
+
+    pub(super) fn mask(&self) -> u64 {
+        mask(self.width)
+    }
+}
+
+/// What a rule makes of an instruction.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// Its result is this value.
+    Value(Value),
+    /// Its result is this constant.
+    Constant(u64),
+    /// It becomes this instruction.
+    Instruction(String, Vec<Arg>),
+}
+
+/// The code, with what was found out so far.
+pub(super) struct View<'a, 'f> {
+    pub(super) editor: &'a Editor<'f>,
+    pub(super) known: &'a KnownBits,
+    pub(super) reads: &'a IndexVec<Value, u32>,
+    pub(super) uses: &'a Uses,
+}
+
+impl View<'_, '_> {
+    pub(super) fn function(&self) -> &Function {
+        self.editor.function()
+    }
+
+    pub(super) fn known(&self, arg: Arg, width: u32) -> Known {
+        match arg {
+            Arg::Value(value) => self.known.of(value).truncate(width),
+            Arg::Constant(bits) => Known::constant(bits),
+            Arg::Other => Known::unknown(width),
+        }
+    }
+
+    pub(super) fn type_of(&self, value: Value) -> ScalarType {
+        self.function().values()[value].scalar_type
+    }
+
+    /// An instruction as rules see it.
+    pub(super) fn site(&self, instruction: Instruction) -> Option<Site> {
+        let function = self.function();
+        let format = function.format(instruction);
+        let mnemonic = &format.mnemonic;
+        if format.opaque
+            || format.is_guarded()
+            || !format.effects.is_pure()
+            || mnemonic.has(Flag::Saturate)
+            || mnemonic.has(Flag::Relu)
+        {
+            return None;
+        }
+        let leaves = function.leaves(instruction);
+        let (first, sources) = leaves.split_first()?;
+        if *first != Operand::Result(0)
+            || sources.len() > MAXIMUM_ARGUMENTS
+            || format.shape.len() != leaves.len()
+            || format.shape.iter().any(|node| *node != ShapeNode::LEAF)
+        {
+            return None;
+        }
+        let mut results = function.results(instruction);
+        let result = results.next().filter(|_| results.len() == 0)?;
+        let given = mnemonic.operand_type(0, format.operand_count)?;
+        if function.values()[result].scalar_type.bits() != given.bits() {
+            return None;
+        }
+        let mut arguments = [Arg::Other; MAXIMUM_ARGUMENTS];
+        for (index, &operand) in sources.iter().enumerate() {
+            let leaf = &format.leaves[index + 1];
+            let wanted = mnemonic.operand_type(index + 1, format.operand_count);
+            arguments[index] = match (operand, wanted) {
+                (Operand::Value(value), Some(wanted)) => self.value_arg(value, wanted),
+                (Operand::Constant(constant), wanted) => {
+                    let wanted = match leaf.role {
+                        Role::Constant => Some(ScalarType::B64),
+                        _ => wanted,
+                    };
+                    function.constants()[constant]
+                        .literal
+                        .zip(wanted)
+                        .and_then(|(literal, wanted)| literal_bits(literal, wanted))
+                        .map_or(Arg::Other, Arg::Constant)
+                }
+                _ => Arg::Other,
+            };
+        }
+        let scalar_type = mnemonic.first_type()?;
+        Some(Site {
+            instruction,
+            opcode: mnemonic.opcode(),
+            scalar_type,
+            width: scalar_type.bits(),
+            result,
+            count: sources.len(),
+            arguments,
+        })
+    }
+
+    fn value_arg(&self, value: Value, wanted: ScalarType) -> Arg {
+        let value = self.editor.resolve(value);
+        if self.type_of(value).bits() != wanted.bits() {
+            return Arg::Other;
+        }
+        match self.known.of(value).as_constant() {
+            Some(bits) if wanted.bits() <= 64 => Arg::Constant(bits),
+            _ => Arg::Value(value),
+        }
+    }
+
+    pub(super) fn mnemonic(&self, site: &Site) -> &Mnemonic {
+        &self.function().format(site.instruction).mnemonic
+    }
+
+    pub(super) fn mul_mode(&self, site: &Site) -> Option<MulMode> {
+        self.mnemonic(site).modifiers().mul_mode
+    }
+
+    /// The instruction that defines a value, if its opcode is this one and rules may look at it.
+    pub(super) fn producer(&self, value: Value, opcode: Opcode) -> Option<Site> {
+        let Definition::Instruction(instruction) = self.function().values()[value].definition
+        else {
+            return None;
+        };
+        if self.function().format(instruction).mnemonic.opcode() != opcode
+            || self.function().block_of(instruction).is_none()
+        {
+            return None;
+        }
+        self.site(instruction)
+    }
+
+    /// Like [`View::producer`], of an integer operation of this width.
+    pub(super) fn integer_producer(&self, arg: Arg, opcode: Opcode, width: u32) -> Option<Site> {
+        let site = self.producer(arg.value()?, opcode)?;
+        (is_integer(site.scalar_type) && site.width == width).then_some(site)
+    }
+
+    /// Whether a value is read once.
+    pub(super) fn is_single(&self, value: Value) -> bool {
+        self.reads.get(value).is_none_or(|&reads| reads <= 1)
+    }
+
+    /// Whether all readers of a value are instructions of which this is true, so that it dies if all change likewise.
+    pub(super) fn all_readers(
+        &self,
+        value: Value,
+        mut accepts: impl FnMut(Instruction) -> bool,
+    ) -> bool {
+        let readers = self.uses.of(value);
+        readers.len() == self.reads.get(value).map_or(0, |&reads| reads as usize)
+            && readers.len() <= 8
+            && readers.iter().all(|reader| match *reader {
+                Use::Instruction(instruction) => accepts(instruction),
+                Use::Edge(_) => false,
+            })
+    }
+
+    pub(super) fn block(&self, site: &Site) -> Option<Block> {
+        self.function().block_of(site.instruction)
+    }
+
+    /// Whether an instruction of this type may read the register of this value.
+    pub(super) fn readable(&self, arg: Arg, wanted: ScalarType) -> bool {
+        match arg {
+            Arg::Value(value) => accepts(wanted, self.type_of(value)),
+            Arg::Constant(_) => true,
+            Arg::Other => false,
+        }
+    }
+
+    /// Whether an instruction with a result of this type may write the register of the site's.
+    pub(super) fn writable(&self, site: &Site, given: ScalarType) -> bool {
+        accepts(given, self.type_of(site.result))
+    }
+
+    /// `x + constant` behind a value: a sum, or an `or` of bits that are clear.
+    pub(super) fn as_sum(&self, value: Value) -> Option<(Site, Value, u64)> {
+        let Definition::Instruction(instruction) = self.function().values()[value].definition
+        else {
+            return None;
+        };
+        let opcode = self.function().format(instruction).mnemonic.opcode();
+        if !matches!(opcode, Opcode::Add | Opcode::Or) {
+            return None;
+        }
+        let site = self.producer(value, opcode)?;
+        if !is_integer(site.scalar_type) || self.mnemonic(&site).types().len() != 1 {
+            return None;
+        }
+        let (base, constant) = site.value_and_constant()?;
+        let disjoint = || constant & !self.known.of(base).zeros == 0;
+        (opcode == Opcode::Add || disjoint()).then_some((site, base, constant))
+    }
+}
+
+/// Whether an operand of type `wanted` may be a register of type `held`.
+pub(super) fn accepts(wanted: ScalarType, held: ScalarType) -> bool {
+    if wanted == ScalarType::Pred || held == ScalarType::Pred {
+        return wanted == held;
+    }
+    held.bits() == wanted.bits()
+        && (held == wanted
+            || held.is_bits()
+            || wanted.is_bits()
+            || held.is_integer() && wanted.is_integer())
+}
+
+/// An integer or untyped bits of a width that rules know.
+pub(super) fn is_integer(scalar_type: ScalarType) -> bool {
+    use ScalarType::*;
+    matches!(
+        scalar_type,
+        U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 | B8 | B16 | B32 | B64
+    )
+}

@@ -1,0 +1,232 @@
+//! Lets instructions write at once the register their result is copied to.
+//!
+//! ## Example
+//! ```text
+//! add.s32 %r4, %r1, 1;
+//! mov.u32 %r3, %r4;                    →         add.s32 %r2, %r1, 1;
+//! mov.u32 %r2, %r3;
+//! ```
+//!
+//! ## Soundness
+//! A copy goes if the copied value is the result of an unguarded instruction, nobody else reads it, both registers have one
+//! type, and nothing else that lives in the copy's register is alive, defined or used anywhere from that instruction to the
+//! copy: no interval of such a value meets the interval of the copied one. That covers intervening definitions and uses, a
+//! destination alive at the definition, and a source alive behind the copy. Readers of the copy then read the copied value
+//! itself, which dominates them as it dominated the copy, and its home is the copy's register. Pinned registers are not
+//! values and take no part.
+//!
+//! ## Method
+//! Blocks in reverse postorder, instructions last to first: so a chain of copies collapses in one walk, from its end. The
+//! stretches in which each register is taken are kept sorted, found by one look at the live intervals. Linear but for the
+//! sorting.
+//!
+//! `back-copy-propagation` does this wherever the rules allow, up to `BackCopyPropBudget` times. Its twin
+//! `advanced-phase-back-prop-vreg` is the place for those who know the machine: it does nothing unless a user of the library
+//! supplies a [`crate::BackPropagation`], and then what that allows.
+//!
+//! ## Not done
+//! Block parameters and results of guarded instructions: their registers are tied to others.
+
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::liveness::{LiveIntervals, Liveness};
+use oriole_analysis::{Analyses, ControlFlow, Uses};
+use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Register, ShapeNode, Value};
+use oriole_isa::Opcode;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "back-copy-propagation",
+    summary: "Let instructions write the register their result is copied to",
+    action: Action::Once(|editor, analyses, context| {
+        run(editor, analyses, context, "back-copy-propagation.copies");
+    }),
+};
+
+/// The pass that does nothing unless somebody who knows the machine supplies a hook.
+pub(crate) const HOOKED_PASS: Pass = Pass {
+    name: "advanced-phase-back-prop-vreg",
+    summary: "Let instructions write the register their result is copied to, where a hook of the machine allows it",
+    action: Action::Once(|editor, analyses, context| {
+        if context.hooks.back_propagation.is_some() {
+            run(
+                editor,
+                analyses,
+                context,
+                "advanced-phase-back-prop-vreg.copies",
+            );
+        }
+    }),
+};
+
+fn run(
+    editor: &mut Editor<'_>,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+    counter: &'static str,
+) {
+    let mut budget = context.knobs.number("BackCopyPropBudget");
+    let function = editor.function();
+    let flow = analyses.get::<ControlFlow>(function);
+    if budget == 0 || !has_copies(function, &flow) {
+        return;
+    }
+    let uses = analyses.get::<Uses>(function);
+    let liveness = analyses.get::<Liveness>(function);
+    let mut taken = Taken::new(function, &liveness.intervals);
+    let hooks = context.hooks;
+    let mut instructions: Vec<Instruction> = Vec::new();
+    for &block in flow.reverse_postorder() {
+        instructions.clear();
+        instructions.extend(editor.function().instructions_of(block));
+        for &copy in instructions.iter().rev() {
+            let function = editor.function();
+            let Some((destination, source)) = copy_of(function, copy) else {
+                continue;
+            };
+            if uses.only_instruction(source) != Some(copy) {
+                continue;
+            }
+            let Some(definer) = renamable(function, destination, source) else {
+                continue;
+            };
+            // What the copy's register is by now: it may have been renamed itself.
+            let Some(home) = function.values()[destination].home.expand() else {
+                continue;
+            };
+            if function.values()[source].home.expand() != Some(home)
+                && taken.meets(home, &liveness.intervals, source)
+            {
+                continue;
+            }
+            if let Some(hook) = &hooks.back_propagation
+                && !hook.may_rename(function, definer, copy)
+            {
+                continue;
+            }
+            let rewrite = Rewrite {
+                counter,
+                instruction: copy,
+                why: "what it copies can be computed in place",
+                equal: Some(definer),
+            };
+            if budget == 0 || !context.allows(function, rewrite) {
+                return;
+            }
+            budget -= 1;
+            if let Some(old) = function.values()[source].home.expand() {
+                taken.leave(old, &liveness.intervals, source);
+            }
+            taken.enter(home, &liveness.intervals, source);
+            editor.set_home(source, Some(home));
+            editor.replace_value(destination, source);
+            editor.remove_instruction(copy);
+        }
+    }
+}
+
+fn has_copies(function: &Function, flow: &ControlFlow) -> bool {
+    flow.reverse_postorder().iter().any(|&block| {
+        function
+            .instructions_of(block)
+            .any(|instruction| copy_of(function, instruction).is_some())
+    })
+}
+
+/// The result and source of a plain copy between registers.
+fn copy_of(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
+    let format = function.format(instruction);
+    let plain = format.mnemonic.opcode() == Opcode::Mov
+        && !format.is_guarded()
+        && !format.opaque
+        && *format.shape == [ShapeNode::LEAF; 2];
+    match (plain, function.leaves(instruction)) {
+        (true, &[Operand::Result(0), Operand::Value(source)]) => {
+            Some((function.results(instruction).next()?, source))
+        }
+        _ => None,
+    }
+}
+
+/// The instruction that gives `source`, if it could write the register of `destination`.
+fn renamable(function: &Function, destination: Value, source: Value) -> Option<Instruction> {
+    let (to, from) = (&function.values()[destination], &function.values()[source]);
+    let Definition::Instruction(definer) = from.definition else {
+        return None;
+    };
+    let format = function.format(definer);
+    let free = to.scalar_type == from.scalar_type
+        && !format.is_guarded()
+        && !format.opaque
+        && function.block_of(definer).is_some();
+    free.then_some(definer)
+}
+
+/// The stretches in which each register is taken, sorted and disjoint; nothing for registers with values that are alive at
+/// the same time, which have to part anyway.
+struct Taken {
+    stretches: Vec<Option<Vec<(u32, u32)>>>,
+}
+
+/// The stretches in which a value is alive.
+fn stretches_of(intervals: &LiveIntervals, value: Value) -> impl Iterator<Item = (u32, u32)> + '_ {
+    intervals
+        .segments(value.as_u32())
+        .iter()
+        .map(|segment| (segment.start.bits(), segment.end.bits()))
+}
+
+impl Taken {
+    fn new(function: &Function, intervals: &LiveIntervals) -> Taken {
+        let mut stretches: Vec<Option<Vec<(u32, u32)>>> =
+            vec![Some(Vec::new()); function.registers().len()];
+        for (value, data) in function.values().iter() {
+            if let Some(home) = data.home.expand()
+                && let Some(list) = &mut stretches[home.index()]
+            {
+                list.extend(stretches_of(intervals, value));
+            }
+        }
+        for entry in &mut stretches {
+            if let Some(list) = entry {
+                list.sort_unstable();
+                if list.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+                    *entry = None;
+                }
+            }
+        }
+        Taken { stretches }
+    }
+
+    /// Whether a register is taken anywhere where a value is alive.
+    fn meets(&self, register: Register, intervals: &LiveIntervals, value: Value) -> bool {
+        let Some(list) = &self.stretches[register.index()] else {
+            return true;
+        };
+        stretches_of(intervals, value).any(|(start, end)| {
+            let behind = list.partition_point(|&(_, other_end)| other_end <= start);
+            list.get(behind).is_some_and(|&(other, _)| other < end)
+        })
+    }
+
+    /// A value lives in the register from now on, where it is not taken.
+    fn enter(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
+        if let Some(list) = &mut self.stretches[register.index()] {
+            for stretch in stretches_of(intervals, value) {
+                let at = list.partition_point(|other| *other < stretch);
+                list.insert(at, stretch);
+            }
+        }
+    }
+
+    /// A value does not live in the register any more.
+    fn leave(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
+        if let Some(list) = &mut self.stretches[register.index()] {
+            for stretch in stretches_of(intervals, value) {
+                if let Ok(at) = list.binary_search(&stretch) {
+                    list.remove(at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Whether two instructions give the same results: a hash to find candidates by, and the comparison that decides.
+//!
+//! Two instructions are the same if they have the same format (mnemonic, guard, operand shape: so the same opcode, types,
+//! modifiers, state space, rounding and guard polarity) and the same operands: values by what they stand for, constants by
+//! their bits, names by what they name. Integer operations that give the same for signed and unsigned types are the same in
+//! both spellings, and the factors and summands of integer operations may be exchanged.
+//!
+//! What may take part at all is asked of [`kind_of`].
+
+use crate::associative::{Node, Nodes, Operation, mask};
+use oriole_ir::{Definition, Format, Function, Instruction, Operand, ShapeNode, SymbolKind, Value};
+use oriole_isa::{Opcode, SpaceSet};
+use oriole_syntax::literal::Literal;
+
+/// What the results of an instruction that may be reused depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Its operands only.
+    Pure,
+    /// Its operands and what is in memory of these kinds.
+    Load(SpaceSet),
+}
+
+/// What the results of an instruction depend on, or nothing if it may not be replaced by an equal one: it has an effect, is
+/// convergent, volatile, ordered or unknown, touches the carry flag or a pinned register, or is a mere copy.
+pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<Kind> {
+    let format = function.format(instruction);
+    if function.results(instruction).len() == 0
+        || format.opaque
+        || format.mnemonic.opcode() == Opcode::Mov
+    {
+        return None;
+    }
+    let kind = if format.effects.is_pure() {
+        Kind::Pure
+    } else if format.mnemonic.opcode() != Opcode::Ld
+        || !format.effects.is_removable()
+        || format.effects.convergent
+        || format.effects.reads_carry
+    {
+        return None;
+    } else if function.is_invariant_load(instruction) {
+        Kind::Pure
+    } else {
+        Kind::Load(format.effects.reads)
+    };
+    let sound = function
+        .operands(instruction)
+        .iter()
+        .all(|operand| match *operand {
+            Operand::Register(_) | Operand::Target(_) => false,
+            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+                SymbolKind::Special(special) => !special.is_volatile(),
+                _ => true,
+            },
+            _ => true,
+        });
+    sound.then_some(kind)
+}
+
+/// Compares instructions.
+#[derive(Default)]
+pub(crate) struct Equality {
+    nodes: Nodes,
+    /// For each format, whether its first two sources may be exchanged.
+    commutes: Vec<Option<bool>>,
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// An operand as a kind and a number.
+type Word = (u64, u64);
+
+fn mix_word(hash: u64, word: Word) -> u64 {
+    mix(mix(hash, word.0), word.1)
+}
+
+impl Equality {
+    /// The nodes of formats.
+    pub fn nodes(&mut self) -> &mut Nodes {
+        &mut self.nodes
+    }
+
+    fn commutes(&mut self, function: &Function, format: Format) -> bool {
+        let index = format.as_u32() as usize;
+        if index >= self.commutes.len() {
+            self.commutes.resize(index + 1, None);
+        }
+        if let Some(known) = self.commutes[index] {
+            return known;
+        }
+        let data = function.format_data(format);
+        let opcode = matches!(
+            data.mnemonic.opcode(),
+            Opcode::Add
+                | Opcode::Mul
+                | Opcode::Mad
+                | Opcode::Mul24
+                | Opcode::Mad24
+                | Opcode::And
+                | Opcode::Or
+                | Opcode::Xor
+                | Opcode::Min
+                | Opcode::Max
+        );
+        let commutes = opcode
+            && data.shape.len() >= 3
+            && data.shape.iter().all(|node| *node == ShapeNode::LEAF)
+            && data
+                .mnemonic
+                .types()
+                .iter()
+                .all(|scalar_type| !scalar_type.is_float());
+        self.commutes[index] = Some(commutes);
+        commutes
+    }
+
+    /// Where the two exchangeable sources stand among the operands, for formats that have some.
+    fn exchangeable(&mut self, function: &Function, instruction: Instruction) -> usize {
+        let format = function.instruction(instruction).format;
+        if self.commutes(function, format) {
+            function.operands(instruction).len() - function.format_data(format).leaves.len() + 1
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// A number that equal instructions share and most others do not.
+    pub fn class(&mut self, function: &Function, instruction: Instruction) -> u64 {
+        let format = function.instruction(instruction).format;
+        match self.nodes.of_format(function, format) {
+            Some(node) => node.operation as u64 * 3 + u64::from(node.bits.trailing_zeros()),
+            None => u64::from(format.as_u32()),
+        }
+    }
+
+    /// A hash that equal instructions share; what they keep under a false guard is not in it. `find` says what a value
+    /// stands for.
+    pub fn hash(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        find: impl Fn(Value) -> Value,
+    ) -> u64 {
+        let format = function.instruction(instruction).format;
+        let node = self.nodes.of_format(function, format);
+        let kept = 1 + function.otherwise(instruction).len();
+        let pair = self.exchangeable(function, instruction);
+        let mut hash = match node {
+            Some(Node { operation, bits }) => mix(operation as u64, u64::from(bits)),
+            None => mix(1 << 32, u64::from(format.as_u32())),
+        };
+        let word = |operand: Operand| word_of(function, node, operand, &find);
+        let operands = function.operands(instruction);
+        let mut index = 0;
+        while index < operands.len() {
+            if index == pair {
+                let (one, other) = (word(operands[index]), word(operands[index + 1]));
+                hash = mix_word(mix_word(hash, one.min(other)), one.max(other));
+                index += 2;
+                continue;
+            }
+            if !(1..kept).contains(&index) {
+                hash = mix_word(hash, word(operands[index]));
+            }
+            index += 1;
+        }
+        hash
+    }
+
+    /// Whether `late` gives what `early` gave, memory apart.
+    pub fn same(
+        &mut self,
+        function: &Function,
+        early: Instruction,
+        late: Instruction,
+        find: impl Fn(Value) -> Value,
+    ) -> bool {
+        let formats = [early, late].map(|which| function.instruction(which).format);
+        let nodes = formats.map(|format| self.nodes.of_format(function, format));
+        if formats[0] != formats[1] && (nodes[0].is_none() || nodes[0] != nodes[1]) {
+            return false;
+        }
+        let (olds, news) = (function.operands(early), function.operands(late));
+        if olds.len() != news.len() {
+            return false;
+        }
+        let pair = self.exchangeable(function, late);
+        let kept = 1 + function.otherwise(late).len();
+        let word = |operand: Operand| word_of(function, nodes[0], operand, &find);
+        let mut index = 0;
+        while index < news.len() {
+            if index == pair {
+                let old = (word(olds[index]), word(olds[index + 1]));
+                let new = (word(news[index]), word(news[index + 1]));
+                if old != new && old != (new.1, new.0) {
+                    return false;
+                }
+                index += 2;
+                continue;
+            }
+            // A value nobody defined can be any, the other one too.
+            let free = (1..kept).contains(&index)
+                && news[index].value().is_some_and(|value| {
+                    function.values()[value].definition == Definition::Undefined
+                });
+            if !free && word(olds[index]) != word(news[index]) {
+                return false;
+            }
+            index += 1;
+        }
+        true
+    }
+
+    /// Whether the sources of two instructions of one mnemonic and shape are the same, guards apart.
+    pub fn same_sources(
+        &mut self,
+        function: &Function,
+        one: Instruction,
+        other: Instruction,
+        find: impl Fn(Value) -> Value,
+    ) -> bool {
+        let (left, right) = (function.format(one), function.format(other));
+        if left.mnemonic.text() != right.mnemonic.text() || left.shape != right.shape {
+            return false;
+        }
+        let word = |operand: Operand| word_of(function, None, operand, &find);
+        function
+            .leaves(one)
+            .iter()
+            .zip(function.leaves(other))
+            .all(|(&one, &other)| word(one) == word(other))
+    }
+}
+
+/// An operand as a number: equal for operands that are the same, different for others.
+fn word_of(
+    function: &Function,
+    node: Option<Node>,
+    operand: Operand,
+    find: impl Fn(Value) -> Value,
+) -> Word {
+    match operand {
+        Operand::Value(value) => (0, u64::from(find(value).as_u32())),
+        Operand::Result(index) => (1, u64::from(index)),
+        Operand::Constant(constant) => match function.constants()[constant].literal {
+            Some(Literal::Integer { bits, .. }) => {
+                // The amount of a shift is as wide as it is written; all else is read in the width of the operation.
+                let read = match node {
+                    Some(node) if node.operation != Operation::Shl => mask(node.bits),
+                    _ => u64::MAX,
+                };
+                (2, bits & read)
+            }
+            Some(Literal::Single(bits)) => (3, u64::from(bits)),
+            Some(Literal::Double(bits)) => (4, bits),
+            None => (5, u64::from(constant.as_u32())),
+        },
+        Operand::Symbol(symbol) => (6, u64::from(symbol.as_u32())),
+        Operand::Sink => (7, 0),
+        Operand::Register(register) => (8, u64::from(register.as_u32())),
+        Operand::Target(target) => (9, u64::from(target)),
+    }
+}

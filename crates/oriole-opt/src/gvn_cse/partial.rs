@@ -1,0 +1,149 @@
+//! Address arithmetic that is known on one of two ways into a block: it is computed on the other way too, and joins.
+//!
+//! ```text
+//! b1:  v3 = mul.wide v1, 4            b1:  v3 = mul.wide v1, 4
+//!      bra b3                              bra b3(v3)
+//! b2:  bra b3                    →    b2:  v9 = mul.wide v1, 4
+//!                                          bra b3(v9)
+//! b3:  v5 = mul.wide v1, 4            b3(v5):
+//! ```
+//! The code gets no longer, and the way that had the value computes it once. The block on the other way must lead nowhere
+//! else, so nothing is computed that was not computed before.
+
+use super::numbering::Member;
+use oriole_analysis::{ControlFlow, Dominators};
+use oriole_collections::SmallVec;
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
+use oriole_isa::Opcode;
+
+/// A way to make a partially redundant instruction go.
+pub(super) struct Plan {
+    /// The block that has the value, and the value.
+    known: (Block, Value),
+    /// The block that is going to compute it.
+    other: Block,
+}
+
+/// Whether an instruction without a dominating equal can be made one of `leaders` on one way and its own twin on the other.
+pub(super) fn plan(
+    editor: &Editor<'_>,
+    flow: &ControlFlow,
+    dominators: &Dominators,
+    late: Member,
+    leaders: &[Member],
+) -> Option<Plan> {
+    let function = editor.function();
+    if !is_address_arithmetic(function, late.instruction) {
+        return None;
+    }
+    let ways: SmallVec<[Block; 2]> = flow.predecessors(late.block).collect();
+    let &[one, other] = &ways[..] else {
+        return None;
+    };
+    if one == other || !flow.is_reachable(one) || !flow.is_reachable(other) {
+        return None;
+    }
+    // Operands that come from this block, parameters included, are different on each way.
+    let is_ready = function.uses(late.instruction).all(|value| {
+        match function.values()[editor.resolve(value)].definition {
+            Definition::Instruction(definer) => function.block_of(definer).is_some_and(|block| {
+                block != late.block && dominators.dominates(block, late.block)
+            }),
+            Definition::Parameter(block) => {
+                block != late.block && dominators.dominates(block, late.block)
+            }
+            Definition::Undefined => false,
+        }
+    });
+    if !is_ready {
+        return None;
+    }
+    let result = function.results(late.instruction).next()?;
+    for (has, lacks) in [(one, other), (other, one)] {
+        // A way back would bring the value of the last round.
+        if function.blocks()[lacks].edges.len() != 1
+            || function.blocks()[has].edges.len() != 1
+            || dominators.dominates(late.block, has)
+            || dominators.dominates(late.block, lacks)
+        {
+            continue;
+        }
+        let leader = leaders
+            .iter()
+            .find(|leader| dominators.dominates(leader.block, has));
+        if let Some(leader) = leader {
+            let value = function.results(leader.instruction).next()?;
+            let type_of = |value: Value| function.values()[value].scalar_type;
+            if type_of(value) == type_of(result) {
+                return Some(Plan {
+                    known: (has, value),
+                    other: lacks,
+                });
+            }
+        }
+    }
+    None
+}
+
+/// Carries a plan out.
+pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
+    let function = editor.function();
+    let result = function
+        .results(late.instruction)
+        .next()
+        .expect("address arithmetic has a result");
+    let data = function.values()[result];
+    let format = function.instruction(late.instruction).format;
+    let operands: SmallVec<[Operand; 6]> = function
+        .operands(late.instruction)
+        .iter()
+        .map(|&operand| match operand {
+            Operand::Value(value) => Operand::Value(editor.resolve(value)),
+            operand => operand,
+        })
+        .collect();
+    let last = function
+        .last_instruction(plan.other)
+        .filter(|&last| function.format(last).is_terminator());
+    let twin: Instruction = match last {
+        Some(last) => editor.insert_before(last, format, &operands, &[data.scalar_type]),
+        None => editor.append(plan.other, format, &operands, &[data.scalar_type]),
+    };
+    let computed = editor
+        .function()
+        .results(twin)
+        .next()
+        .expect("the twin has a result");
+    let (has, known) = plan.known;
+    let known = editor.resolve(known);
+    let parameter = editor.add_parameter(late.block, data.scalar_type);
+    editor.set_home(parameter, data.home.expand());
+    editor.push_argument(has, 0, known);
+    editor.push_argument(plan.other, 0, computed);
+    editor.replace_value(result, parameter);
+    editor.remove_instruction(late.instruction);
+}
+
+/// Integer arithmetic as addresses are made of, with one result.
+fn is_address_arithmetic(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let integral = format
+        .mnemonic
+        .types()
+        .iter()
+        .all(|scalar_type| !scalar_type.is_float());
+    integral
+        && !format.is_guarded()
+        && format.effects.is_pure()
+        && function.results(instruction).len() == 1
+        && matches!(
+            format.mnemonic.opcode(),
+            Opcode::Add
+                | Opcode::Sub
+                | Opcode::Mul
+                | Opcode::Mad
+                | Opcode::Shl
+                | Opcode::Cvt
+                | Opcode::Cvta
+        )
+}

@@ -1,0 +1,528 @@
+//! Computes once what predication has brought together: equal instructions, guarded ones included, where one dominates the
+//! other, in the same block or not.
+//!
+//! ## Example
+//! ```text
+//! @%p1 mul.lo.s32 %r5, %r2, %r3;                 @%p1 mul.lo.s32 %r5, %r2, %r3;
+//! mov.u32 %r6, %r2;
+//! @%p1 mul.lo.s32 %r7, %r6, %r3;       →         (gone; readers of %r7 read %r5)
+//!
+//! @%p1 add.s32 %r5, %r2, %r3;
+//! @!%p1 add.s32 %r5, %r2, %r3;         →         add.s32 %r5, %r2, %r3;
+//! ```
+//!
+//! ## Soundness
+//! An instruction goes if an earlier one passes all of these:
+//!
+//! 1. It may be reused at all (`equality::kind_of`): not convergent, volatile, atomic, asynchronous, carrying or unknown, and
+//!    no copy.
+//! 2. It dominates.
+//! 3. Nothing that orders or may change the memory read lies between, if it is a load: on the way from the one to the other no
+//!    store to its state space, no atomic, fence, barrier, call, asynchronous copy or unknown instruction, and no place where
+//!    several ways meet.
+//! 4. Both have the same guard, by value and polarity, or none; and the same value for when it is false, or one that nobody
+//!    defined.
+//! 5. Both have the same number of operands, of the same roles: one format.
+//! 6. The operands are the same after looking through copies, and what modifies them is part of the format.
+//! 7. The registers of the results are ones the readers accept.
+//!
+//! A per-thread value may be reused wherever its definition dominates, whether threads diverge or not.
+//!
+//! If the same is computed under a predicate and then under its complement, over the first result, the second instruction
+//! gives that result either way, and needs no guard.
+//!
+//! ## Method
+//! A walk over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. Each
+//! class of instructions has a bit; the bits met on the way down say early that there is nothing to find. Memory has a stamp
+//! per state space, which a block inherits from its only predecessor. What was found is then weighed: if the value that stays
+//! were alive at more places than before, and the pressure there would pass the next register count at which fewer warps fit a
+//! multiprocessor, the instruction stays too (`ForceLateCommoning` does not ask). Linear.
+//!
+//! ## Not done
+//! Loads across joins. The register count is the peak pressure, not what `ptxas` will use, and the multiprocessor the one of
+//! compute capability 9.0 with blocks of 128 threads: cliffs by registers are nearly the same on all.
+
+use crate::copy_propagation::is_acceptable;
+use crate::equality::{Equality, Kind, kind_of};
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::liveness::occupancy::{Cliffs, Demand};
+use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
+use oriole_analysis::{Analyses, ControlFlow, Dominators};
+use oriole_collections::{DenseMap, ScopedMap};
+use oriole_ir::{
+    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeNode, SymbolKind,
+    Value,
+};
+use oriole_isa::{Opcode, SpaceSet, Target};
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::Guard;
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "late-commoning",
+    summary: "Replace instructions, guarded ones too, that a dominating one makes redundant, looking through copies",
+    action: Action::Once(run),
+};
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    if context.knobs.switch("LateCopyPropComplPred") && !drop_complements(editor, analyses, context)
+    {
+        return;
+    }
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let dominators = analyses.get::<Dominators>(editor.function());
+    let look_through_copies = !context.knobs.switch("DisableMoveCommoning");
+    let found = Search::new(editor.function(), look_through_copies).run(&flow, &dominators);
+    if found.is_empty() {
+        return;
+    }
+    let bound = count_bound(editor.function());
+    let scale = if context.knobs.switch("ForceLateCommoning") {
+        None
+    } else {
+        Scale::new(&analyses.get::<Liveness>(editor.function()))
+    };
+    let liveness = scale
+        .as_ref()
+        .map(|_| analyses.get::<Liveness>(editor.function()));
+    for (early, late) in found {
+        // Where a register is decided, a copy may be needed; more than one of them would not pay.
+        let copies: u32 = editor
+            .function()
+            .results(late)
+            .map(|result| bound[result.index()])
+            .sum();
+        if copies > 1 {
+            continue;
+        }
+        if let (Some(scale), Some(liveness)) = (&scale, &liveness)
+            && scale.tips(editor.function(), liveness, early, late)
+        {
+            context
+                .statistics
+                .add("late-commoning.kept-for-occupancy", 1);
+            continue;
+        }
+        let rewrite = Rewrite {
+            counter: "late-commoning.instructions",
+            instruction: late,
+            why: "an instruction that dominates it gives the same",
+            equal: Some(early),
+        };
+        if !context.allows(editor.function(), rewrite) {
+            return;
+        }
+        let (results, count) = (
+            editor.function().results(early),
+            editor.function().results(late),
+        );
+        for (late, early) in count.zip(results) {
+            editor.replace_value(late, early);
+        }
+        editor.remove_instruction(late);
+    }
+}
+
+/// How many arguments and values kept by guarded instructions each value is: places that decide its register.
+fn count_bound(function: &Function) -> Vec<u32> {
+    let mut bound = vec![0; function.values().len()];
+    for &block in function.block_order() {
+        for instruction in function.instructions_of(block) {
+            for kept in function.otherwise(instruction) {
+                if let Some(value) = kept.value() {
+                    bound[value.index()] += 1;
+                }
+            }
+        }
+        for edge in &function.blocks()[block].edges {
+            for &argument in &edge.arguments {
+                bound[argument.index()] += 1;
+            }
+        }
+    }
+    bound
+}
+
+/// Memory that is not the same behind an instruction as before it.
+fn touched(format: &FormatData) -> SpaceSet {
+    let effects = format.effects;
+    let orders = format.opaque
+        || !effects.ordering.is_none()
+        || effects.volatile
+        || effects.may_trap_or_exit
+        || effects.asynchronous
+        || effects.is_call;
+    if orders {
+        return SpaceSet::ALL;
+    }
+    // A function's parameters may lie in local memory.
+    let stack = SpaceSet::LOCAL.union(SpaceSet::PARAM);
+    if effects.writes.intersects(stack) {
+        effects.writes.union(stack)
+    } else {
+        effects.writes
+    }
+}
+
+/// Takes the guard off instructions whose result is the same under the complement; whether there is fuel left.
+fn drop_complements(
+    editor: &mut Editor<'_>,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+) -> bool {
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let mut equality = Equality::default();
+    // For each load, how often memory had changed before it.
+    let mut versions: DenseMap<Instruction, u32> = DenseMap::new();
+    let mut version = 0;
+    let mut instructions: Vec<Instruction> = Vec::new();
+    for &block in flow.reverse_postorder() {
+        version += 1;
+        instructions.clear();
+        instructions.extend(editor.function().instructions_of(block));
+        for &instruction in &instructions {
+            let function = editor.function();
+            let Some(kind) = kind_of(function, instruction) else {
+                version += u32::from(!touched(function.format(instruction)).is_empty());
+                continue;
+            };
+            if !function.format(instruction).is_guarded() {
+                continue;
+            }
+            if kind != Kind::Pure {
+                versions.insert(instruction, version);
+            }
+            let Some(earlier) = complement_of(function, &mut equality, instruction) else {
+                continue;
+            };
+            if versions.get(&earlier) != versions.get(&instruction) {
+                continue;
+            }
+            let rewrite = Rewrite {
+                counter: "late-commoning.guards",
+                instruction,
+                why: "the same was computed under the complement of its guard",
+                equal: Some(earlier),
+            };
+            if !context.allows(function, rewrite) {
+                return false;
+            }
+            let format = function.format(instruction);
+            let (mnemonic, shape) = (format.mnemonic.text().to_owned(), format.shape.clone());
+            let leaves = function.leaves(instruction).to_vec();
+            let format = editor.format(&mnemonic, Guard::None, shape.iter().copied());
+            editor.rewrite(instruction, format, &leaves);
+        }
+    }
+    true
+}
+
+/// The instruction that does the same under the complement of the guard, and whose results this one keeps.
+fn complement_of(
+    function: &Function,
+    equality: &mut Equality,
+    instruction: Instruction,
+) -> Option<Instruction> {
+    let kept = function.otherwise(instruction);
+    let first = kept.first()?.value()?;
+    let Definition::Instruction(earlier) = function.values()[first].definition else {
+        return None;
+    };
+    let guards = [earlier, instruction].map(|which| function.format(which).guard);
+    let complementary = matches!(
+        guards,
+        [Guard::If, Guard::IfNot] | [Guard::IfNot, Guard::If]
+    );
+    let same = complementary
+        && kind_of(function, earlier).is_some()
+        && function.guard(earlier) == function.guard(instruction)
+        && function.results(earlier).len() == kept.len()
+        && function
+            .results(earlier)
+            .zip(kept)
+            .all(|(result, kept)| kept.value() == Some(result))
+        && equality.same_sources(function, earlier, instruction, |value| value);
+    same.then_some(earlier)
+}
+
+/// Each kind of memory by itself.
+const SPACES: [SpaceSet; 8] = [
+    SpaceSet::GLOBAL,
+    SpaceSet::SHARED,
+    SpaceSet::REMOTE_SHARED,
+    SpaceSet::LOCAL,
+    SpaceSet::CONST,
+    SpaceSet::PARAM,
+    SpaceSet::TENSOR_MEMORY,
+    SpaceSet::TEXTURE,
+];
+
+/// For each kind of memory, when it last changed.
+type Stamps = [u32; SPACES.len()];
+
+/// Finds pairs of instructions that give the same.
+struct Search<'function> {
+    function: &'function Function,
+    look_through_copies: bool,
+    equality: Equality,
+    /// What each value stands for.
+    same_as: Vec<Value>,
+    /// Values that hold what needs no instruction to compute.
+    immediate: DenseMap<(u64, u64), Value>,
+    known: ScopedMap<u64, Instruction>,
+    /// For each load in the table, the stamp of the memory it read.
+    versions: DenseMap<Instruction, u32>,
+    /// Bits of the classes met on the way from the entry.
+    classes: u64,
+    stamps: Stamps,
+    clock: u32,
+    found: Vec<(Instruction, Instruction)>,
+}
+
+impl<'function> Search<'function> {
+    fn new(function: &'function Function, look_through_copies: bool) -> Search<'function> {
+        Search {
+            function,
+            look_through_copies,
+            equality: Equality::default(),
+            same_as: (0..function.values().len())
+                .map(Value::from_index)
+                .collect(),
+            immediate: DenseMap::new(),
+            known: ScopedMap::new(),
+            versions: DenseMap::new(),
+            classes: 0,
+            stamps: [0; SPACES.len()],
+            clock: 0,
+            found: Vec::new(),
+        }
+    }
+
+    fn run(
+        mut self,
+        flow: &ControlFlow,
+        dominators: &Dominators,
+    ) -> Vec<(Instruction, Instruction)> {
+        enum Walk {
+            Enter(Block),
+            Leave,
+        }
+        // For each block, the classes and stamps at its end.
+        let mut ends: Vec<(u64, Stamps)> =
+            vec![(0, [0; SPACES.len()]); self.function.blocks().len()];
+        let mut stack = vec![Walk::Enter(self.function.entry())];
+        while let Some(walk) = stack.pop() {
+            let Walk::Enter(block) = walk else {
+                self.known.pop_scope();
+                continue;
+            };
+            self.known.push_scope();
+            stack.push(Walk::Leave);
+            let parent = dominators.immediate(block);
+            self.classes = parent.map_or(0, |parent| ends[parent.index()].0);
+            let mut predecessors = flow.predecessors(block);
+            match (predecessors.next(), predecessors.next()) {
+                (Some(only), None) if parent == Some(only) => self.stamps = ends[only.index()].1,
+                _ => self.change(SpaceSet::ALL),
+            }
+            for instruction in self.function.instructions_of(block) {
+                self.visit(instruction);
+            }
+            ends[block.index()] = (self.classes, self.stamps);
+            stack.extend(dominators.children(block).rev().map(Walk::Enter));
+        }
+        self.found
+    }
+
+    fn change(&mut self, spaces: SpaceSet) {
+        if spaces.is_empty() {
+            return;
+        }
+        self.clock += 1;
+        for (space, stamp) in SPACES.into_iter().zip(&mut self.stamps) {
+            if spaces.intersects(space) {
+                *stamp = self.clock;
+            }
+        }
+    }
+
+    fn visit(&mut self, instruction: Instruction) {
+        let function = self.function;
+        let format = function.format(instruction);
+        let Some(kind) = kind_of(function, instruction) else {
+            if format.mnemonic.opcode() == Opcode::Mov {
+                self.copy(instruction);
+            }
+            self.change(touched(format));
+            return;
+        };
+        let version = match kind {
+            Kind::Pure => 0,
+            Kind::Load(spaces) => SPACES
+                .into_iter()
+                .zip(self.stamps)
+                .filter(|(space, _)| spaces.intersects(*space))
+                .map(|(_, stamp)| stamp)
+                .max()
+                .unwrap_or(0),
+        };
+        let class = 1u64 << (self.equality.class(function, instruction) & 63);
+        let same_as = &self.same_as;
+        let find = |value: Value| same_as[value.index()];
+        let hash = self.equality.hash(function, instruction, find)
+            ^ u64::from(version).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        if self.classes & class != 0
+            && let Some(&early) = self.known.get(&hash)
+        {
+            let is_equal = self.versions.get_or(&early, 0) == version
+                && self.equality.same(function, early, instruction, find)
+                && function
+                    .results(instruction)
+                    .zip(function.results(early))
+                    .all(|(late, early)| is_acceptable(function, late, early));
+            if is_equal {
+                self.found.push((early, instruction));
+                for (late, early) in function.results(instruction).zip(function.results(early)) {
+                    self.same_as[late.index()] = self.same_as[early.index()];
+                }
+            }
+            // Otherwise the first of this hash stays in the table.
+            return;
+        }
+        self.classes |= class;
+        if kind != Kind::Pure {
+            self.versions.insert(instruction, version);
+        }
+        self.known.insert_if_absent(hash, instruction);
+    }
+
+    /// Lets the result of a copy stand for what it is a copy of.
+    fn copy(&mut self, instruction: Instruction) {
+        let function = self.function;
+        let format = function.format(instruction);
+        if !self.look_through_copies
+            || format.is_guarded()
+            || format.opaque
+            || *format.shape != [ShapeNode::LEAF; 2]
+        {
+            return;
+        }
+        let &[Operand::Result(0), source] = function.leaves(instruction) else {
+            return;
+        };
+        let Some(result) = function.results(instruction).next() else {
+            return;
+        };
+        let bits = |value: Value| function.values()[value].scalar_type.bits();
+        if let Operand::Value(original) = source {
+            if bits(original) == bits(result) {
+                self.same_as[result.index()] = self.same_as[original.index()];
+            }
+            return;
+        }
+        let number = match source {
+            Operand::Constant(constant) => match function.constants()[constant].literal {
+                Some(Literal::Integer { bits, .. }) => (0, bits),
+                Some(Literal::Single(bits)) => (1, u64::from(bits)),
+                Some(Literal::Double(bits)) => (2, bits),
+                None => return,
+            },
+            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+                SymbolKind::Special(special) if special.is_volatile() => return,
+                _ => (3, u64::from(symbol.as_u32())),
+            },
+            _ => return,
+        };
+        let format = u64::from(function.instruction(instruction).format.as_u32());
+        let key = (format << 2 | number.0, number.1);
+        let first = *self.immediate.get_or_insert(key, result);
+        if bits(first) == bits(result) {
+            self.same_as[result.index()] = first;
+        }
+    }
+}
+
+/// The widest value, in registers.
+const WIDEST: u32 = 4;
+
+/// Weighs longer live ranges against occupancy.
+struct Scale {
+    /// The number of each instruction in order.
+    numbers: DenseMap<Instruction, u32>,
+    /// For values of 1 to 4 registers, at how many instructions before each one more would be too much.
+    full: [Vec<u32>; WIDEST as usize],
+}
+
+impl Scale {
+    /// Nothing, if no value can be too much.
+    fn new(liveness: &Liveness) -> Option<Scale> {
+        let pressure = Pressure::of(&liveness.program, &liveness.intervals);
+        let peak = pressure.peak(RegisterFile::Data).units;
+        let demand = Demand {
+            registers: peak.max(1),
+            threads: 128,
+            shared: 0,
+            barriers: 0,
+            opt_in: false,
+        };
+        let cliff = Cliffs::of(Target::new(9, 0), demand).more_registers?;
+        if peak + WIDEST < cliff.at {
+            return None;
+        }
+        let along = pressure.along(RegisterFile::Data);
+        let full = [1, 2, 3, 4].map(|units| {
+            let mut sum = 0;
+            let mut sums = Vec::with_capacity(along.len() + 1);
+            sums.push(0);
+            for &pressure in along {
+                sum += u32::from(pressure + units >= cliff.at);
+                sums.push(sum);
+            }
+            sums
+        });
+        let numbers = (0..along.len() as u32)
+            .map(|number| (liveness.program.instruction(number), number))
+            .collect();
+        Some(Scale { numbers, full })
+    }
+
+    /// Whether keeping the results of `early` alive for the readers of `late` passes the cliff.
+    fn tips(
+        &self,
+        function: &Function,
+        liveness: &Liveness,
+        early: Instruction,
+        late: Instruction,
+    ) -> bool {
+        let (Some(&first), Some(&last)) = (self.numbers.get(&early), self.numbers.get(&late))
+        else {
+            return false;
+        };
+        let intervals = &liveness.intervals;
+        let needed = intervals.slots().slot(last, Moment::EarlyClobber);
+        function.results(early).any(|result| {
+            let entity = result.as_u32();
+            let units = liveness.program.units(entity);
+            if liveness.program.file(entity) != RegisterFile::Data
+                || units == 0
+                || intervals.is_live_at(entity, needed)
+            {
+                return false;
+            }
+            let sums = &self.full[(units.min(WIDEST) - 1) as usize];
+            // From where the value dies now; if that is no instruction in between, from where it is defined.
+            let end = intervals.segments(entity).last().map(|segment| segment.end);
+            let from = match end.and_then(|end| intervals.slots().place(end)) {
+                Some(Place::Instruction(number)) if (first..last).contains(&number) => number,
+                _ => first,
+            };
+            let range = if from < last {
+                from + 1..last
+            } else {
+                0..sums.len() as u32 - 1
+            };
+            sums[range.end as usize] > sums[range.start.min(range.end) as usize]
+        })
+    }
+}

@@ -1,0 +1,816 @@
+//! Regroups integer sums, products and bitwise combinations so that equal parts become equal instructions, and then computes
+//! equal ones once.
+//!
+//! ## Example
+//! ```text
+//! add.s32 %r5, %r2, %r3;                         add.s32 %r5, %r2, %r3;
+//! add.s32 %r6, %r5, %r4;                         add.s32 %r6, %r5, %r4;
+//! add.s32 %r7, %r2, %r4;               →
+//! add.s32 %r8, %r7, %r3;                         (gone; readers of %r8 read %r6)
+//!
+//! mul.lo.s32 %r5, %r2, %r3;
+//! mul.lo.s32 %r6, %r2, %r4;                      add.s32 %r5, %r3, %r4;
+//! add.s32 %r7, %r5, %r6;               →         mul.lo.s32 %r7, %r2, %r5;
+//! ```
+//!
+//! ## Soundness
+//! Sums and low halves of products modulo two to the width, and bitwise operations, are associative and commutative, and
+//! products distribute over sums. A shift left by a constant is a product, by zero from the width on. Nodes are told by the
+//! exact spelling of their mnemonic: floating point, `.sat`, `.cc`, `.wide`, `.hi`, guarded, carrying and unknown instructions
+//! are leaves or nothing. An instruction is taken into another's tree only if it stands in the same block and nobody else
+//! reads its result, so no value that others see changes. A step stands where all its leaves are defined.
+//!
+//! ## Method
+//! From the last instruction of a block to the first: whatever no later tree took in is a root; its tree is flattened with an
+//! explicit stack into leaves with signs (`a - b` adds a negative leaf) and constants. Leaves are sorted by where they are
+//! defined, so that what comes from before the block stands together; constants come last and become one; `a - a` and
+//! `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
+//! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
+//! Trees that are in this form already are left alone, and so are trees that would take more instructions.
+//! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
+//! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
+//! sorting.
+//!
+//! ## Not done
+//! Constants that come from a register. Trees across blocks.
+
+mod distribution;
+mod tree;
+
+use crate::associative::{Family, Node, Operation, integer, mask, power};
+use crate::copy_propagation::is_acceptable;
+use crate::equality::{Equality, Kind, kind_of};
+use crate::manager::{Action, Context, Pass};
+use crate::remark::Rewrite;
+use oriole_analysis::{Analyses, ControlFlow};
+use oriole_collections::{BitSet, DenseMap};
+use oriole_ir::{
+    Block, Definition, Editor, Format, Function, Instruction, Operand, ShapeNode, Value,
+};
+use oriole_syntax::tree::Guard;
+use tree::{Leaf, Rank, Source, Step, Term, Terms};
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "reassociate-and-common",
+    summary: "Regroup integer sums, products and bitwise combinations, and compute equal parts of a block once",
+    action: Action::Once(run),
+};
+
+/// How often everything is done at most.
+const ROUNDS: u32 = 8;
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    if !context.knobs.switch("AllowReassociateCSE") {
+        return;
+    }
+    let flow = analyses.get::<ControlFlow>(editor.function());
+    let skip = context.knobs.number("ReassociateCSESkip");
+    let budget = context.knobs.number("ReassociateCSEBudget");
+    let mut reassociation = Reassociation {
+        equality: Equality::default(),
+        formats: Formats::default(),
+        looked_at: skip..skip.saturating_add(budget),
+        window: context.knobs.number("ReassociateCSEWindow"),
+        large: context.knobs.switch("ReassociateLargeImmInUIADD64"),
+        distributions: context.knobs.number("DistributeAndReassociateMulBudget"),
+        places: Vec::new(),
+        facts: Vec::new(),
+        taken: BitSet::new(),
+        terms: Terms::default(),
+        steps: Vec::new(),
+        nodes: Vec::new(),
+        stack: Vec::new(),
+        again: false,
+    };
+    for _ in 0..ROUNDS {
+        reassociation.again = false;
+        reassociation.number(editor, &flow);
+        let finished = reassociation.trees(editor, &flow, context)
+            && reassociation.common(editor, &flow, context);
+        if !finished || !reassociation.again {
+            break;
+        }
+    }
+}
+
+/// The formats that steps need, made once each.
+#[derive(Default)]
+struct Formats {
+    known: [[Option<Format>; 3]; 10],
+}
+
+impl Formats {
+    fn get(&mut self, editor: &mut Editor<'_>, operation: Option<Operation>, bits: u32) -> Format {
+        let width = bits.trailing_zeros() as usize - 4;
+        let row = operation.map_or(9, |operation| operation as usize);
+        if let Some(format) = self.known[row][width] {
+            return format;
+        }
+        let (mnemonic, operands) = match operation {
+            Some(operation @ Operation::Neg) => (operation.mnemonic(bits), 2),
+            Some(operation @ Operation::Mad) => (operation.mnemonic(bits), 4),
+            Some(operation) => (operation.mnemonic(bits), 3),
+            None => (["mov.b16", "mov.b32", "mov.b64"][width], 2),
+        };
+        let shape = std::iter::repeat_n(ShapeNode::LEAF, operands);
+        let format = editor.format(mnemonic, Guard::None, shape);
+        self.known[row][width] = Some(format);
+        format
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    /// Where it is defined.
+    place: u32,
+    /// Which of the results or parameters there it is.
+    index: u32,
+    /// The place of the first leaf, for what a node gives.
+    anchor: u32,
+    /// How many operands and arguments read it.
+    uses: u32,
+    /// How many of those decide its register: arguments, and what guarded instructions keep.
+    bound: u32,
+    /// The node that gives it.
+    node: Option<Node>,
+}
+
+impl Facts {
+    fn rank(&self, family: Family, bits: u32) -> Rank {
+        let composite = self
+            .node
+            .is_some_and(|node| node.operation.family() == family && node.bits == bits);
+        Rank {
+            anchor: if composite { self.anchor } else { self.place },
+            is_simple: !composite,
+            place: self.place,
+            index: self.index,
+        }
+    }
+}
+
+/// Something to flatten.
+#[derive(Clone, Copy)]
+enum Item {
+    /// A source, and whether it is negative.
+    Source(Operand, bool),
+    /// A product of values or constants, to add.
+    Product([Result<Value, u64>; 2]),
+}
+
+struct Reassociation {
+    equality: Equality,
+    formats: Formats,
+    /// Instructions that may be touched, counted in reverse postorder.
+    looked_at: std::ops::Range<u64>,
+    window: u64,
+    large: bool,
+    distributions: u64,
+    /// For each instruction twice its number in reverse postorder, and one more.
+    places: Vec<u32>,
+    facts: Vec<Facts>,
+    /// Instructions that are part of a tree.
+    taken: BitSet<Instruction>,
+    terms: Terms,
+    steps: Vec<Step>,
+    /// The instructions of a tree, its root first.
+    nodes: Vec<Instruction>,
+    stack: Vec<Item>,
+    again: bool,
+}
+
+impl Reassociation {
+    fn is_looked_at(&self, instruction: Instruction) -> bool {
+        let place = self.places[instruction.index()];
+        place & 1 == 1 && self.looked_at.contains(&u64::from(place / 2))
+    }
+
+    /// Finds out where everything is defined and how often it is read.
+    fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow) {
+        let function = editor.function();
+        self.places.clear();
+        self.places.resize(function.instruction_bound(), 0);
+        self.facts.clear();
+        self.facts.resize(function.values().len(), Facts::default());
+        self.taken = BitSet::with_domain(function.instruction_bound());
+        for (value, data) in function.values().iter() {
+            if data.definition == Definition::Undefined {
+                self.facts[value.index()].index = value.as_u32();
+            }
+        }
+        let mut count = 0;
+        for &block in flow.reverse_postorder() {
+            for (index, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
+                let facts = &mut self.facts[parameter.index()];
+                (facts.place, facts.index) = (count * 2, index as u32);
+            }
+            for instruction in function.instructions_of(block) {
+                let place = count * 2 + 1;
+                count += 1;
+                self.places[instruction.index()] = place;
+                let node = self.equality.nodes().of(function, instruction);
+                let anchor = node
+                    .and_then(|node| self.anchor(editor, instruction, node))
+                    .unwrap_or(place);
+                for (index, result) in function.results(instruction).enumerate() {
+                    let facts = &mut self.facts[result.index()];
+                    (facts.place, facts.index) = (place, index as u32);
+                    (facts.anchor, facts.node) = (anchor, node);
+                }
+                for value in function.uses(instruction) {
+                    self.facts[editor.resolve(value).index()].uses += 1;
+                }
+                for value in function.otherwise(instruction) {
+                    if let Some(value) = value.value() {
+                        self.facts[editor.resolve(value).index()].bound += 1;
+                    }
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                for &argument in &edge.arguments {
+                    let facts = &mut self.facts[editor.resolve(argument).index()];
+                    facts.uses += 1;
+                    facts.bound += 1;
+                }
+            }
+        }
+    }
+
+    /// The place of the first leaf of a node.
+    fn anchor(&self, editor: &Editor<'_>, instruction: Instruction, node: Node) -> Option<u32> {
+        let leaves = editor.function().leaves(instruction);
+        let gathered = match node.operation {
+            Operation::Mad => &leaves[3..],
+            _ => &leaves[1..],
+        };
+        gathered
+            .iter()
+            .filter_map(|leaf| leaf.value())
+            .map(|value| {
+                self.facts[editor.resolve(value).index()]
+                    .rank(node.operation.family(), node.bits)
+                    .anchor
+            })
+            .min()
+    }
+
+    /// Brings the trees of all blocks into canonical form; whether there is fuel left.
+    fn trees(
+        &mut self,
+        editor: &mut Editor<'_>,
+        flow: &ControlFlow,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut instructions: Vec<Instruction> = Vec::new();
+        for &block in flow.reverse_postorder() {
+            instructions.clear();
+            instructions.extend(editor.function().instructions_of(block));
+            for &root in instructions.iter().rev() {
+                if self.taken.contains(root) || !self.is_looked_at(root) {
+                    continue;
+                }
+                let function = editor.function();
+                if function.block_of(root) != Some(block) {
+                    continue;
+                }
+                let Some(node) = self.equality.nodes().of(function, root) else {
+                    continue;
+                };
+                if node.operation == Operation::Neg {
+                    continue;
+                }
+                self.flatten(editor, block, root, node);
+                if !self.rebuild(editor, block, root, node, context) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The instruction that gives a value, if it belongs to the tree of the only one who reads it.
+    fn inner(
+        &mut self,
+        function: &Function,
+        block: Block,
+        value: Value,
+    ) -> Option<(Instruction, Node)> {
+        let Definition::Instruction(definer) = function.values()[value].definition else {
+            return None;
+        };
+        let alone = self.facts[value.index()].uses == 1
+            && function.block_of(definer) == Some(block)
+            && !self.taken.contains(definer)
+            && self.is_looked_at(definer);
+        if !alone {
+            return None;
+        }
+        let node = self.equality.nodes().of(function, definer)?;
+        Some((definer, node))
+    }
+
+    /// Collects the leaves of the tree of a root, and the instructions it is made of.
+    fn flatten(&mut self, editor: &Editor<'_>, block: Block, root: Instruction, node: Node) {
+        let function = editor.function();
+        let family = node.operation.family();
+        self.terms.clear();
+        self.nodes.clear();
+        self.nodes.push(root);
+        self.open(editor, root, node, false);
+        while let Some(item) = self.stack.pop() {
+            let (operand, negative) = match item {
+                Item::Source(operand, negative) => (operand, negative),
+                Item::Product(factors) => {
+                    self.product(node.bits, factors);
+                    continue;
+                }
+            };
+            let value = match operand {
+                Operand::Value(value) => editor.resolve(value),
+                _ => {
+                    let bits = integer(function, operand).expect("nodes read values and integers");
+                    let signed = if negative { bits.wrapping_neg() } else { bits };
+                    self.terms.constants.push(signed & mask(node.bits));
+                    continue;
+                }
+            };
+            if let Some((definer, inner)) = self.inner(function, block, value)
+                && inner.bits == node.bits
+                && inner.operation.family() == family
+                && !(negative && inner.operation == Operation::Mad)
+            {
+                self.taken.insert(definer);
+                self.nodes.push(definer);
+                self.open(editor, definer, inner, negative);
+                continue;
+            }
+            self.terms.terms.push(Term {
+                rank: self.facts[value.index()].rank(family, node.bits),
+                leaf: Leaf::Value(value),
+                negative,
+            });
+        }
+    }
+
+    /// Puts the sources of a node on the stack, the first on top.
+    fn open(&mut self, editor: &Editor<'_>, instruction: Instruction, node: Node, negative: bool) {
+        let function = editor.function();
+        let leaves = function.leaves(instruction);
+        match node.operation {
+            Operation::Neg => self.stack.push(Item::Source(leaves[1], !negative)),
+            Operation::Sub => {
+                self.stack.push(Item::Source(leaves[2], !negative));
+                self.stack.push(Item::Source(leaves[1], negative));
+            }
+            Operation::Shl => {
+                let amount = integer(function, leaves[2]).expect("shifts by constants are nodes");
+                self.terms.constants.push(power(amount, node.bits));
+                self.stack.push(Item::Source(leaves[1], negative));
+            }
+            Operation::Mad => {
+                let factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
+                    Operand::Value(value) => Ok(editor.resolve(value)),
+                    _ => Err(integer(function, leaf).expect("nodes read values and integers")),
+                });
+                self.stack.push(Item::Product(factors));
+                self.stack.push(Item::Source(leaves[3], negative));
+            }
+            _ => {
+                self.stack.push(Item::Source(leaves[2], negative));
+                self.stack.push(Item::Source(leaves[1], negative));
+            }
+        }
+    }
+
+    /// Adds a product to the leaves of a sum.
+    fn product(&mut self, bits: u32, factors: [Result<Value, u64>; 2]) {
+        let place = |value: Value| {
+            let facts = &self.facts[value.index()];
+            (facts.place, facts.index)
+        };
+        let (leaf, late, early) = match factors {
+            [Err(one), Err(other)] => {
+                self.terms
+                    .constants
+                    .push(one.wrapping_mul(other) & mask(bits));
+                return;
+            }
+            [Ok(value), Err(factor)] | [Err(factor), Ok(value)] => match factor & mask(bits) {
+                0 => return,
+                1 => {
+                    self.terms.terms.push(Term {
+                        rank: self.facts[value.index()].rank(Family::Add, bits),
+                        leaf: Leaf::Value(value),
+                        negative: false,
+                    });
+                    return;
+                }
+                factor => (Leaf::Scaled(value, factor), place(value), (0, 0)),
+            },
+            [Ok(one), Ok(other)] => {
+                let (late, early) = if place(one) > place(other) {
+                    (one, other)
+                } else {
+                    (other, one)
+                };
+                (Leaf::Product(late, early), place(late), place(early))
+            }
+        };
+        self.terms.terms.push(Term {
+            rank: Rank {
+                anchor: late.0,
+                is_simple: true,
+                place: early.0,
+                index: 1 << 31 | late.1 << 15 | early.1,
+            },
+            leaf,
+            negative: false,
+        });
+    }
+
+    /// Rebuilds the tree that was flattened last; whether there is fuel left.
+    fn rebuild(
+        &mut self,
+        editor: &mut Editor<'_>,
+        block: Block,
+        root: Instruction,
+        node: Node,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let family = node.operation.family();
+        let mut distributed = false;
+        if family == Family::Add && self.terms.terms.len() > 1 && self.distributions > 0 {
+            let candidate = self.find_distribution(editor, block, node);
+            if let Some(candidate) = candidate {
+                let rewrite = Rewrite {
+                    counter: "reassociate-and-common.distributed",
+                    instruction: root,
+                    why: "its summands have a factor in common",
+                    equal: None,
+                };
+                if !context.allows(editor.function(), rewrite) {
+                    return false;
+                }
+                self.distributions -= 1;
+                self.distribute(editor, root, node, candidate);
+                self.again = true;
+                distributed = true;
+            }
+        }
+        if !distributed && self.nodes.len() == 1 {
+            return true;
+        }
+        self.terms.canonicalize(family, node.bits, self.large);
+        let mut steps = std::mem::take(&mut self.steps);
+        self.terms.steps(family, node.bits, &mut steps);
+        self.steps = steps;
+        if !distributed {
+            if self.steps.len() > self.nodes.len() || self.is_built(editor, root) {
+                return true;
+            }
+            let rewrite = Rewrite {
+                counter: "reassociate-and-common.trees",
+                instruction: root,
+                why: "its leaves have an order and its constants can be one",
+                equal: None,
+            };
+            if !context.allows(editor.function(), rewrite) {
+                return false;
+            }
+        }
+        self.build(editor, root, node.bits);
+        true
+    }
+
+    /// Whether the tree is what the steps would make of it.
+    fn is_built(&mut self, editor: &Editor<'_>, root: Instruction) -> bool {
+        let function = editor.function();
+        if self.steps.len() != self.nodes.len() {
+            return false;
+        }
+        let mut at = root;
+        for index in (0..self.steps.len()).rev() {
+            let Some(node) = self.equality.nodes().of(function, at) else {
+                return false;
+            };
+            let mut previous = None;
+            let mut found = [Source::Constant(0); 3];
+            for (slot, &leaf) in found.iter_mut().zip(&function.leaves(at)[1..]) {
+                *slot = match leaf {
+                    Operand::Value(value) => {
+                        let value = editor.resolve(value);
+                        match function.values()[value].definition {
+                            Definition::Instruction(definer)
+                                // A node of another tree has no reader here.
+                                if self.taken.contains(definer) =>
+                            {
+                                previous = Some(definer);
+                                Source::Previous
+                            }
+                            _ => Source::Value(value),
+                        }
+                    }
+                    _ => match integer(function, leaf) {
+                        Some(bits) if node.operation == Operation::Shl => Source::Constant(bits),
+                        Some(bits) => Source::Constant(bits & mask(node.bits)),
+                        None => return false,
+                    },
+                };
+            }
+            if !is_step(self.steps[index], node, found) {
+                return false;
+            }
+            match previous {
+                Some(definer) => at = definer,
+                None => return index == 0,
+            }
+        }
+        true
+    }
+
+    /// Makes the tree what the steps say, in the instructions it has.
+    fn build(&mut self, editor: &mut Editor<'_>, root: Instruction, bits: u32) {
+        self.count_sources(editor);
+        let mut nodes = std::mem::take(&mut self.nodes);
+        nodes.sort_unstable_by_key(|node| self.places[node.index()]);
+        debug_assert_eq!(nodes.last(), Some(&root));
+        nodes.pop();
+        // For each step, the place behind which all its leaves are defined.
+        let mut available = 0;
+        let mut available_at: Vec<u32> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            for source in step.sources() {
+                if let Source::Value(value) = source {
+                    available = available.max(self.facts[value.index()].place);
+                }
+            }
+            available_at.push(available);
+        }
+        let result = editor.function().results(root).next();
+        let scalar_type =
+            editor.function().values()[result.expect("nodes have a result")].scalar_type;
+        let last = self.steps.len() - 1;
+        let mut places: Vec<Option<Instruction>> = vec![None; self.steps.len()];
+        for index in (0..last).rev() {
+            if let Some(&node) = nodes.last()
+                && available_at[index] < self.places[node.index()]
+            {
+                places[index] = nodes.pop();
+            }
+        }
+        // What is left over gives its register to what is new.
+        let mut spare = nodes.clone();
+        let mut previous: Option<Value> = None;
+        let mut waiting: Option<usize> = None;
+        for (index, &place) in places.iter().enumerate() {
+            let step = self.steps[index];
+            let at = if index == last { Some(root) } else { place };
+            let Some(at) = at else {
+                waiting.get_or_insert(index);
+                continue;
+            };
+            // Steps without a place of their own stand before the next that has one.
+            if let Some(first) = waiting.take() {
+                for between in first..index {
+                    let (format, operands, count) =
+                        self.operands(editor, self.steps[between], bits, previous);
+                    let made = editor.insert_before(at, format, &operands[..count], &[scalar_type]);
+                    let value = editor
+                        .function()
+                        .results(made)
+                        .next()
+                        .expect("one result was asked for");
+                    if let Some(freed) = spare.pop() {
+                        self.take_home(editor, value, freed);
+                    }
+                    let place = self.places[at.index()];
+                    self.enter(made, value, place);
+                    previous = Some(value);
+                }
+            }
+            let (format, operands, count) = self.operands(editor, step, bits, previous);
+            editor.rewrite(at, format, &operands[..count]);
+            previous = editor.function().results(at).next();
+        }
+        for &node in nodes.iter().rev() {
+            editor.remove_instruction(node);
+        }
+        self.nodes = nodes;
+    }
+
+    /// Lets a new value live where the result of an instruction that goes lived.
+    fn take_home(&self, editor: &mut Editor<'_>, value: Value, freed: Instruction) {
+        let values = editor.function().values();
+        let result = editor.function().results(freed).next();
+        let old = values[result.expect("nodes have a result")];
+        if old.scalar_type == values[value].scalar_type {
+            editor.set_home(value, old.home.expand());
+        }
+    }
+
+    /// Enters a new instruction and its result into the tables.
+    fn enter(&mut self, instruction: Instruction, value: Value, place: u32) {
+        self.places.resize(instruction.index() + 1, 0);
+        self.places[instruction.index()] = place;
+        self.facts.resize(value.index() + 1, Facts::default());
+        self.facts[value.index()] = Facts {
+            place,
+            anchor: place,
+            uses: 1,
+            ..Facts::default()
+        };
+        self.taken.insert(instruction);
+    }
+
+    /// Counts the readers of the leaves anew: those of the steps instead of those of the nodes.
+    fn count_sources(&mut self, editor: &Editor<'_>) {
+        let function = editor.function();
+        let mut fewer: Vec<Value> = Vec::new();
+        for &node in &self.nodes {
+            for value in function.uses(node) {
+                let value = editor.resolve(value);
+                self.facts[value.index()].uses -= 1;
+                fewer.push(value);
+            }
+        }
+        for step in &self.steps {
+            for source in step.sources() {
+                if let Source::Value(value) = source {
+                    self.facts[value.index()].uses += 1;
+                }
+            }
+        }
+        // The results of inner nodes are read by one step each, as they were by one node.
+        for &node in &self.nodes[1..] {
+            for result in function.results(node) {
+                self.facts[result.index()].uses = 1;
+            }
+        }
+        self.again |= fewer.into_iter().any(|value| {
+            let facts = &self.facts[value.index()];
+            facts.uses == 1 && facts.node.is_some() && !self.is_inner(function, value)
+        }) && self.steps.len() < self.nodes.len();
+    }
+
+    fn is_inner(&self, function: &Function, value: Value) -> bool {
+        match function.values()[value].definition {
+            Definition::Instruction(definer) => self.taken.contains(definer),
+            _ => false,
+        }
+    }
+
+    /// The format and operands of a step.
+    fn operands(
+        &mut self,
+        editor: &mut Editor<'_>,
+        step: Step,
+        bits: u32,
+        previous: Option<Value>,
+    ) -> (Format, [Operand; 4], usize) {
+        let operation = match step {
+            Step::Unary(operation, _) | Step::Binary(operation, ..) => Some(operation),
+            Step::Mad(..) => Some(Operation::Mad),
+            Step::Move(_) => None,
+        };
+        let format = self.formats.get(editor, operation, bits);
+        let mut operands = [Operand::Result(0); 4];
+        let mut count = 1;
+        for source in step.sources() {
+            operands[count] = match source {
+                Source::Value(value) => Operand::Value(value),
+                Source::Previous => Operand::Value(previous.expect("a step came before")),
+                Source::Constant(constant) => {
+                    let unused = 64 - bits;
+                    let signed = (constant << unused) as i64 >> unused;
+                    editor.integer(signed as u64, false)
+                }
+            };
+            count += 1;
+        }
+        (format, operands, count)
+    }
+
+    /// Computes equal instructions of a block once, within the window; whether there is fuel left.
+    fn common(
+        &mut self,
+        editor: &mut Editor<'_>,
+        flow: &ControlFlow,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if self.window == 0 {
+            return true;
+        }
+        let mut known: DenseMap<u64, (Instruction, u64)> = DenseMap::new();
+        let mut instructions: Vec<Instruction> = Vec::new();
+        for &block in flow.reverse_postorder() {
+            instructions.clear();
+            instructions.extend(editor.function().instructions_of(block));
+            let mut position = 0;
+            for &instruction in &instructions {
+                position += 1;
+                let function = editor.function();
+                if !self.is_looked_at(instruction)
+                    || kind_of(function, instruction) != Some(Kind::Pure)
+                {
+                    continue;
+                }
+                let hash = self
+                    .equality
+                    .hash(function, instruction, |value| editor.resolve(value));
+                let entry = known.get_or_insert(hash, (instruction, position));
+                let (earlier, seen) = *entry;
+                *entry = (instruction, position);
+                let near = earlier != instruction
+                    && function.block_of(earlier) == Some(block)
+                    && position - seen <= self.window;
+                if !near || !self.may_stand_for(editor, earlier, instruction) {
+                    continue;
+                }
+                let rewrite = Rewrite {
+                    counter: "reassociate-and-common.instructions",
+                    instruction,
+                    why: "an instruction before it in the block gives the same",
+                    equal: Some(earlier),
+                };
+                if !context.allows(editor.function(), rewrite) {
+                    return false;
+                }
+                // The window is counted from the one that stays.
+                known.insert(hash, (earlier, seen));
+                position -= 1;
+                self.replace(editor, earlier, instruction);
+            }
+        }
+        true
+    }
+
+    /// Whether an earlier instruction gives what a later one gives, and its results may be read instead.
+    fn may_stand_for(
+        &mut self,
+        editor: &Editor<'_>,
+        early: Instruction,
+        late: Instruction,
+    ) -> bool {
+        let function = editor.function();
+        let bound: u32 = function
+            .results(late)
+            .map(|result| self.facts[result.index()].bound)
+            .sum();
+        // Where a register is decided, a copy may be needed; more than one of them would not pay.
+        bound <= 1
+            && self
+                .equality
+                .same(function, early, late, |value| editor.resolve(value))
+            && function
+                .results(late)
+                .zip(function.results(early))
+                .all(|(late, early)| is_acceptable(function, late, early))
+    }
+
+    fn replace(&mut self, editor: &mut Editor<'_>, early: Instruction, late: Instruction) {
+        let function = editor.function();
+        for value in function.uses(late) {
+            self.facts[editor.resolve(value).index()].uses -= 1;
+        }
+        // Its readers have another leaf now, and what it read has one reader less: both may change trees.
+        self.again = true;
+        let pairs: Vec<(Value, Value)> = function
+            .results(late)
+            .zip(function.results(early))
+            .collect();
+        for (late, early) in pairs {
+            let more = self.facts[late.index()];
+            let facts = &mut self.facts[early.index()];
+            facts.uses += more.uses;
+            facts.bound += more.bound;
+            editor.replace_value(late, early);
+        }
+        editor.remove_instruction(late);
+    }
+}
+
+/// Whether a node with these sources is this step, the order of what commutes apart.
+fn is_step(step: Step, node: Node, found: [Source; 3]) -> bool {
+    let is_pair = |one: Source, other: Source| {
+        (found[0], found[1]) == (one, other) || (found[0], found[1]) == (other, one)
+    };
+    match step {
+        Step::Unary(operation, source) => node.operation == operation && found[0] == source,
+        Step::Binary(Operation::Shl, source, Source::Constant(amount)) => match node.operation {
+            Operation::Shl => found[0] == source && found[1] == Source::Constant(amount),
+            Operation::Mul => is_pair(source, Source::Constant(power(amount, node.bits))),
+            _ => false,
+        },
+        Step::Binary(operation, left, right) => {
+            node.operation == operation
+                && ((found[0], found[1]) == (left, right)
+                    || operation.commutes() && is_pair(left, right))
+        }
+        Step::Mad(one, other, addend) => {
+            node.operation == Operation::Mad && is_pair(one, other) && found[2] == addend
+        }
+        Step::Move(_) => false,
+    }
+}
