@@ -11,7 +11,7 @@ use oriole_collections::{DenseMap, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
-use oriole_syntax::scopes::{Reference, Scopes};
+use oriole_syntax::scopes::{Globals, Reference, Scopes};
 use oriole_syntax::tree::{
     self, Body, Declaration, Declarator, Directive, Guard, Linkage, Module, OperandKind, Statement,
     Storage, Text, Words,
@@ -65,6 +65,7 @@ struct Emitter<'a> {
 /// Writes a function whose original body is given; the module is needed for its text only.
 pub(crate) fn emit(
     module: &mut Module,
+    globals: &Globals,
     original: &Body,
     function: &Function,
     scopes: &Scopes,
@@ -80,7 +81,7 @@ pub(crate) fn emit(
             .any(|statement| matches!(statement, Statement::Section(_)));
     let own = function.registers().len();
     let mut emitter = Emitter {
-        naming: Naming::new(original),
+        naming: Naming::new(original, globals),
         module,
         function,
         scopes,

@@ -2,40 +2,47 @@
 
 use oriole_collections::StringSet;
 use oriole_isa::ScalarType;
+use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Module, Statement, Text};
+
+/// What all names made here contain.
+const MARK: &str = "oriole_";
 
 /// Makes names no declaration of the module or function has. Most functions need none, so the names in use are collected
 /// when the first new one is asked for.
 pub(crate) struct Naming<'body> {
     body: &'body Body,
+    globals: &'body Globals,
     taken: Option<StringSet>,
     next: u32,
 }
 
-/// The names declared in the module and in one body.
+/// The names declared in a body that could be made here.
 fn names_in_use(module: &Module, body: &Body) -> StringSet {
     let mut taken = StringSet::new();
-    for owner in [&module.top, body] {
-        for declarator in &owner.declarators {
-            taken.insert(module.text(declarator.name));
+    let labels = body
+        .statements
+        .iter()
+        .filter_map(|statement| match *statement {
+            Statement::Label(name) => Some(name),
+            _ => None,
+        });
+    let declared = body.declarators.iter().map(|declarator| declarator.name);
+    for name in declared.chain(labels) {
+        let name = module.text(name);
+        if name.contains(MARK) {
+            taken.insert(name);
         }
-        for statement in &owner.statements {
-            if let Statement::Label(name) = *statement {
-                taken.insert(module.text(name));
-            }
-        }
-    }
-    for function in &module.functions {
-        taken.insert(module.text(function.name));
     }
     taken
 }
 
 impl<'body> Naming<'body> {
     /// For a function with this body.
-    pub fn new(body: &'body Body) -> Naming<'body> {
+    pub fn new(body: &'body Body, globals: &'body Globals) -> Naming<'body> {
         Naming {
             body,
+            globals,
             taken: None,
             next: 0,
         }
@@ -51,7 +58,8 @@ impl<'body> Naming<'body> {
             self.next += 1;
             // A declared range `%oriole_b32_<9>` would also claim the name.
             let range = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            if !taken.contains(&name) && !taken.contains(range) {
+            let is_free = |name: &str| !taken.contains(name) && !self.globals.declares(name);
+            if is_free(&name) && is_free(range) {
                 return module.add_text(&name);
             }
         }
@@ -59,11 +67,11 @@ impl<'body> Naming<'body> {
 
     /// A name for a register.
     pub fn register(&mut self, module: &mut Module, scalar_type: ScalarType) -> Text {
-        self.make(module, &format!("%oriole_{}_", scalar_type.text()))
+        self.make(module, &format!("%{MARK}{}_", scalar_type.text()))
     }
 
     /// A name for a label.
     pub fn label(&mut self, module: &mut Module) -> Text {
-        self.make(module, "$L__oriole_")
+        self.make(module, &format!("$L__{MARK}"))
     }
 }

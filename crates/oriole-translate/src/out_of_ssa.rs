@@ -74,7 +74,15 @@ pub fn out_of_ssa(
     // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
     // visible everywhere, so each round only hoists more.
     loop {
-        let emission = emit(module, &original, &function, &scopes, &assignment, &hoisted);
+        let emission = emit(
+            module,
+            globals,
+            &original,
+            &function,
+            &scopes,
+            &assignment,
+            &hoisted,
+        );
         if scopes.parents.len() == 1 {
             module.functions[index].body = Some(emission.body);
             break;

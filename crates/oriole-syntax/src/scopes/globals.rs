@@ -35,6 +35,11 @@ pub struct Globals {
 }
 
 impl Globals {
+    /// Whether a name, or the stem of a range of names, is declared.
+    pub fn declares(&self, name: &str) -> bool {
+        self.names.contains_key(name) || self.ranges.contains_key(name)
+    }
+
     /// Collects the names of a module; a name defined twice is an error.
     pub fn of(module: &Module) -> (Globals, Vec<Diagnostic>) {
         let mut globals = Globals {
