@@ -102,87 +102,113 @@ pub fn run(
     context: &mut Context<'_>,
     observer: &mut Observer<'_>,
 ) -> u64 {
-    let mut analyses = Analyses::new();
-    let mut changes = 0;
+    let mut runner = Runner {
+        function,
+        analyses: Analyses::new(),
+        changes: 0,
+        settled: Vec::new(),
+    };
     for phase in phases {
         let before = (context.fuel.spent(), context.statistics.instructions());
-        changes += run_pass(phase.pass, function, &mut analyses, context);
+        runner.pass(phase.pass, context);
         context.statistics.add_phase(PhaseStatistics {
             rewrites: context.fuel.spent() - before.0,
             instructions: context.statistics.instructions() - before.1,
             ..PhaseStatistics::of(phase)
         });
-        observer(phase, function);
+        observer(phase, runner.function);
     }
-    changes
+    runner.changes
 }
 
-fn run_pass(
-    pass: &Pass,
-    function: &mut Function,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-) -> u64 {
-    match pass.action {
-        Action::Once(run) => run_once(pass.name, run, function, analyses, context),
-        Action::Repeat(passes, limit) => {
-            let mut changes = 0;
-            let mut rounds = match limit {
-                Limit::Rounds(knob) => context.knobs.number(knob),
-                Limit::Threshold(_) => u64::MAX,
-            };
-            while rounds > 0 {
-                let before = context.fuel.spent();
-                for pass in passes {
-                    changes += run_pass(pass, function, analyses, context);
-                }
-                let rewrites = context.fuel.spent() - before;
-                let few = match limit {
-                    Limit::Rounds(_) => 0,
-                    Limit::Threshold(knob) => {
-                        let instructions: usize = function
-                            .block_order()
-                            .iter()
-                            .map(|&block| function.instructions_of(block).count())
-                            .sum();
-                        instructions as u64 * context.knobs.number(knob) / 100
-                    }
-                };
-                if rewrites == 0 || rewrites < few {
-                    break;
-                }
-                rounds -= 1;
-            }
-            changes
+struct Runner<'function> {
+    function: &'function mut Function,
+    analyses: Analyses,
+    changes: u64,
+    /// Passes that found nothing to do, and how many changes had been made by then: until there are more, they will again
+    /// find nothing.
+    settled: Vec<(&'static str, u64)>,
+}
+
+impl Runner<'_> {
+    fn pass(&mut self, pass: &Pass, context: &mut Context<'_>) {
+        match pass.action {
+            Action::Once(run) => self.once(pass.name, run, context),
+            Action::Repeat(passes, limit) => self.repeat(passes, limit, context),
         }
     }
-}
 
-fn run_once(
-    name: &str,
-    run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
-    function: &mut Function,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-) -> u64 {
-    let mut editor = Editor::new(function);
-    run(&mut editor, analyses, context);
-    let journal = editor.finish();
-    analyses.invalidate(&journal);
-    context.statistics.add_instructions(journal.instructions);
-    if cfg!(debug_assertions) {
-        let violations = verify(function);
-        assert!(
-            violations.is_empty(),
-            "{name} left the function broken: {}",
-            violations[0]
-        );
-        let stale = analyses.stale(function);
-        assert!(
-            stale.is_empty(),
-            "{name} changed what {} was computed from without saying so",
-            stale.join(", ")
-        );
+    fn repeat(&mut self, passes: &[&Pass], limit: Limit, context: &mut Context<'_>) {
+        let mut rounds = match limit {
+            Limit::Rounds(knob) => context.knobs.number(knob),
+            Limit::Threshold(_) => u64::MAX,
+        };
+        while rounds > 0 {
+            let before = context.fuel.spent();
+            for pass in passes {
+                self.pass(pass, context);
+            }
+            let rewrites = context.fuel.spent() - before;
+            let few = match limit {
+                Limit::Rounds(_) => 0,
+                Limit::Threshold(knob) => self.size() * context.knobs.number(knob) / 100,
+            };
+            if rewrites == 0 || rewrites < few {
+                break;
+            }
+            rounds -= 1;
+        }
     }
-    journal.changes
+
+    fn size(&self) -> u64 {
+        let function = &*self.function;
+        let counts = function
+            .block_order()
+            .iter()
+            .map(|&block| function.instructions_of(block).count());
+        counts.sum::<usize>() as u64
+    }
+
+    fn once(
+        &mut self,
+        name: &'static str,
+        run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+        context: &mut Context<'_>,
+    ) {
+        let last = self
+            .settled
+            .iter_mut()
+            .find(|(settled, _)| *settled == name);
+        if let Some((_, at)) = &last
+            && *at == self.changes
+        {
+            return;
+        }
+        let mut editor = Editor::new(self.function);
+        run(&mut editor, &mut self.analyses, context);
+        let journal = editor.finish();
+        self.analyses.invalidate(&journal);
+        self.changes += journal.changes;
+        if journal.is_empty() {
+            match last {
+                Some((_, at)) => *at = self.changes,
+                None => self.settled.push((name, self.changes)),
+            }
+        }
+        context.statistics.add_instructions(journal.instructions);
+        if cfg!(debug_assertions) {
+            let violations = verify(self.function);
+            assert!(
+                violations.is_empty(),
+                "{name} left the function broken: {}",
+                violations[0]
+            );
+            let stale = self.analyses.stale(self.function);
+            assert!(
+                stale.is_empty(),
+                "{name} changed what {} was computed from without saying so",
+                stale.join(", ")
+            );
+        }
+    }
 }
