@@ -443,6 +443,7 @@ impl<'function> Editor<'function> {
             mut replacements,
             journal,
         } = self;
+        function.edited |= !journal.is_empty();
         if replacements.is_empty() {
             return journal;
         }

@@ -141,9 +141,15 @@ pub struct Function {
     pub(crate) layout: Layout,
     pub(crate) symbols: IndexVec<Symbol, SymbolData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
+    pub(crate) edited: bool,
 }
 
 impl Function {
+    /// Whether anything was changed since the function was made.
+    pub fn is_edited(&self) -> bool {
+        self.edited
+    }
+
     /// Its name.
     pub fn name(&self) -> Text {
         self.name
@@ -390,6 +396,7 @@ impl FunctionBuilder {
                 layout: Layout::default(),
                 symbols: IndexVec::new(),
                 constants: IndexVec::new(),
+                edited: false,
             },
             symbol_index: DenseMap::new(),
         }

@@ -5,6 +5,7 @@
 //! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
 
 use crate::assignment::{Assignment, Placement};
+use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
 use oriole_collections::{DenseMap, DenseSet, IndexVec};
@@ -33,6 +34,7 @@ struct Emitter<'a> {
     function: &'a Function,
     scopes: &'a Scopes,
     assignment: &'a Assignment,
+    endings: Endings,
     original: &'a Body,
     body: Body,
     naming: Naming<'a>,
@@ -86,6 +88,11 @@ pub(crate) fn emit(
         function,
         scopes,
         assignment,
+        endings: if function.is_edited() {
+            Endings::straightened(function, assignment)
+        } else {
+            Endings::written(function)
+        },
         body: Body {
             statements: Vec::with_capacity(original.statements.len()),
             operands: Vec::with_capacity(original.operands.len()),
@@ -201,19 +208,21 @@ impl Emitter<'_> {
                 self.starts_block[label as usize] = true;
             }
         }
-        let order = function.block_order();
-        for (position, &block) in order.iter().enumerate() {
+        for &block in function.block_order() {
             let data = &function.blocks()[block];
-            if let Some(edge) = data.fall_through() {
-                let target = data.edges[edge].target;
-                if order.get(position + 1) != Some(&target) && self.block_labels[target].is_none() {
+            let taken = match self.endings.ending(block) {
+                Ending::Kept => 0..data.edges.len() - usize::from(data.falls_through),
+                Ending::Turned => 1..2,
+                Ending::Dropped => 0..0,
+            };
+            let behind = self.endings.behind(block);
+            for target in data.edges[taken]
+                .iter()
+                .map(|edge| self.endings.landing(edge.target))
+                .chain(behind)
+            {
+                if self.block_labels[target].is_none() {
                     self.block_labels[target] = Some(self.naming.label(self.module));
-                }
-            }
-            let taken = data.edges.len() - usize::from(data.falls_through);
-            for edge in &data.edges[..taken] {
-                if self.block_labels[edge.target].is_none() {
-                    self.block_labels[edge.target] = Some(self.naming.label(self.module));
                 }
             }
         }
@@ -281,10 +290,15 @@ impl Emitter<'_> {
                 new_blocks.get_or_default(target.as_u32()).push(index);
             }
         }
-        let order = function.block_order();
         let mut falls_into_next = false;
-        for (position, &block) in order.iter().enumerate() {
+        for &block in function.block_order() {
             self.flush_to_label(block);
+            if self.endings.is_silent(block) {
+                if self.keep_labels {
+                    self.label(block);
+                }
+                continue;
+            }
             if let Some(indices) = new_blocks.get(&block.as_u32()) {
                 self.new_blocks(block, indices, falls_into_next);
             }
@@ -292,6 +306,7 @@ impl Emitter<'_> {
             if let Some(&index) = at_start.get(&block.as_u32()) {
                 self.copies(&assignment.edges[index].copies);
             }
+            let ending = self.endings.ending(block);
             for instruction in function.instructions_of(block) {
                 let is_terminator = function.format(instruction).is_terminator();
                 self.flush_before(instruction);
@@ -306,20 +321,23 @@ impl Emitter<'_> {
                 if let Some(directive) = self.pending.take() {
                     self.body.statements.push(directive);
                 }
-                self.instruction(block, instruction);
+                if !is_terminator || ending != Ending::Dropped {
+                    self.instruction(
+                        block,
+                        instruction,
+                        is_terminator && ending == Ending::Turned,
+                    );
+                }
             }
             for edge in copies_at(block, Placement::AfterTerminator) {
                 self.copies(&edge.copies);
             }
-            let data = &function.blocks()[block];
-            falls_into_next = data.falls_through;
-            if let Some(edge) = data.fall_through() {
-                let target = data.edges[edge].target;
-                if order.get(position + 1) != Some(&target) {
-                    self.branch(target);
-                    falls_into_next = false;
-                }
+            let behind = self.endings.behind(block);
+            if let Some(target) = behind {
+                self.branch(target);
             }
+            falls_into_next = behind.is_none()
+                && (function.blocks()[block].falls_through || ending != Ending::Kept);
         }
         self.flush(self.original.statements.len());
         if let Some(directive) = self.pending.take() {
@@ -482,7 +500,8 @@ impl Emitter<'_> {
         self.names[register].unwrap_or_else(|| self.function.registers()[register].name)
     }
 
-    fn instruction(&mut self, block: Block, instruction: Instruction) {
+    /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
+    fn instruction(&mut self, block: Block, instruction: Instruction, turned: bool) {
         let function = self.function;
         let table = self.new_table(block, instruction);
         let format = function.format(instruction);
@@ -508,6 +527,10 @@ impl Emitter<'_> {
             let node = if part.kind == ShapeKind::Leaf {
                 let operand = leaves[leaf];
                 leaf += 1;
+                let operand = match operand {
+                    Operand::Target(0) if turned => Operand::Target(1),
+                    operand => operand,
+                };
                 let mut node = match (table, operand) {
                     (Some(table), Operand::Symbol(symbol))
                         if matches!(
@@ -543,7 +566,11 @@ impl Emitter<'_> {
             .statements
             .push(Statement::Instruction(tree::Instruction::new(
                 mnemonic,
-                format.guard,
+                if turned {
+                    format.guard.opposite()
+                } else {
+                    format.guard
+                },
                 nodes,
             )));
     }
@@ -590,6 +617,7 @@ impl Emitter<'_> {
         match operand {
             Operand::Target(edge) => {
                 let target = function.blocks()[block].edges[edge as usize].target;
+                let target = self.endings.landing(target);
                 let split = self
                     .edge_labels
                     .get(&(block.as_u32(), u32::from(edge)))

@@ -11,6 +11,7 @@ mod checker;
 mod coalescing;
 mod control_flow;
 mod emission;
+mod endings;
 mod into_ssa;
 mod naming;
 mod out_of_ssa;
