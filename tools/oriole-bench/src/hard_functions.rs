@@ -16,6 +16,11 @@ pub struct Shape {
 /// All shapes.
 pub const SHAPES: &[Shape] = &[
     Shape {
+        name: "100,000 instructions in one block",
+        size: 100_000,
+        make: one_block,
+    },
+    Shape {
         name: "20,000 blocks, 100,000 instructions",
         size: 20_000,
         make: blocks,
@@ -49,16 +54,49 @@ fn module(declarations: &str, body: &str) -> String {
     )
 }
 
-/// Branches forwards and now and then backwards, over four registers that every block changes.
-fn blocks(count: usize) -> String {
-    let mut body = String::from("mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n");
+/// Arithmetic on the last few results, some of it twice, some of it dead.
+fn one_block(count: usize) -> String {
+    let mut body =
+        String::from("add.s32 %r1, %r0, 1;\nadd.s32 %r2, %r0, 2;\nadd.s32 %r3, %r0, 3;\n");
+    let mut random = generator();
+    for result in 4..count {
+        let (a, b) = (
+            result - 1 - random(3) as usize,
+            result - 1 - random(3) as usize,
+        );
+        let _ = match random(8) {
+            0 => writeln!(body, "mov.u32 %r{result}, %r{a};"),
+            1 => writeln!(body, "shl.b32 %r{result}, %r{a}, {};", random(4)),
+            2 => writeln!(body, "mul.lo.s32 %r{result}, %r{a}, {};", random(9)),
+            3 => writeln!(body, "xor.b32 %r{result}, %r{a}, %r{b};"),
+            4 => writeln!(body, "and.b32 %r{result}, %r{a}, %r{b};"),
+            5 => writeln!(body, "ld.global.u32 %r{result}, [%rd1+{}];", 4 * random(64)),
+            6 => writeln!(body, "add.s32 %r{result}, %r{a}, {};", random(9)),
+            _ => writeln!(body, "add.s32 %r{result}, %r{a}, %r{b};"),
+        };
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{};", count.max(4) - 1);
+    module(
+        &format!(".reg .b32 %r<{}>;\n.reg .pred %p<2>;\n", count.max(4)),
+        &body,
+    )
+}
+
+/// Numbers below a bound, the same every time.
+fn generator() -> impl FnMut(u64) -> u64 {
     let mut state = 1u64;
-    let mut random = |bound: u64| {
+    move |bound| {
         state = state
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1442695040888963407);
         (state >> 33) % bound
-    };
+    }
+}
+
+/// Branches forwards and now and then backwards, over four registers that every block changes.
+fn blocks(count: usize) -> String {
+    let mut body = String::from("mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n");
+    let mut random = generator();
     for block in 0..count {
         let (a, b, c) = (random(4), random(4), random(4));
         let target = if random(5) > 0 {

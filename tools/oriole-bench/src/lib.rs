@@ -3,9 +3,12 @@
 //! `oriole-bench` measures time, `oriole-bench-memory` memory: counting allocations would slow the first down.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::print_stdout)]
 
 mod hard_functions;
 mod large_file;
+pub mod ptxas;
+pub mod size;
 
 pub use hard_functions::{SHAPES, Shape};
 pub use large_file::{Mix, large_file};
@@ -33,6 +36,16 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// How many instructions it has.
+    pub fn instructions(&self) -> u64 {
+        size::sizes(&self.module)
+            .iter()
+            .map(|(_, _, size)| size.all)
+            .sum()
+    }
+}
+
 /// A benchmark: a name and what is timed. The result is some number that depends on the work, so that it is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Benchmark {
@@ -40,6 +53,8 @@ pub struct Benchmark {
     pub name: &'static str,
     /// Megabytes a second that it must reach, if it must.
     pub bar: Option<f64>,
+    /// Instructions a second that it must reach, if it must.
+    pub instructions: Option<f64>,
     /// The work.
     pub run: fn(&Prepared) -> usize,
 }
@@ -49,26 +64,31 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "parse",
         bar: None,
+        instructions: None,
         run: |prepared| parse(&prepared.text).functions.len(),
     },
     Benchmark {
         name: "print",
         bar: None,
+        instructions: None,
         run: |prepared| oriole_syntax::print(&prepared.module).len(),
     },
     Benchmark {
         name: "parse+print",
         bar: Some(150.0),
+        instructions: None,
         run: |prepared| oriole_syntax::print(&parse(&prepared.text)).len(),
     },
     Benchmark {
         name: "round trip",
         bar: Some(30.0),
+        instructions: None,
         run: |prepared| optimized(prepared, oriole::Level::None),
     },
     Benchmark {
         name: "opt -O2",
         bar: None,
+        instructions: Some(500_000.0),
         run: |prepared| optimized(prepared, oriole::Level::Default),
     },
 ];

@@ -3,12 +3,13 @@
 //!     cargo run --release -p oriole-bench -- [--megabytes N] [--rounds N] [--all] [--only NAME] [--write FILE]
 //!
 //! Benchmarks take turns, so that a slow moment of the machine hits all of them; the fastest round counts. Every benchmark
-//! also runs on a tenth of the file: time must grow with the size, not faster.
+//! also runs on a tenth of the file: time must grow with the size, not faster. With `ORIOLE_PTXAS` set, files of the corpus are
+//! also given to `ptxas -O3`: Oriole must take at most a twentieth of its time.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, Shape, large_file};
+use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, Shape, large_file, ptxas};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,22 +21,23 @@ fn time(benchmark: &Benchmark, prepared: &Prepared) -> Duration {
     start.elapsed()
 }
 
-/// The round trip, timed once: the child's side of [`in_a_new_process`].
-fn once(shape: &Shape, size: usize) -> Option<Duration> {
-    let round_trip = BENCHMARKS
-        .iter()
-        .find(|benchmark| benchmark.name == "round trip")?;
-    Some(time(round_trip, &Prepared::new((shape.make)(size))))
+/// What hard functions are measured with.
+const ON_HARD_FUNCTIONS: [&str; 2] = ["round trip", "opt -O2"];
+
+/// A benchmark on a shape, timed once: the child's side of [`in_a_new_process`].
+fn once(name: &str, shape: &Shape, size: usize) -> Option<Duration> {
+    let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name)?;
+    Some(time(benchmark, &Prepared::new((shape.make)(size))))
 }
 
-/// The round trip of a shape in a process of its own, the best of some: memory a process has used before is cheaper than
-/// new memory, and a small function would find it where a large one does not.
-fn in_a_new_process(index: usize, size: usize, rounds: usize) -> Option<Duration> {
+/// A benchmark on a shape in a process of its own, the best of some: memory a process has used before is cheaper than new
+/// memory, and a small function would find it where a large one does not.
+fn in_a_new_process(name: &str, index: usize, size: usize, rounds: usize) -> Option<Duration> {
     let program = std::env::current_exe().ok()?;
     (0..rounds)
         .map(|_| {
             let output = std::process::Command::new(&program)
-                .args(["--shape", &index.to_string(), &size.to_string()])
+                .args(["--shape", name, &index.to_string(), &size.to_string()])
                 .output()
                 .ok()?;
             let nanoseconds = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
@@ -46,30 +48,29 @@ fn in_a_new_process(index: usize, size: usize, rounds: usize) -> Option<Duration
 }
 
 /// Single hard functions and ones a tenth as large: ten times the size, at most eleven times the time.
-fn hard_functions(rounds: usize) -> bool {
-    println!("\nround trip of one function, each time in a new process");
+fn hard_functions(name: &str, rounds: usize) -> bool {
+    println!("\n{name} of one function, each time in a new process");
     let mut reached = true;
     for (index, shape) in SHAPES.iter().enumerate() {
         let rounds = rounds.clamp(1, 7);
         let (Some(large), Some(small)) = (
-            in_a_new_process(index, shape.size, rounds),
-            in_a_new_process(index, shape.size / 10, rounds),
+            in_a_new_process(name, index, shape.size, rounds),
+            in_a_new_process(name, index, shape.size / 10, rounds),
         ) else {
             println!("{:40} FAILED", shape.name);
             reached = false;
             continue;
         };
-        let (bytes, small_bytes) = (
-            (shape.make)(shape.size).len(),
-            (shape.make)(shape.size / 10).len(),
-        );
+        let made = Prepared::new((shape.make)(shape.size));
+        let (bytes, small_bytes) = (made.text.len(), (shape.make)(shape.size / 10).len());
         let growth = large.as_secs_f64() / small.as_secs_f64() * small_bytes as f64 / bytes as f64;
         let linear = growth <= 1.1;
         reached &= linear;
         println!(
-            "{:40} {:7.1} MB/s  {:8.2} ms  growth {growth:4.2}{}",
+            "{:40} {:7.1} MB/s  {:6.0} thousand instructions/s  {:8.2} ms  growth {growth:4.2}{}",
             shape.name,
             bytes as f64 / 1e6 / large.as_secs_f64(),
+            made.instructions() as f64 / 1e3 / large.as_secs_f64(),
             large.as_secs_f64() * 1e3,
             if linear {
                 ""
@@ -86,7 +87,7 @@ fn main() -> ExitCode {
     let (mut only, mut write) = (None, None);
     let mut arguments = std::env::args().skip(1);
     let all: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, index, size] = &all[..]
+    if let [flag, name, index, size] = &all[..]
         && flag == "--shape"
     {
         let shape = index
@@ -95,7 +96,7 @@ fn main() -> ExitCode {
             .and_then(|index: usize| SHAPES.get(index));
         let measured = shape
             .zip(size.parse().ok())
-            .and_then(|(shape, size)| once(shape, size));
+            .and_then(|(shape, size)| once(name, shape, size));
         return match measured {
             Some(duration) => {
                 println!("{}", duration.as_nanos());
@@ -103,6 +104,11 @@ fn main() -> ExitCode {
             }
             None => ExitCode::from(2),
         };
+    }
+    if let [flag, path] = &all[..]
+        && flag == "--file"
+    {
+        return ptxas::optimize_file(path);
     }
     while let Some(argument) = arguments.next() {
         let mut number = |otherwise| {
@@ -179,9 +185,25 @@ fn main() -> ExitCode {
             benchmark.name,
             time.as_secs_f64() * 1e3
         );
+        if let Some(bar) = benchmark.instructions {
+            let rate = large.instructions() as f64 / time.as_secs_f64();
+            reached &= rate >= bar;
+            println!(
+                "{:14} {:7.0} thousand instructions/s, {} its bar of {}",
+                "",
+                rate / 1e3,
+                if rate < bar { "BELOW" } else { "above" },
+                bar / 1e3
+            );
+        }
     }
-    if only.is_none() {
-        reached &= hard_functions(rounds);
+    for name in ON_HARD_FUNCTIONS {
+        if only.as_deref().is_none_or(|only| only == name) {
+            reached &= hard_functions(name, rounds);
+        }
+    }
+    if only.as_deref().is_none_or(|only| only == "ptxas") {
+        reached &= ptxas::compare(rounds);
     }
     if reached {
         ExitCode::SUCCESS
