@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod approximations;
 mod arguments;
 mod asynchronous;
 mod barrier;
@@ -57,6 +58,7 @@ mod trap;
 mod uses;
 mod warp;
 
+pub use approximations::Approximations;
 pub use arguments::{Argument, ArgumentKind, ElementType, SplitMix64};
 pub use counters::InstructionCounters;
 pub use machine::{

@@ -1,6 +1,7 @@
 //! The machine: a decoded module, its memory, and launches.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use oriole_diagnostics::{Diagnostic, Span};
@@ -8,6 +9,7 @@ use oriole_isa::{ReductionOperation, Space};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 
+use crate::approximations::Approximations;
 use crate::arguments::Argument;
 use crate::barrier::describe_missing;
 use crate::check::BlockChecks;
@@ -33,7 +35,7 @@ pub struct Options {
     pub heap_bytes: u64,
     /// Count executions, sectors and wavefronts of every instruction.
     pub profile: bool,
-    /// Report reads of registers and shared memory that were never written.
+    /// Report reads of registers, the carry flag, shared and local memory that were never written.
     pub check_uninitialized: bool,
     /// Report data races.
     pub check_races: bool,
@@ -87,7 +89,7 @@ pub struct Buffer(usize);
 /// What was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FindingKind {
-    /// A register or a byte of shared memory was read before it was written.
+    /// A register or a byte of shared or local memory was read before it was written.
     UninitializedRead,
     /// Two accesses to one place, one of them a write, with no order between them.
     Race,
@@ -171,6 +173,7 @@ pub struct Machine {
     program: Program,
     memory: GlobalMemory,
     heap: Option<usize>,
+    approximations: Option<Arc<Approximations>>,
 }
 
 impl Machine {
@@ -180,26 +183,43 @@ impl Machine {
     /// Names that cannot be resolved and initial values that cannot be computed. Instructions that are not emulated are
     /// no error until they are executed.
     pub fn new(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
-        let mut program = decode_module(module)?;
+        Machine::decode(module, None)
+    }
+
+    /// Decodes a module whose approximate instructions give recorded results. What is not recorded is approximated as by
+    /// [`Machine::new`] and noted in [`Approximations::missing`].
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn with_approximations(
+        module: &Module,
+        approximations: &Arc<Approximations>,
+    ) -> Result<Machine, Vec<Diagnostic>> {
+        Machine::decode(module, Some(approximations.clone()))
+    }
+
+    fn decode(
+        module: &Module,
+        approximations: Option<Arc<Approximations>>,
+    ) -> Result<Machine, Vec<Diagnostic>> {
+        let mut program = decode_module(module, approximations.as_deref())?;
         let memory = std::mem::take(&mut program.memory);
         Ok(Machine {
             program,
             memory,
             heap: None,
+            approximations,
         })
     }
 
-    /// Decodes a module as ptxas reads it by default: multiplications and additions without a rounding are fused where one
-    /// feeds the other. PTX allows it and GPUs therefore do it; [`Machine::new`] executes what is written.
-    ///
-    /// # Errors
-    /// As [`Machine::new`].
-    pub fn with_contraction(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
-        let mut machine = Machine::new(module)?;
-        for function in &mut machine.program.functions {
+    /// The machine as ptxas would have the module by default: multiplications and additions without a rounding are fused
+    /// where one feeds the other. PTX allows it and GPUs therefore do it; [`Machine::new`] executes what is written.
+    #[must_use]
+    pub fn contracted(mut self) -> Machine {
+        for function in &mut self.program.functions {
             crate::contraction::contract(function);
         }
-        Ok(machine)
+        self
     }
 
     /// The kernels of the module.
@@ -500,6 +520,7 @@ impl Machine {
         Ok(LaunchContext {
             program: &self.program,
             memory: &self.memory,
+            approximations: self.approximations.as_deref(),
             kernel,
             constants,
             parameters,

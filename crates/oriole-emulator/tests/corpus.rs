@@ -1,7 +1,8 @@
 //! Every launch of the corpus, against what an H200 wrote.
 //!
 //! `tests/corpus/runs.toml` describes the launches and `tests/corpus/recorded/` holds the results. `ORIOLE_ONLY=text` runs the
-//! launches whose name contains the text and prints what differs.
+//! launches whose name contains the text and prints what differs. Approximate instructions give what the same GPU gave;
+//! `ORIOLE_MISSING=FILE` writes those that are not recorded, for `record_approximations.py` to fill in.
 
 mod recorded;
 
@@ -25,6 +26,7 @@ fn corpus() -> PathBuf {
 fn the_corpus_runs_as_on_the_gpu() {
     let recording = Recording::read(&corpus());
     let runs = recorded::runs(&corpus());
+    let approximations = recorded::approximations(&corpus());
     let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
     let failures = Mutex::new(Vec::new());
     let counts = Mutex::new((0, 0, 0, 0));
@@ -40,8 +42,10 @@ fn the_corpus_runs_as_on_the_gpu() {
             return;
         }
         let started = Instant::now();
-        let outcome = std::panic::catch_unwind(|| compare(&corpus(), launch, run, &recording))
-            .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
+        let outcome = std::panic::catch_unwind(|| {
+            compare(&corpus(), launch, run, &recording, &approximations)
+        })
+        .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
         let seconds = started.elapsed().as_secs_f64();
         if seconds > 1.0 {
             slow.lock()
@@ -65,6 +69,9 @@ fn the_corpus_runs_as_on_the_gpu() {
         "{}: {equal} launches equal, {contracted} equal when fused, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
         recording.device
     );
+    if let Some(file) = std::env::var_os("ORIOLE_MISSING") {
+        std::fs::write(file, approximations.missing()).expect("a file to write");
+    }
     for line in slow.into_inner().expect("not poisoned") {
         println!("slow: {line}");
     }

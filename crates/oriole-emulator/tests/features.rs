@@ -263,6 +263,41 @@ fn uninitialized_reads_are_found() {
 }
 
 #[test]
+fn uninitialized_reads_of_local_memory_are_found() {
+    let local = |guard: &str| {
+        format!(
+            ".local .align 8 .b8 l[16]; setp.lt.u32 %p1, %t, 8; mov.u32 %r1, 5;\n\
+             {guard} st.local.u16 [l+4], %r1; st.local.u32 [l+8], %r1;\n\
+             ld.local.u16 %r1, [l+4]; ld.local.u32 %r1, [l+8];\n{STORE}"
+        )
+    };
+    assert!(findings(&local(""), 32, 1).is_empty());
+    let found = findings(&local("@!%p1"), 32, 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].thread, [0, 0, 0]);
+    let says = "local memory at offset 0x4 is read before it is written";
+    assert_eq!(found[0].message, says);
+    // Half of what is read was written.
+    let half = "st.local.u16 [l], %r2; ld.local.u32 %r1, [l];";
+    let found = findings(
+        &format!(".local .u32 l; mov.u32 %r2, 1;\n{half}\n{STORE}"),
+        32,
+        1,
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn an_uninitialized_carry_is_found() {
+    let found = findings(&format!("addc.u32 %r1, %t, 1;\n{STORE}"), 32, 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let says = "the carry flag is read before it is written";
+    assert_eq!(found[0].message, says);
+    let chain = "add.cc.u32 %r2, %t, 1; addc.u32 %r1, %t, 1;";
+    assert!(findings(&format!("{chain}\n{STORE}"), 32, 1).is_empty());
+}
+
+#[test]
 fn races_are_found_with_both_sides() {
     let exchange = |barrier: &str| {
         format!(

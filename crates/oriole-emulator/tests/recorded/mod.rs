@@ -1,8 +1,9 @@
 //! Reads runs.toml and the recording, runs a launch, and compares.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use oriole_emulator::{Argument, Launch, Machine, Options, Value};
+use oriole_emulator::{Approximations, Argument, Launch, Machine, Options, Value};
 
 /// One `[[run]]` of runs.toml.
 #[derive(Default)]
@@ -138,6 +139,14 @@ impl Recording {
     }
 }
 
+/// What approximate instructions gave on the same GPU.
+pub fn approximations(corpus: &Path) -> Arc<Approximations> {
+    let packed = std::fs::read(corpus.join("recorded/approximations.txt.zlib")).unwrap_or_default();
+    let text = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).unwrap_or_default();
+    let text = String::from_utf8(text).expect("text");
+    Arc::new(Approximations::parse(&text).expect("a recording"))
+}
+
 /// Launches that are known to differ, each with its reason.
 pub fn is_known(failure: &str) -> bool {
     KNOWN.iter().any(|(name, _)| failure.contains(name))
@@ -193,13 +202,15 @@ pub fn compare(
     launch: &RecordedLaunch,
     run: &Run,
     recording: &Recording,
+    approximations: &Arc<Approximations>,
 ) -> Comparison {
-    match compare_as(corpus, launch, run, recording, false) {
-        Comparison::Failed(why) => match compare_as(corpus, launch, run, recording, true) {
-            Comparison::Equal => Comparison::Contracted,
-            _ => Comparison::Failed(why),
-        },
-        comparison => comparison,
+    let as_written = compare_as(corpus, launch, run, recording, approximations, false);
+    if matches!(as_written, Comparison::Equal) {
+        return as_written;
+    }
+    match compare_as(corpus, launch, run, recording, approximations, true) {
+        Comparison::Equal => Comparison::Contracted,
+        _ => as_written,
     }
 }
 
@@ -208,6 +219,7 @@ fn compare_as(
     launch: &RecordedLaunch,
     run: &Run,
     recording: &Recording,
+    approximations: &Arc<Approximations>,
     contract: bool,
 ) -> Comparison {
     let path = corpus.join("ptx").join(&launch.ptx);
@@ -216,12 +228,8 @@ fn compare_as(
     if !errors.is_empty() {
         return Comparison::Failed(format!("{} errors: {}", errors.len(), errors[0].message));
     }
-    let decoded = if contract {
-        Machine::with_contraction(&module)
-    } else {
-        Machine::new(&module)
-    };
-    let mut machine = match decoded {
+    let mut machine = match Machine::with_approximations(&module, approximations) {
+        Ok(machine) if contract => machine.contracted(),
         Ok(machine) => machine,
         Err(errors) => return Comparison::Failed(errors[0].message.clone()),
     };
