@@ -31,6 +31,7 @@ fn the_corpus_runs_as_on_the_gpu() {
     let failures = Mutex::new(Vec::new());
     let counts = Mutex::new((0, 0, 0, 0));
     let slow = Mutex::new(Vec::new());
+    let near_misses = Mutex::new(Vec::new());
     recording.launches.par_iter().for_each(|launch| {
         let run = &runs[launch.run];
         let name = format!("{} {} (run {})", launch.ptx, launch.kernel, launch.run);
@@ -55,7 +56,13 @@ fn the_corpus_runs_as_on_the_gpu() {
         match outcome {
             Comparison::Equal => counts.lock().expect("not poisoned").0 += 1,
             Comparison::Contracted => counts.lock().expect("not poisoned").3 += 1,
-            Comparison::Near => counts.lock().expect("not poisoned").1 += 1,
+            Comparison::Near(how) => {
+                counts.lock().expect("not poisoned").1 += 1;
+                near_misses
+                    .lock()
+                    .expect("not poisoned")
+                    .push(format!("{name}: {how}"));
+            }
             Comparison::Failed(why) => failures
                 .lock()
                 .expect("not poisoned")
@@ -71,6 +78,11 @@ fn the_corpus_runs_as_on_the_gpu() {
     );
     if let Some(file) = std::env::var_os("ORIOLE_MISSING") {
         std::fs::write(file, approximations.missing()).expect("a file to write");
+    }
+    let mut near_misses: Vec<String> = near_misses.into_inner().expect("not poisoned");
+    near_misses.sort();
+    for line in &near_misses {
+        println!("near: {line}");
     }
     for line in slow.into_inner().expect("not poisoned") {
         println!("slow: {line}");

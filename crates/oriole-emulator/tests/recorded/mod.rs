@@ -35,7 +35,8 @@ pub enum Comparison {
     Equal,
     /// Equal when products and sums are fused.
     Contracted,
-    Near,
+    /// Not equal, but within the tolerance of its kind; with the first difference.
+    Near(String),
     Failed(String),
 }
 
@@ -254,7 +255,7 @@ fn compare_as(
     if let Err(trap) = machine.launch(&request, &options) {
         return Comparison::Failed(trap.to_string());
     }
-    let mut equal = true;
+    let mut near = None;
     for (name, element, count, offset) in &launch.outputs {
         let index = arguments
             .iter()
@@ -266,10 +267,21 @@ fn compare_as(
         let actual = machine.read(buffer);
         let size = element_bytes(element);
         let expected = &recording.data[*offset..offset + count * size];
-        if actual == expected || launch.result == "unordered" {
+        if actual == expected {
             continue;
         }
-        equal = false;
+        let differ = actual
+            .chunks(size)
+            .zip(expected.chunks(size))
+            .filter(|(a, b)| a != b)
+            .count();
+        near = near.or(Some(format!(
+            "{} `{name}`, {differ} of {count}",
+            launch.result
+        )));
+        if launch.result == "unordered" {
+            continue;
+        }
         let scale = expected
             .chunks(size)
             .map(|bytes| number(element, bytes))
@@ -303,9 +315,5 @@ fn compare_as(
             ));
         }
     }
-    if equal {
-        Comparison::Equal
-    } else {
-        Comparison::Near
-    }
+    near.map_or(Comparison::Equal, Comparison::Near)
 }
