@@ -142,8 +142,9 @@ impl Recording {
 
 /// What approximate instructions gave on the same GPU.
 pub fn approximations(corpus: &Path) -> Arc<Approximations> {
-    let packed = std::fs::read(corpus.join("recorded/approximations.txt.zlib")).unwrap_or_default();
-    let text = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).unwrap_or_default();
+    let packed =
+        std::fs::read(corpus.join("recorded/approximations.txt.zlib")).expect("the recording");
+    let text = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).expect("zlib");
     let text = String::from_utf8(text).expect("text");
     Arc::new(Approximations::parse(&text).expect("a recording"))
 }
@@ -154,10 +155,40 @@ pub fn is_known(failure: &str) -> bool {
 }
 
 /// Part of the name of a launch, and why it differs.
-const KNOWN: &[(&str, &str)] = &[(
-    "hand/layout.ptx layout (run 204)",
-    "32 threads store different values to one address; PTX leaves open which one stays",
-)];
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "hand/layout.ptx layout (run 204)",
+        "32 threads store different values to one address; PTX leaves open which one stays",
+    ),
+    (
+        "components_hook (run 152)",
+        "threads hook trees under each other without an order; which hook comes first decides the parents",
+    ),
+];
+
+/// Launches that need not be equal, only near, each with its reason.
+pub fn may_be_near(launch: &str) -> bool {
+    NEAR.iter().any(|(name, _)| launch.contains(name))
+}
+
+const NEAR: &[(&str, &str)] = &[
+    (
+        "black_scholes.O0.sm_80.ptx black_scholes_double",
+        "ptxas fuses across functions that it has inlined",
+    ),
+    (
+        "softmax.O0.sm_80.ptx softmax_online",
+        "ptxas fuses across functions that it has inlined",
+    ),
+    (
+        "flash_attention",
+        "how a tensor core rounds sums of products is not known",
+    ),
+    (
+        "aggregated_increment",
+        "the same positions are handed out in another order",
+    ),
+];
 
 fn element_bytes(name: &str) -> usize {
     match name {
@@ -280,6 +311,16 @@ fn compare_as(
             launch.result
         )));
         if launch.result == "unordered" {
+            let sorted = |bytes: &[u8]| {
+                let mut elements: Vec<Vec<u8>> = bytes.chunks(size).map(<[u8]>::to_vec).collect();
+                elements.sort();
+                elements
+            };
+            if sorted(&actual) != sorted(expected) {
+                return Comparison::Failed(format!(
+                    "`{name}` holds other values than on the GPU, in any order"
+                ));
+            }
             continue;
         }
         let scale = expected
