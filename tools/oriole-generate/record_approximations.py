@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Asks a GPU what approximate instructions give.
 
-    oriole run kernel.ptx ... --approx none --approx-missing wanted.txt
+    oriole run kernel.ptx ... --approx-missing wanted.txt
     tools/oriole-generate/record_approximations.py wanted.txt > recorded.txt
     oriole run kernel.ptx ... --approx recorded.txt
 

@@ -53,6 +53,7 @@ mod machine;
 mod matrix;
 mod memory;
 mod program;
+mod progress;
 mod special;
 mod trap;
 mod uses;
@@ -64,4 +65,5 @@ pub use counters::InstructionCounters;
 pub use machine::{
     Buffer, Finding, FindingKind, InstructionProfile, Launch, Machine, Options, Report, Value,
 };
+pub use progress::Progress;
 pub use trap::{SourceLine, Trap, TrapKind};

@@ -19,6 +19,7 @@ use crate::execute::{Executor, Stop};
 use crate::launch::{Barrier, Block, Group, LaunchContext};
 use crate::memory::{GlobalMemory, Region, Words};
 use crate::program::{Kind, Lanes, NONE, Special};
+use crate::progress::Progress;
 use crate::trap::{Fault, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, State, Warp};
 
@@ -41,6 +42,8 @@ pub struct Options {
     pub check_races: bool,
     /// Run blocks on several threads, where the order of blocks cannot matter.
     pub parallel: bool,
+    /// Where to say how far the launch has come.
+    pub progress: Option<Arc<Progress>>,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             check_uninitialized: false,
             check_races: false,
             parallel: true,
+            progress: None,
         }
     }
 }
@@ -307,6 +311,9 @@ impl Machine {
         }
         let context = self.context(kernel, launch, options)?;
         let groups = context.groups();
+        if let Some(progress) = &options.progress {
+            progress.begin(launch.grid.iter().map(|&size| u64::from(size)).product());
+        }
         let parallel =
             options.parallel && !options.check_races && groups > 1 && self.blocks_commute(kernel);
         let mut report = Report {
@@ -695,9 +702,21 @@ impl LaunchContext<'_> {
         while !self.run_some(&mut group)? {
             // Nothing outside the cluster can change what it waits for, but another launch of the loop costs only steps.
         }
+        self.finish(&mut group);
+        Ok(group)
+    }
+
+    /// Counts a cluster that has ended and frees its registers and shared memory, which nobody needs any more.
+    fn finish(&self, group: &mut Group) {
         self.steps
             .fetch_add(group.steps - group.flushed_steps, Relaxed);
-        Ok(group)
+        for block in &mut group.blocks {
+            block.warps = Vec::new();
+            block.shared = Words::default();
+        }
+        if let Some(progress) = &self.options.progress {
+            progress.end(group.blocks.len() as u64);
+        }
     }
 
     /// Runs clusters one after the other. One that only looks at synchronisation variables gives way to the next.
@@ -721,13 +740,7 @@ impl LaunchContext<'_> {
                 }
             };
             if self.run_some(&mut group)? {
-                self.steps
-                    .fetch_add(group.steps - group.flushed_steps, Relaxed);
-                // Registers and shared memory are not needed any more.
-                for block in &mut group.blocks {
-                    block.warps = Vec::new();
-                    block.shared = Words::default();
-                }
+                self.finish(&mut group);
                 finished.push(group);
             } else {
                 waiting.push_back(group);

@@ -1,8 +1,10 @@
 //! Traps, findings, counters and scheduling, each on a small kernel.
 
 use oriole_emulator::{
-    Argument, FindingKind, Launch, Machine, Options, Report, Trap, TrapKind, Value,
+    Argument, FindingKind, Launch, Machine, Options, Progress, Report, Trap, TrapKind, Value,
 };
+
+use std::sync::Arc;
 
 /// A kernel with the given body; `out` and `n` are loaded into `%out` and `%n`, the thread's index into `%t`.
 fn kernel(body: &str) -> String {
@@ -295,6 +297,22 @@ fn an_uninitialized_carry_is_found() {
     assert_eq!(found[0].message, says);
     let chain = "add.cc.u32 %r2, %t, 1; addc.u32 %r1, %t, 1;";
     assert!(findings(&format!("{chain}\n{STORE}"), 32, 1).is_empty());
+}
+
+#[test]
+fn progress_counts_blocks() {
+    for check_races in [false, true] {
+        let progress = Arc::new(Progress::default());
+        let options = Options {
+            check_races,
+            progress: Some(progress.clone()),
+            ..Options::default()
+        };
+        assert_eq!(progress.total(), 0);
+        let body = format!("mov.u32 %r1, 7;\n{STORE}");
+        run_with(&body, 32, 5, &options).0.expect("runs");
+        assert_eq!((progress.done(), progress.total()), (5, 5));
+    }
 }
 
 #[test]
