@@ -52,6 +52,7 @@ mod launch;
 mod machine;
 mod matrix;
 mod memory;
+mod printf;
 mod program;
 mod progress;
 mod special;
