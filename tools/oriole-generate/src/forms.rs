@@ -177,7 +177,7 @@ fn video(
     b: &'static str,
 ) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
-    // Hardware goes its own ways here, and `evaluate` does not follow (docs/numerics.md).
+    // Hardware goes its own ways here, and what was not recorded is not known (docs/numerics.md).
     let merged_shift =
         matches!(mnemonic.opcode(), Opcode::Vshl | Opcode::Vshr) && destination != "-";
     let extremum = matches!(
