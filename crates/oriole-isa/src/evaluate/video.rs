@@ -133,7 +133,8 @@ fn extremum_as_hardware(
         _ => false,
     };
     let small = 0..=i128::from(i32::MAX);
-    if !is_known && !(small.contains(&value) && small.contains(&(truncate(c, 32) as i128))) {
+    let is_small = small.contains(&value) && small.contains(&(truncate(c, 32) as i128));
+    if !is_known && !is_small {
         return None;
     }
     let value = if is_sum {
