@@ -226,7 +226,7 @@ fn scalar(mnemonic: &Mnemonic, inputs: &[Bits], operands: &VideoOperands<'_>) ->
         }
         (Some(operation), None, &[c]) => {
             if operation == ReductionOperation::Add {
-                return Some(truncate(value as Bits + truncate(c, 32), 32));
+                return Some(truncate((value as Bits).wrapping_add(c), 32));
             }
             let is_vset = mnemonic.opcode() == Opcode::Vset;
             let signed = if is_vset { a_type } else { d_type }.is_signed();
