@@ -56,6 +56,7 @@ mod printf;
 mod program;
 mod progress;
 mod special;
+mod tensor_core;
 mod trap;
 mod uses;
 mod warp;

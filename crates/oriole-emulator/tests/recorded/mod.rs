@@ -181,10 +181,6 @@ const NEAR: &[(&str, &str)] = &[
         "ptxas fuses across functions that it has inlined",
     ),
     (
-        "flash_attention",
-        "how a tensor core rounds sums of products is not known",
-    ),
-    (
         "aggregated_increment",
         "the same positions are handed out in another order",
     ),
