@@ -45,27 +45,30 @@ impl TensorCore {
     }
 
     /// The sum of products and an accumulator. To single precision it is rounded already; to half precision it is exact.
-    pub(crate) fn sum(&self, factors: impl Iterator<Item = (f64, f64)>, accumulator: f64) -> f64 {
-        let mut terms: Vec<(f64, i32)> = factors
-            .map(|(x, y)| {
+    pub(crate) fn sum(
+        &self,
+        factors: impl Iterator<Item = (f64, f64)> + Clone,
+        accumulator: f64,
+    ) -> f64 {
+        let mut plain = accumulator;
+        let mut largest = None;
+        if accumulator != 0.0 {
+            largest = Some(exponent(accumulator, self.accumulator_minimum));
+        }
+        for (x, y) in factors.clone() {
+            plain += x * y;
+            if x * y != 0.0 {
                 let exponents = exponent(x, self.factor_minimum) + exponent(y, self.factor_minimum);
-                (x * y, exponents)
-            })
-            .collect();
-        terms.push((accumulator, exponent(accumulator, self.accumulator_minimum)));
-        let plain: f64 = terms.iter().map(|&(term, _)| term).sum();
-        let largest = terms
-            .iter()
-            .filter(|&&(term, _)| term != 0.0)
-            .map(|&(_, exponent)| exponent)
-            .max();
+                largest = largest.max(Some(exponents));
+            }
+        }
         let Some(largest) = largest.filter(|_| plain.is_finite()) else {
             return plain;
         };
         let unit = largest - PLACES;
         let (up, down) = (2f64.powi(-unit), 2f64.powi(unit));
-        let sum: f64 = terms.iter().map(|&(term, _)| (term * up).trunc()).sum();
-        let sum = sum * down;
+        let kept: f64 = factors.map(|(x, y)| (x * y * up).trunc()).sum();
+        let sum = (kept + (accumulator * up).trunc()) * down;
         if self.to_single {
             towards_zero(sum).into()
         } else {
