@@ -260,6 +260,7 @@ impl Run<'_, '_> {
         let mut translated = Some(translated);
         let mut rounds = 0;
         let mut cost = before;
+        let mut is_settled = false;
         while rounds < most {
             let fuel = self.fuel.clone();
             let translated = match translated.take() {
@@ -275,6 +276,10 @@ impl Run<'_, '_> {
             // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
             let after = self.cost(index);
             if done.changes == 0 {
+                is_settled = true;
+                if rounds == 0 {
+                    self.record(index, done);
+                }
                 break;
             }
             if must_improve && after >= cost {
@@ -284,7 +289,15 @@ impl Run<'_, '_> {
             }
             cost = after;
             rounds += 1;
+            // The passes leave nothing to do in what they see, but they do not see the copies, and branches made straight
+            // bring others together.
+            is_settled = must_improve
+                && done.copies == 0
+                && done.statistics.get("predication.branches") == 0;
             self.record(index, done);
+            if is_settled {
+                break;
+            }
         }
         // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
         let careful: Vec<Phase> = phases
@@ -292,7 +305,7 @@ impl Run<'_, '_> {
             .copied()
             .filter(|phase| phase.pass.name == "dead-code")
             .collect();
-        if rounds == 0 && !careful.is_empty() && careful.len() < phases.len() {
+        if rounds == 0 && !is_settled && !careful.is_empty() && careful.len() < phases.len() {
             let translated = match translated.take() {
                 Some(translated) => translated,
                 None => self.translate(index)?,
