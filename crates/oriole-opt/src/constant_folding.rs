@@ -1,146 +1,359 @@
-//! Computes at once what depends on constants only.
+//! Computes at once what depends on constants only, and decides guards and branches on constants.
 //!
 //! ## Example
 //! ```text
 //! mov.u32 %r1, 6;
 //! mul.lo.s32 %r2, %r1, 7;               →        mov.b32 %r2, 42;
+//! setp.gt.s32 %p1, %r2, 40;                      mov.pred %p1, 1;
+//! @%p1 bra $L1;                                  bra $L1;
 //! ```
 //!
 //! ## Soundness
 //! What an instruction gives is asked of `oriole_isa::evaluate`, which replays results recorded on hardware and answers only
-//! where rounding, `.ftz` and `.sat` make the result certain; never for `.approx`. Guarded instructions are choices and stay.
+//! where rounding, `.ftz` and `.sat` make the result certain; never for `.approx`, nor for division by zero.
 //! An operand counts as constant if its register was set from a constant by an unguarded `mov` of its own width.
+//!
+//! A floating-point result that is NaN is never folded: which NaN comes out is up to ptxas. A sum, difference or product that
+//! names no rounding may be fused by ptxas into an `fma` with what reads it, and then is not rounded at all; it is folded only
+//! where rounding makes no difference, that is, where rounding towards zero and towards infinity agree and nothing was
+//! flushed.
+//!
+//! An instruction whose guard is known to be true loses the guard; one whose guard is known to be false goes, and its results
+//! are what they were before.
 //!
 //! ## Method
 //! One walk in reverse postorder with a table of known values, so chains fold in one run. An instruction becomes one `mov`:
 //! code never grows.
 //!
 //! ## Not done
-//! Constants as operands of instructions that have other operands too; branches on constants.
+//! Constants as operands of instructions that have other operands too, and constants that join where control flow does:
+//! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
+use crate::copy_propagation::is_acceptable;
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::DenseMap;
-use oriole_ir::{Editor, Function, Instruction, Operand, ShapeNode, Value};
-use oriole_isa::{Opcode, Role, ScalarType, evaluate};
+use oriole_collections::IndexVec;
+use oriole_ir::{
+    Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
+};
+use oriole_isa::{Flag, Mnemonic, Opcode, Role, ScalarType, Terminator, evaluate};
 use oriole_syntax::literal::Literal;
-use oriole_syntax::tree::Guard;
+use oriole_syntax::tree::{Guard, Prefix};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
-    summary: "Replace instructions that compute a constant by a move of that constant",
+    summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
     action: Action::Once(run),
 };
 
+/// The most operands of an instruction that is folded.
+const MAXIMUM_INPUTS: usize = 8;
+
+type Constants = IndexVec<Value, Option<u64>>;
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known: DenseMap<Value, u128> = DenseMap::new();
+    let mut known: Constants = IndexVec::from_elem(None, editor.function().values().len());
+    let mut instructions = Vec::new();
     for &block in flow.reverse_postorder() {
-        let instructions: Vec<Instruction> = editor.function().instructions_of(block).collect();
-        for instruction in instructions {
-            let function = editor.function();
-            let Some((result, bits)) = fold(function, &known, instruction) else {
-                continue;
-            };
-            known.insert(result, bits);
-            if function.format(instruction).mnemonic.opcode() == Opcode::Mov {
-                continue;
-            }
-            let data = function.values()[result];
-            let (mnemonic, literal) = match data.scalar_type {
-                ScalarType::Pred => ("mov.pred", bits as u64),
-                scalar_type => match scalar_type.bits() {
-                    16 => ("mov.b16", bits as u64),
-                    32 => ("mov.b32", bits as u64),
-                    64 => ("mov.b64", bits as u64),
-                    _ => continue,
-                },
-            };
-            let rewrite = Rewrite {
-                counter: "constant-folding.instructions",
-                instruction,
-                why: "its operands are constants",
-                equal: None,
-            };
-            if !context.allows(function, rewrite) {
+        instructions.clear();
+        instructions.extend(editor.function().instructions_of(block));
+        for &instruction in &instructions {
+            if !visit(editor, &mut known, block, instruction, context) {
                 return;
             }
-            let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
-            let constant = editor.integer(literal, true);
-            let folded = editor.insert_before(
-                instruction,
-                format,
-                &[Operand::Result(0), constant],
-                &[data.scalar_type],
-            );
-            let value = editor
-                .function()
-                .results(folded)
-                .next()
-                .expect("one result");
-            editor.set_home(value, data.home.expand());
-            editor.replace_value(result, value);
-            editor.remove_instruction(instruction);
-            known.insert(value, bits);
         }
     }
 }
 
-/// The result of an instruction all of whose operands are known, and its bits.
-fn fold(
-    function: &Function,
-    known: &DenseMap<Value, u128>,
+/// Folds one instruction. Whether to go on.
+fn visit(
+    editor: &mut Editor<'_>,
+    known: &mut Constants,
+    block: Block,
     instruction: Instruction,
-) -> Option<(Value, u128)> {
-    let format = function.format(instruction);
-    let results = function.results(instruction).len();
-    if format.opaque || format.is_guarded() || !format.effects.is_pure() || results != 1 {
-        return None;
+    context: &mut Context<'_>,
+) -> bool {
+    if let Some(executed) = decided_guard(editor, known, instruction) {
+        let terminator = editor.function().format(instruction).effects.terminator;
+        match terminator {
+            Terminator::Branch => {
+                return decide_branch(editor, block, instruction, executed, context);
+            }
+            Terminator::None if executed || can_skip(editor, instruction) => {}
+            _ => return true,
+        }
+        if !allows(
+            context,
+            editor.function(),
+            "constant-folding.guards",
+            instruction,
+        ) {
+            return false;
+        }
+        if !executed {
+            skip(editor, instruction);
+            return true;
+        }
+        unguard(editor, instruction);
     }
-    if !format.shape.iter().all(|node| *node == ShapeNode::LEAF) {
-        return None;
-    }
-    let mut inputs = Vec::new();
-    for (index, (leaf, &operand)) in format
-        .leaves
-        .iter()
-        .zip(function.leaves(instruction))
-        .enumerate()
+    let function = editor.function();
+    let Some((result, bits)) = fold(editor, known, instruction) else {
+        return true;
+    };
+    known[result] = Some(bits);
+    if function.format(instruction).mnemonic.opcode() == Opcode::Mov
+        && function.leaves(instruction).len() == 2
     {
+        // A constant already, or a copy of one.
+        return true;
+    }
+    let mnemonic = match function.values()[result].scalar_type {
+        ScalarType::Pred => "mov.pred",
+        ScalarType::F32 => "mov.f32",
+        ScalarType::F64 => "mov.f64",
+        scalar_type => match scalar_type.bits() {
+            16 => "mov.b16",
+            32 => "mov.b32",
+            64 => "mov.b64",
+            _ => return true,
+        },
+    };
+    if !allows(
+        context,
+        function,
+        "constant-folding.instructions",
+        instruction,
+    ) {
+        return false;
+    }
+    let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+    let constant = match mnemonic {
+        "mov.f32" => editor.single(bits as u32),
+        "mov.f64" => editor.double(bits),
+        _ => editor.integer(bits, true),
+    };
+    editor.rewrite(instruction, format, &[Operand::Result(0), constant]);
+    true
+}
+
+fn allows(
+    context: &mut Context<'_>,
+    function: &Function,
+    counter: &'static str,
+    instruction: Instruction,
+) -> bool {
+    let rewrite = Rewrite {
+        counter,
+        instruction,
+        why: match counter {
+            "constant-folding.instructions" => "all operands are constants",
+            _ => "the guard is a constant",
+        },
+        equal: None,
+    };
+    context.allows(function, rewrite)
+}
+
+/// Whether a guarded instruction is executed, if its guard is a constant.
+fn decided_guard(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<bool> {
+    let function = editor.function();
+    let format = function.format(instruction);
+    let Operand::Value(guard) = function.guard(instruction)? else {
+        return None;
+    };
+    let truth = known[editor.resolve(guard)]? != 0;
+    Some(truth == (format.guard == Guard::If))
+}
+
+/// Lets a branch go the way its guard says. Whether to go on.
+fn decide_branch(
+    editor: &mut Editor<'_>,
+    block: Block,
+    instruction: Instruction,
+    taken: bool,
+    context: &mut Context<'_>,
+) -> bool {
+    let function = editor.function();
+    let edge = match (taken, function.leaves(instruction)) {
+        (true, &[Operand::Target(edge)]) => Some(usize::from(edge)),
+        (true, _) => None,
+        (false, _) => function.blocks()[block].fall_through(),
+    };
+    let Some(edge) = edge else {
+        return true;
+    };
+    if !allows(context, function, "constant-folding.branches", instruction) {
+        return false;
+    }
+    editor.keep_edge(block, edge);
+    true
+}
+
+/// Whether the results of an instruction can be taken from before it: of several, all must be of acceptable types.
+fn can_skip(editor: &Editor<'_>, instruction: Instruction) -> bool {
+    let function = editor.function();
+    let results = function.results(instruction);
+    results.len() < 2
+        || results
+            .zip(function.otherwise(instruction))
+            .all(|(result, other)| {
+                other
+                    .value()
+                    .is_some_and(|other| is_acceptable(function, result, editor.resolve(other)))
+            })
+}
+
+/// Takes out an instruction whose guard is false.
+fn skip(editor: &mut Editor<'_>, instruction: Instruction) {
+    let function = editor.function();
+    let results = function.results(instruction);
+    let otherwise: Vec<(Value, Value)> = results
+        .zip(function.otherwise(instruction))
+        .filter_map(|(result, other)| Some((result, editor.resolve(other.value()?))))
+        .collect();
+    debug_assert_eq!(otherwise.len(), function.results(instruction).len());
+    if let [(result, other)] = *otherwise
+        && !is_acceptable(function, result, other)
+    {
+        let scalar_type = function.values()[result].scalar_type;
+        let copy = format!("mov.b{}", scalar_type.bits());
+        let format = editor.format(&copy, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+        editor.rewrite(
+            instruction,
+            format,
+            &[Operand::Result(0), Operand::Value(other)],
+        );
+        return;
+    }
+    for (result, other) in otherwise {
+        editor.replace_value(result, other);
+    }
+    editor.remove_instruction(instruction);
+}
+
+/// Takes the guard off an instruction.
+fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
+    let function = editor.function();
+    let data = function.format(instruction);
+    let (text, shape) = (data.mnemonic.text().to_owned(), data.shape.clone());
+    let leaves = function.leaves(instruction).to_vec();
+    let format: Format = editor.format(&text, Guard::None, shape.iter().copied());
+    editor.rewrite(instruction, format, &leaves);
+}
+
+/// The result of an instruction all of whose operands are known, and its bits.
+fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<(Value, u64)> {
+    let function = editor.function();
+    let format = function.format(instruction);
+    let mut results = function.results(instruction);
+    let result = results.next().filter(|_| results.len() == 0)?;
+    if format.opaque
+        || format.is_guarded()
+        || !format.effects.is_pure()
+        || format.leaves.len() > MAXIMUM_INPUTS
+    {
+        return None;
+    }
+    let elements = packed_elements(format)?;
+    let mut inputs = [0u128; MAXIMUM_INPUTS];
+    let mut count = 0;
+    for (leaf, &operand) in format.leaves.iter().zip(function.leaves(instruction)) {
         match leaf.role {
             Role::Define => continue,
             Role::Use | Role::Constant => {}
             _ => return None,
         }
-        let wanted = format.mnemonic.operand_type(index, format.operand_count);
-        inputs.push(match operand {
+        let top = usize::from(leaf.operand);
+        let wanted = match format.mnemonic.operand_type(top, format.operand_count) {
+            Some(whole) if elements > 1 => match whole.bits() / elements as u32 {
+                16 => Some(ScalarType::B16),
+                32 => Some(ScalarType::B32),
+                _ => return None,
+            },
+            wanted => wanted,
+        };
+        inputs[count] = match operand {
             Operand::Value(value) => {
                 // A register wider than what is read of it has bits that do not count; leave those to those who know.
+                let value = editor.resolve(value);
+                let bits = known[value]?;
                 let held = function.values()[value].scalar_type;
                 if held != ScalarType::Pred && held.bits() != wanted?.bits() {
                     return None;
                 }
-                *known.get(&value)?
+                u128::from(bits)
             }
             Operand::Constant(constant) => {
                 literal_bits(function.constants()[constant].literal?, wanted, leaf.role)?
             }
             _ => return None,
-        });
+        };
+        count += 1;
     }
-    let outputs = evaluate(&format.mnemonic, &inputs)?;
-    let result = function.results(instruction).next()?;
+    let inputs = &inputs[..count];
+    let outputs = evaluate(&format.mnemonic, inputs)?;
     let held = function.values()[result].scalar_type;
     let given = format.mnemonic.operand_type(0, format.operand_count)?;
-    let same_width = held == ScalarType::Pred || held.bits() == given.bits();
-    match *outputs.values() {
-        // Which NaN comes out is up to ptxas (docs/numerics.md).
-        [bits] if is_nan(bits, given) => None,
-        [bits] if same_width && outputs.carry.is_none() => Some((result, bits)),
+    let same_width = held == ScalarType::Pred || (held.bits() == given.bits() && held.bits() <= 64);
+    // Of a comparison, the second output is for `p|q`.
+    let bits = match (format.mnemonic.opcode(), outputs.values()) {
+        (Opcode::Setp, [bits, ..]) | (_, [bits]) => *bits,
+        _ => return None,
+    };
+    // Which NaN comes out is up to ptxas (docs/numerics.md).
+    let certain = same_width
+        && outputs.carry.is_none()
+        && !is_nan(bits, given)
+        && is_exact(&format.mnemonic, inputs, bits);
+    certain.then_some((result, bits as u64))
+}
+
+/// How many registers one operand is put together from: one, unless the instruction is a packing `mov`. Nothing for shapes that
+/// are not folded.
+fn packed_elements(format: &FormatData) -> Option<usize> {
+    if format.shape.iter().all(|node| *node == ShapeNode::LEAF) {
+        return Some(1);
+    }
+    match &*format.shape {
+        [ShapeNode::LEAF, vector, parts @ ..]
+            if format.mnemonic.opcode() == Opcode::Mov
+                && format.mnemonic.modifiers().vector.is_none()
+                && vector.kind == ShapeKind::Vector
+                && vector.prefix == Prefix::None
+                && parts.iter().all(|node| *node == ShapeNode::LEAF) =>
+        {
+            Some(parts.len())
+        }
         _ => None,
     }
+}
+
+/// Whether a result is what it is however ptxas rounds: see the module's documentation.
+fn is_exact(mnemonic: &Mnemonic, inputs: &[u128], bits: u128) -> bool {
+    let may_fuse = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul)
+        && mnemonic.modifiers().rounding.is_none();
+    let Some(scalar_type) = mnemonic.first_type().filter(|first| first.is_float()) else {
+        return true;
+    };
+    if !may_fuse {
+        return true;
+    }
+    let plain = matches!(scalar_type, ScalarType::F32 | ScalarType::F64)
+        && mnemonic.types().len() == 1
+        && !mnemonic.has(Flag::Saturate);
+    plain
+        && ["rz", "rp"].iter().all(|rounding| {
+            let text = format!(
+                "{}.{rounding}.{}",
+                mnemonic.opcode().text(),
+                scalar_type.text()
+            );
+            evaluate(&Mnemonic::parse(&text), inputs)
+                .is_some_and(|outputs| outputs.values() == [bits])
+        })
 }
 
 /// Whether these bits of this type hold a NaN, in any lane.

@@ -116,10 +116,8 @@ pub(super) fn compare_select(view: &View<'_, '_>, site: &Site) -> Option<Change>
     let predicate = select.arg(2).value()?;
     let test = |bits: u64| -> Option<bool> {
         let outputs = evaluate(view.mnemonic(site), &[u128::from(bits), u128::from(third)])?;
-        match *outputs.values() {
-            [truth] => Some(truth & 1 != 0),
-            _ => None,
-        }
+        // The predicate, and its negation for `p|q`.
+        outputs.values().first().map(|truth| truth & 1 != 0)
     };
     Some(match (test(first)?, test(second)?) {
         (true, false) => Change::Value(predicate),

@@ -92,9 +92,10 @@ pub(super) fn conversion_chain(view: &View<'_, '_>, site: &Site) -> Option<Chang
             vec![Arg::Value(inner.value), Arg::Constant(mask(middle))],
         ));
     } else {
-        return None;
+        // Cut and extended: a conversion reads the low bits of a wider register.
+        outer.from
     };
-    if inner.held != start {
+    if inner.held != start && middle >= start {
         return None;
     }
     Some(Change::Instruction(

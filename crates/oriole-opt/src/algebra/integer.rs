@@ -397,3 +397,45 @@ pub(super) fn absorbed(view: &View<'_, '_>, site: &Site) -> Option<Change> {
         (inner.width == site.width && inner.args().contains(&other)).then_some(Change::Value(value))
     })
 }
+
+/// `min` and `max` of values one of which is known not to be above the other; `abs` of what is not negative.
+pub(super) fn ordered_operands(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if !is_integer(site.scalar_type) {
+        return None;
+    }
+    let (a, b) = site.pair();
+    if site.opcode == Opcode::Abs {
+        let positive = view.known(a, site.width).is_non_negative(site.width);
+        return positive.then_some(Change::Value(a.value()?));
+    }
+    if site.count != 2 || !matches!(site.opcode, Opcode::Min | Opcode::Max) {
+        return None;
+    }
+    let range = |arg: Arg| {
+        let known = view.known(arg, site.width);
+        match site.signed() {
+            true => {
+                let (low, high) = known.signed_range(site.width);
+                (i128::from(low), i128::from(high))
+            }
+            false => (i128::from(known.minimum()), i128::from(known.maximum())),
+        }
+    };
+    let ((a_low, a_high), (b_low, b_high)) = (range(a), range(b));
+    let (lower, higher) = if a_high <= b_low {
+        (a, b)
+    } else if b_high <= a_low {
+        (b, a)
+    } else {
+        return None;
+    };
+    match if site.opcode == Opcode::Min {
+        lower
+    } else {
+        higher
+    } {
+        Arg::Value(value) => Some(Change::Value(value)),
+        Arg::Constant(bits) => Some(Change::Constant(bits)),
+        Arg::Other => None,
+    }
+}

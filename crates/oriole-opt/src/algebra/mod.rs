@@ -225,10 +225,10 @@ impl Walk<'_, '_, '_> {
 
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
-        let width = self.editor.function().values()[result].scalar_type.bits();
-        let copy = match width {
-            1 => "mov.pred".to_owned(),
-            _ => format!("mov.b{width}"),
+        let held = self.editor.function().values()[result].scalar_type;
+        let copy = match held {
+            ScalarType::Pred => "mov.pred".to_owned(),
+            other => format!("mov.b{}", other.bits()),
         };
         match change {
             Change::Value(value) => {
@@ -243,7 +243,12 @@ impl Walk<'_, '_, '_> {
                 self.become_instruction(instruction, &copy, &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
-                self.become_instruction(instruction, &copy, &[Arg::Constant(bits)]);
+                let mnemonic = match held {
+                    ScalarType::F32 => "mov.f32",
+                    ScalarType::F64 => "mov.f64",
+                    _ => &copy,
+                };
+                self.become_instruction(instruction, mnemonic, &[Arg::Constant(bits)]);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);

@@ -66,6 +66,8 @@ rules! {
     NEGATED_TERM = "negated-term", "adding a negative is subtracting", integer::negated_term;
     /// `or.b32 z, x, y; and.b32 d, z, x` → x.
     ABSORBED = "absorbed", "the operand absorbs the other", integer::absorbed;
+    /// `min.s32 d, x, 2000` → x where x is `%tid.x`; `abs.s32 d, x` → x where x is not negative.
+    ORDERED_OPERANDS = "ordered-operands", "known bits tell which operand it is", integer::ordered_operands;
     /// `mul.lo.s32 d, x, 8` → `shl.b32 d, x, 3`; by −1 → `neg`.
     MULTIPLY_BY_POWER = "multiply-by-power", "a product by a power of two is a shift", multiply::multiply_by_power;
     /// `cvt.s64.s32 y, x; shl.b64 d, y, 2` → `mul.wide.s32 d, x, 4`.
@@ -164,9 +166,11 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
             CONSTANT_RESULT,
             NEUTRAL_OPERAND,
             EQUAL_OPERANDS,
+            ORDERED_OPERANDS,
             CONSTANT_RIGHT,
             CONSTANT_CHAIN,
         ],
+        Opcode::Abs => &[ORDERED_OPERANDS],
         Opcode::Neg => &[CONSTANT_RESULT, DOUBLE_NEGATION, OPERATION_ON_SELECT],
         Opcode::Not => &[
             CONSTANT_RESULT,

@@ -8,6 +8,9 @@ use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 /// The most operands read by an instruction that rules look at.
 pub(super) const MAXIMUM_ARGUMENTS: usize = 5;
 
+/// The most readers of a value that are asked whether they could do without it.
+const MAXIMUM_READERS: usize = 32;
+
 /// A source operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arg {
@@ -233,12 +236,23 @@ impl View<'_, '_> {
         mut accepts: impl FnMut(Instruction) -> bool,
     ) -> bool {
         let readers = self.uses.of(value);
-        readers.len() == self.reads.get(value).map_or(0, |&reads| reads as usize)
-            && readers.len() <= 8
-            && readers.iter().all(|reader| match *reader {
-                Use::Instruction(instruction) => accepts(instruction),
-                Use::Edge(_) => false,
-            })
+        let mut left = self.reads.get(value).map_or(0, |&reads| reads as usize);
+        if readers.len() > MAXIMUM_READERS || readers.len() < left {
+            return false;
+        }
+        for reader in readers {
+            let Use::Instruction(instruction) = *reader else {
+                return false;
+            };
+            // Some were rewritten and read it no more.
+            if self.function().uses(instruction).any(|read| read == value) {
+                if !accepts(instruction) {
+                    return false;
+                }
+                left = left.saturating_sub(1);
+            }
+        }
+        left == 0
     }
 
     pub(super) fn block(&self, site: &Site) -> Option<Block> {
