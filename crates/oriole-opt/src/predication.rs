@@ -262,7 +262,7 @@ impl Predication<'_> {
                 return (plain && body.len() <= self.longest).then_some(body);
             }
             let opcode = format.mnemonic.opcode();
-            let harmless = format.effects.is_pure() || is_plain_load(function, instruction);
+            let harmless = format.is_pure() || is_plain_load(function, instruction);
             let touches_pinned =
                 function
                     .operands(instruction)

@@ -197,7 +197,7 @@ impl Walk<'_, '_, '_> {
                 continue;
             };
             let top = usize::from(leaf.operand);
-            let Some(wanted) = format.mnemonic.operand_type(top, format.operand_count) else {
+            let Some(wanted) = format.operand_type(top) else {
                 continue;
             };
             let held = function.values()[value].scalar_type.bits();
