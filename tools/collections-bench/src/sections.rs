@@ -343,25 +343,32 @@ fn mix_script<K: Key>(
 macro_rules! mix_race {
     ($k:ty, $label:expr, $script:expr, $rounds:expr) => {{
         let script = $script;
-        let mut runners = for_each_contender!($k, C => {
-            let script = &script;
-            Runner {
-                name: <C as Contender<$k>>::name(),
-                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(script)))),
-            }
-        });
-        let extra = &script;
-        runners.push(Runner {
-            name: BrownFx14::<$k>::name(),
-            round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
-        });
-        runners.push(Runner {
-            name: BrownFx56::<$k>::name(),
-            round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
-        });
-        let row = race(runners, script.kinds.len(), $rounds);
-        line($label, &row);
+        if wanted($label) {
+            let mut runners = for_each_contender!($k, C => {
+                let script = &script;
+                Runner {
+                    name: <C as Contender<$k>>::name(),
+                    round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(script)))),
+                }
+            });
+            let extra = &script;
+            runners.push(Runner {
+                name: BrownFx14::<$k>::name(),
+                round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
+            });
+            runners.push(Runner {
+                name: BrownFx56::<$k>::name(),
+                round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
+            });
+            let row = race(runners, script.kinds.len(), $rounds);
+            line($label, &row);
+        }
     }};
+}
+
+/// Whether a row of the mix is measured: all, or those that `ROWS` in the environment names a part of.
+fn wanted(label: &str) -> bool {
+    std::env::var("ROWS").map_or(true, |rows| label.contains(&rows))
 }
 
 /// Share of the operations, least and greatest number of inserts.
@@ -423,6 +430,18 @@ fn mix(rounds: usize) {
         mix_script::<u32>(operations, &MOSTLY_TINY, true, &mut random),
         rounds / 2
     );
+    // The two other classes by themselves: they show where the mix above spends its time.
+    for (label, sizes) in [
+        ("mid u32, random", [(1.0, 64.0, 4096.0)]),
+        ("large u32, random", [(1.0, 4096.0, 32768.0)]),
+    ] {
+        mix_race!(
+            u32,
+            label,
+            mix_script::<u32>(operations, &sizes, false, &mut random),
+            rounds / 2
+        );
+    }
 }
 
 macro_rules! replay_race {
