@@ -159,6 +159,33 @@ mod imp {
         }
     }
 
+    /// Moves one of sixteen tags to where another is, and leaves zero. Both halves are written, each once; see
+    /// [`Wide::store`].
+    #[inline(always)]
+    pub(crate) fn move_tag(tags: &mut [WideTags; 2], from: usize, to: usize) {
+        /// All ones in the middle: the sixteen lanes from `16 - n` on have them in lane `n`.
+        const LANES: [u16; 32] = {
+            let mut lanes = [0; 32];
+            lanes[16] = 0xFFFF;
+            lanes
+        };
+        debug_assert!(from < 16 && to < 16);
+        let (from, to) = (from % 16, to % 16);
+        let tag = Wide::tag(tags[from / 8].0[from % 8]);
+        for (half, tags) in tags.iter_mut().enumerate() {
+            // SAFETY: SSE2 is part of the target; the masks lie within the array whatever the lanes.
+            unsafe {
+                let lanes = (const { &LANES }).as_ptr();
+                let leave = _mm_loadu_si128(lanes.add(16 - from + 8 * half).cast());
+                let enter = _mm_loadu_si128(lanes.add(16 - to + 8 * half).cast());
+                let all: *mut __m128i = tags.0.as_mut_ptr().cast();
+                let others = _mm_andnot_si128(enter, _mm_load_si128(all));
+                let moved = _mm_or_si128(others, _mm_and_si128(enter, tag.0));
+                _mm_store_si128(all, _mm_andnot_si128(leave, moved));
+            }
+        }
+    }
+
     /// Starts fetching the cache line at an address, which need not be valid.
     #[inline(always)]
     pub(crate) fn prefetch<T>(address: *const T) {
@@ -284,6 +311,14 @@ mod generic {
         }
     }
 
+    /// Moves one of sixteen tags to where another is, and leaves zero.
+    #[inline(always)]
+    #[allow(dead_code)]
+    pub(crate) fn move_tag(tags: &mut [WideTags; 2], from: usize, to: usize) {
+        tags[to / 8].0[to % 8] = tags[from / 8].0[from % 8];
+        tags[from / 8].0[from % 8] = 0;
+    }
+
     /// Does nothing here.
     #[inline(always)]
     #[allow(dead_code)]
@@ -291,9 +326,9 @@ mod generic {
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
-pub(crate) use generic::{Group, Narrow, Wide, prefetch};
+pub(crate) use generic::{Group, Narrow, Wide, move_tag, prefetch};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
-pub(crate) use imp::{Group, Narrow, Wide, prefetch};
+pub(crate) use imp::{Group, Narrow, Wide, move_tag, prefetch};
 
 #[cfg(test)]
 mod tests {
@@ -321,7 +356,7 @@ mod tests {
         }
 
         #[test]
-        fn wide_tags_too(words in prop::array::uniform16(0u16..4), tag in 0u16..4, lane in 0usize..8) {
+        fn wide_tags_too(words in prop::array::uniform16(0u16..4), tag in 0u16..4, lane in 0usize..8, other in 0usize..16) {
             let expected: u32 = words.iter().enumerate().map(|(i, &w)| u32::from(w == tag) << i).sum();
             let tags = [0, 8].map(|at| WideTags(words[at..at + 8].try_into().expect("eight")));
             let hash = u64::from(tag) << 48 | 0xABCD_1234;
@@ -336,6 +371,10 @@ mod tests {
             generic::Wide::tag(9).store(&mut slow, lane);
             prop_assert_eq!(fast, slow);
             prop_assert_eq!(fast.0[lane], 9);
+            let (mut fast, mut slow) = (tags, tags);
+            super::move_tag(&mut fast, lane * 2, other);
+            generic::move_tag(&mut slow, lane * 2, other);
+            prop_assert_eq!(fast, slow);
         }
     }
 }

@@ -72,7 +72,12 @@ unsafe fn expand(word: u64, base: u8, places: *mut u8) -> usize {
         let eight = u64::from_le_bytes(*eight)
             .wrapping_add(0x0101_0101_0101_0101 * (u64::from(base) + 8 * index as u64));
         // SAFETY: `count` places are written so far; the caller vouches for eight more.
-        unsafe { places.add(count).cast::<[u8; 8]>().write(eight.to_le_bytes()) };
+        unsafe {
+            places
+                .add(count)
+                .cast::<[u8; 8]>()
+                .write(eight.to_le_bytes())
+        };
         count += *ones as usize;
     }
     count

@@ -4,7 +4,7 @@
 
 use super::{LIST_MAX, Table, cold};
 use crate::Lookup;
-use crate::group::{Wide, WideTags};
+use crate::group::{Wide, WideTags, move_tag};
 use crate::raw::Slot;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -46,15 +46,38 @@ macro_rules! behind {
 }
 
 impl<K, V> Table<K, V> {
+    /// Slots of the two shortest lists: four and eight, and those that fit where another table has a byte for each of its
+    /// buckets and sixteen more.
+    const FIRST: usize = Self::slots_in(4, 4 + 16, 8);
+    const SECOND: usize = Self::slots_in(8, 8 + 16, SHORT_MAX - 1);
+
+    /// As many slots as `slots` and so many bytes take, at most `most`.
+    const fn slots_in(slots: usize, bytes: usize, most: usize) -> usize {
+        let more = match size_of::<Slot<K, V>>() {
+            0 => 0,
+            size => bytes / size,
+        };
+        if slots + more < most {
+            slots + more
+        } else {
+            most
+        }
+    }
+
     /// Slots of a list for so many entries.
     pub(super) const fn list_slots(entries: usize) -> usize {
-        match entries {
-            0 => 0,
-            1..=4 => 4,
-            5..=8 => 8,
-            9..=SHORT_MAX => SHORT_MAX,
-            17..=LONG => LONG,
-            _ => LIST_MAX,
+        if entries == 0 {
+            0
+        } else if entries <= Self::FIRST {
+            Self::FIRST
+        } else if entries <= Self::SECOND {
+            Self::SECOND
+        } else if entries <= SHORT_MAX {
+            SHORT_MAX
+        } else if entries <= LONG {
+            LONG
+        } else {
+            LIST_MAX
         }
     }
 
@@ -94,7 +117,7 @@ impl<K, V> Table<K, V> {
         // SAFETY: the table is a list, so these are its tags.
         unsafe {
             let tags = &self.tags.list;
-            if self.buckets <= 8 {
+            if self.len <= 8 {
                 return self.entry_among(wanted.pairs(&tags[0]).into(), 2, query);
             }
             self.entry_among(wanted.bits(tags).into(), 1, query)
@@ -168,7 +191,7 @@ impl<K, V> Table<K, V> {
         // SAFETY: the caller knows the table to be a list of more than `index` slots.
         unsafe {
             if index < SHORT_MAX {
-                return &mut self.tags.list[index / 8];
+                return self.tags.list.get_unchecked_mut(index / 8);
             }
             let later: *mut WideTags = behind!(self, B => self.behind(B::<K, V>::TAGS_AT));
             &mut *later.add((index - SHORT_MAX) / 8)
@@ -182,8 +205,12 @@ impl<K, V> Table<K, V> {
     /// The table must be such a list of more than `index` slots.
     #[inline(always)]
     pub(super) unsafe fn set_short_tag(&mut self, index: usize, tag: Wide) {
+        debug_assert!(index < SHORT_MAX);
         // SAFETY: the caller vouches for the index.
-        tag.store(unsafe { &mut self.tags.list[index / 8] }, index % 8);
+        tag.store(
+            unsafe { self.tags.list.get_unchecked_mut(index / 8) },
+            index % 8,
+        );
     }
 
     /// Gives the slot of a list with more than sixteen its tag.
@@ -225,9 +252,7 @@ impl<K, V> Table<K, V> {
         // SAFETY: the caller vouches for the table and the index.
         unsafe {
             if self.buckets as usize <= SHORT_MAX {
-                let tag = Wide::tag(self.tags_around(last).0[last % 8]);
-                self.set_short_tag(hole, tag);
-                self.set_short_tag(last, Wide::tag(0));
+                move_tag(&mut self.tags.list, last, hole);
             } else {
                 let tag = Wide::tag(self.tags_around(last).0[last % 8]);
                 self.set_long_tag(hole, tag);
@@ -303,8 +328,12 @@ impl<K, V> Table<K, V> {
             // Lists grow when they are full: copies of a known size need no call.
             match len {
                 0 => (),
-                4 => self.slots.copy_from_nonoverlapping(old, 4),
-                8 => self.slots.copy_from_nonoverlapping(old, 8),
+                _ if len == Self::FIRST => {
+                    self.slots.copy_from_nonoverlapping(old, Self::FIRST);
+                }
+                _ if len == Self::SECOND => {
+                    self.slots.copy_from_nonoverlapping(old, Self::SECOND);
+                }
                 _ => self.slots.copy_from_nonoverlapping(old, len),
             }
             if slots > SHORT_MAX {
