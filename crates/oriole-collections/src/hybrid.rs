@@ -24,7 +24,7 @@ mod list;
 pub use iter::RawIter;
 use list::SHORT_MAX;
 
-use crate::group::{ERASED, Group, Narrow, UNUSED, WIDTH, Wide, WideTags, prefetch, tag_of};
+use crate::group::{ERASED, Group, LEAST, Narrow, UNUSED, WIDTH, Wide, WideTags, prefetch, tag_of};
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::{DenseKey, Lookup};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -377,7 +377,7 @@ impl<K, V> Table<K, V> {
         unsafe {
             // Which of the two it is cannot be predicted, so there is no branch.
             let unused = self.in_no_full_window(index);
-            self.set_tag(index, ERASED | (UNUSED ^ ERASED) * u8::from(unused));
+            self.set_tag(index, UNUSED + ERASED * u8::from(!unused));
             self.tags.large.left += usize::from(unused);
         }
     }
@@ -591,8 +591,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 if self.tags.large.left == 0 {
                     return self.grow_and_occupy(hash, slot);
                 }
-                // Of the two tags of a free bucket only the unused one is odd.
-                self.tags.large.left -= usize::from(self.tag(index) & 1);
+                self.tags.large.left -= usize::from(self.tag(index) == UNUSED);
                 self.set_tag(index, tag_of(hash));
             }
             self.len += 1;
@@ -741,7 +740,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             position < self.len as usize
         } else {
             // SAFETY: the index is checked first.
-            position < self.buckets as usize && unsafe { self.tag(position) } < ERASED
+            position < self.buckets as usize && unsafe { self.tag(position) } >= LEAST
         };
         // SAFETY: the bucket is used, so it exists.
         used.then(|| unsafe { self.slot(position) })
@@ -767,7 +766,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             unsafe {
                 copy.tags.large.left = self.tags.large.left;
                 for index in 0..self.buckets as usize {
-                    if self.tag(index) >= ERASED {
+                    if self.tag(index) < LEAST {
                         copy.set_tag(index, self.tag(index));
                     }
                 }
