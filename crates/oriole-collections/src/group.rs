@@ -39,7 +39,8 @@ mod imp {
         __m128i, _MM_HINT_T0, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmpeq_epi16,
         _mm_cvtsi64_si128, _mm_load_si128, _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8,
         _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16, _mm_prefetch, _mm_set1_epi8,
-        _mm_set1_epi16, _mm_shufflelo_epi16, _mm_store_si128, _mm_unpacklo_epi64,
+        _mm_set1_epi16, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_shufflelo_epi16,
+        _mm_store_si128, _mm_unpacklo_epi8, _mm_unpacklo_epi64,
     };
 
     /// Sixteen tags.
@@ -91,7 +92,10 @@ mod imp {
         pub(crate) fn of(hash: u64) -> Self {
             // SAFETY: SSE2 is part of the target.
             unsafe {
-                let top = _mm_set1_epi8((hash >> 56) as i8);
+                // The top byte twice, four times, sixteen times.
+                let bytes = _mm_cvtsi64_si128(hash as i64);
+                let top = _mm_shufflehi_epi16::<0xFF>(_mm_unpacklo_epi8(bytes, bytes));
+                let top = _mm_shuffle_epi32::<0xFF>(top);
                 Self(_mm_max_epu8(top, _mm_set1_epi8(LEAST as i8)))
             }
         }

@@ -171,34 +171,6 @@ impl<K, V> Table<K, V> {
         unsafe { Group::load(self.tags.large.tags.add(index)) }
     }
 
-    /// The entry for a query among those of a window whose tags match, but for the first of them. That there is more than one
-    /// is rare, and a loop for it would cost every lookup.
-    #[inline(always)]
-    unsafe fn later_in_window<Q: Lookup<K> + ?Sized>(
-        &self,
-        position: usize,
-        matching: u32,
-        query: &Q,
-    ) -> Option<NonNull<Slot<K, V>>> {
-        let mut rest = matching & (matching - 1);
-        if rest == 0 {
-            return None;
-        }
-        cold();
-        while rest != 0 {
-            let index = (position + rest.trailing_zeros() as usize) & self.mask();
-            // SAFETY: the index is masked, and a bucket whose tag matches is used.
-            unsafe {
-                let slot = self.slot(index);
-                if query.matches(&slot.as_ref().key) {
-                    return Some(slot);
-                }
-            }
-            rest &= rest - 1;
-        }
-        None
-    }
-
     #[inline(always)]
     unsafe fn slot(&self, index: usize) -> NonNull<Slot<K, V>> {
         debug_assert!(index < self.buckets as usize);
@@ -234,6 +206,56 @@ impl<K, V> Table<K, V> {
             let unused = unsafe { self.window(position) }.free();
             if unused != 0 {
                 return (position + unused.trailing_zeros() as usize) & mask;
+            }
+            step += WIDTH;
+            position = (position + step) & mask;
+        }
+    }
+
+    /// The home of a hash in the large form, and the window there.
+    #[inline(always)]
+    unsafe fn home_window(&self, hash: u64) -> (usize, Group) {
+        let home = hash as usize & self.mask();
+        if self.mask() >= PREFETCH_BUCKETS {
+            prefetch(self.slots.as_ptr().wrapping_add(home));
+        }
+        // SAFETY: the caller knows the table to be large, and home is a bucket of it.
+        (home, unsafe { self.window(home) })
+    }
+
+    /// The entry of the large form for a query, or the bucket where one would go. Out of line: that a lookup does not end with
+    /// the first match in the first window is rare, and loops would cost every lookup.
+    #[inline(never)]
+    fn search<Q: Lookup<K> + ?Sized>(
+        &self,
+        query: &Q,
+        hash: u64,
+    ) -> Result<NonNull<Slot<K, V>>, usize> {
+        let wanted = Narrow::of(hash);
+        let mask = self.mask();
+        let mut position = hash as usize & mask;
+        let mut step = 0;
+        let mut vacant = None;
+        loop {
+            // SAFETY: the position is masked; a bucket whose tag matches is used; the load limit leaves an unused bucket.
+            unsafe {
+                let group = self.window(position);
+                let mut matching = group.matching(wanted);
+                while matching != 0 {
+                    let slot = self.slot((position + matching.trailing_zeros() as usize) & mask);
+                    if query.matches(&slot.as_ref().key) {
+                        return Ok(slot);
+                    }
+                    matching &= matching - 1;
+                }
+                let free = group.free();
+                if free != 0 {
+                    let first = (position + free.trailing_zeros() as usize) & mask;
+                    let index = *vacant.get_or_insert(first);
+                    if group.unused() != 0 {
+                        return Err(index);
+                    }
+                }
             }
             step += WIDTH;
             position = (position + step) & mask;
@@ -458,34 +480,23 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.is_list() {
             return self.find_in_long_list(query, hash);
         }
-        let wanted = Narrow::of(hash);
-        let mask = self.mask();
-        let mut position = hash as usize & mask;
-        let mut step = 0;
-        if mask >= PREFETCH_BUCKETS {
-            prefetch(self.slots.as_ptr().wrapping_add(position));
-        }
-        loop {
-            // SAFETY: the position is masked; a bucket whose tag matches is used; the load limit leaves an unused bucket.
-            unsafe {
-                let group = self.window(position);
-                let matching = group.matching(wanted);
-                if matching != 0 {
-                    let index = (position + matching.trailing_zeros() as usize) & mask;
-                    let slot = self.slot(index);
-                    if query.matches(&slot.as_ref().key) {
-                        return Some(slot);
-                    }
-                    if let Some(slot) = self.later_in_window(position, matching, query) {
-                        return Some(slot);
-                    }
+        // SAFETY: the table is large.
+        unsafe {
+            let (home, group) = self.home_window(hash);
+            let matching = group.matching(Narrow::of(hash));
+            if matching != 0 {
+                let slot = self.slot((home + matching.trailing_zeros() as usize) & self.mask());
+                if query.matches(&slot.as_ref().key) {
+                    return Some(slot);
                 }
-                if group.unused() != 0 {
-                    return None;
+                if matching & (matching - 1) != 0 {
+                    return self.search(query, hash).ok();
                 }
             }
-            step += WIDTH;
-            position = (position + step) & mask;
+            if group.unused() != 0 {
+                return None;
+            }
+            self.search(query, hash).ok()
         }
     }
 
@@ -530,42 +541,26 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 .find_in_long_list(query, hash)
                 .ok_or(Vacant { hash, index, form });
         }
-        let form = LARGE;
-        let wanted = Narrow::of(hash);
-        let mask = self.mask();
-        let mut position = hash as usize & mask;
-        let mut step = 0;
-        let mut vacant = None;
-        if mask >= PREFETCH_BUCKETS {
-            prefetch(self.slots.as_ptr().wrapping_add(position));
-        }
-        loop {
-            // SAFETY: as in `find`.
-            unsafe {
-                let group = self.window(position);
-                let matching = group.matching(wanted);
-                if matching != 0 {
-                    let index = (position + matching.trailing_zeros() as usize) & mask;
-                    let slot = self.slot(index);
-                    if query.matches(&slot.as_ref().key) {
-                        return Ok(slot);
-                    }
-                    if let Some(slot) = self.later_in_window(position, matching, query) {
-                        return Ok(slot);
-                    }
+        // SAFETY: the table is large.
+        let place = unsafe {
+            let (home, group) = self.home_window(hash);
+            let matching = group.matching(Narrow::of(hash));
+            let mut simple = group.unused() != 0;
+            if matching != 0 {
+                let slot = self.slot((home + matching.trailing_zeros() as usize) & self.mask());
+                if query.matches(&slot.as_ref().key) {
+                    return Ok(slot);
                 }
-                let free = group.free();
-                if free != 0 {
-                    let first = (position + free.trailing_zeros() as usize) & mask;
-                    let index = *vacant.get_or_insert(first);
-                    if group.unused() != 0 {
-                        return Err(Vacant { hash, index, form });
-                    }
-                }
+                simple &= matching & (matching - 1) == 0;
             }
-            step += WIDTH;
-            position = (position + step) & mask;
-        }
+            if simple {
+                Err((home + group.free().trailing_zeros() as usize) & self.mask())
+            } else {
+                self.search(query, hash)
+            }
+        };
+        let form = LARGE;
+        place.map_err(|index| Vacant { hash, index, form })
     }
 
     #[inline]
