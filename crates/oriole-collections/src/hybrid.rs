@@ -225,12 +225,13 @@ impl<K, V> Table<K, V> {
 
     /// The entry of the large form for a query, or the bucket where one would go. Out of line: that a lookup does not end with
     /// the first match in the first window is rare, and loops would cost every lookup.
-    #[inline(never)]
+    #[inline(always)]
     fn search<Q: Lookup<K> + ?Sized>(
         &self,
         query: &Q,
         hash: u64,
     ) -> Result<NonNull<Slot<K, V>>, usize> {
+        cold();
         let wanted = Narrow::of(hash);
         let mask = self.mask();
         let mut position = hash as usize & mask;
