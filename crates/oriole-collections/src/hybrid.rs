@@ -223,6 +223,15 @@ impl<K, V> Table<K, V> {
         (home, unsafe { self.window(home) })
     }
 
+    #[inline(never)]
+    fn search_out_of_line<Q: Lookup<K> + ?Sized>(
+        &self,
+        query: &Q,
+        hash: u64,
+    ) -> Result<NonNull<Slot<K, V>>, usize> {
+        self.search(query, hash)
+    }
+
     /// The entry of the large form for a query, or the bucket where one would go. Out of line: that a lookup does not end with
     /// the first match in the first window is rare, and loops would cost every lookup.
     #[inline(always)]
@@ -557,7 +566,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             if simple {
                 Err((home + group.free().trailing_zeros() as usize) & self.mask())
             } else {
-                self.search(query, hash)
+                self.search_out_of_line(query, hash)
             }
         };
         let form = LARGE;
