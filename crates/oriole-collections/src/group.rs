@@ -139,14 +139,11 @@ mod imp {
             unsafe { _mm_movemask_epi8(self.equal(tags)) as u32 }
         }
 
-        /// One bit for each of sixteen tags that is this one.
+        /// Which of sixteen tags are this one.
         #[inline(always)]
-        pub(crate) fn bits(self, tags: &[WideTags; 2]) -> u32 {
+        pub(crate) fn among(self, tags: &[WideTags; 2]) -> Matches {
             // SAFETY: SSE2 is part of the target.
-            unsafe {
-                let both = _mm_packs_epi16(self.equal(&tags[0]), self.equal(&tags[1]));
-                _mm_movemask_epi8(both) as u32
-            }
+            Matches(unsafe { _mm_packs_epi16(self.equal(&tags[0]), self.equal(&tags[1])) })
         }
 
         /// Sets one tag, by writing all eight: a lookup that follows reads all eight, and a processor cannot forward part of
@@ -166,6 +163,26 @@ mod imp {
                 let others = _mm_andnot_si128(mask, _mm_load_si128(all));
                 _mm_store_si128(all, _mm_or_si128(others, _mm_and_si128(mask, self.0)));
             }
+        }
+    }
+
+    /// Which of sixteen tags match.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Matches(__m128i);
+
+    impl Matches {
+        /// One bit for each tag that does.
+        #[inline(always)]
+        pub(crate) fn bits(self) -> u32 {
+            // SAFETY: SSE2 is part of the target.
+            unsafe { _mm_movemask_epi8(self.0) as u32 }
+        }
+
+        /// Which match here or there.
+        #[inline(always)]
+        pub(crate) fn or(self, other: Self) -> Self {
+            // SAFETY: SSE2 is part of the target.
+            Self(unsafe { _mm_or_si128(self.0, other.0) })
         }
     }
 
@@ -304,20 +321,39 @@ mod generic {
             mask
         }
 
-        /// One bit for each of sixteen tags that is this one.
+        /// Which of sixteen tags are this one.
         #[inline(always)]
-        pub(crate) fn bits(self, tags: &[WideTags; 2]) -> u32 {
+        pub(crate) fn among(self, tags: &[WideTags; 2]) -> Matches {
             let mut mask = 0;
             for (lane, &other) in tags[0].0.iter().chain(&tags[1].0).enumerate() {
                 mask |= u32::from(other == self.0) << lane;
             }
-            mask
+            Matches(mask)
         }
 
         /// Sets one tag.
         #[inline(always)]
         pub(crate) fn store(self, tags: &mut WideTags, lane: usize) {
             tags.0[lane] = self.0;
+        }
+    }
+
+    /// Which of sixteen tags match.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Matches(u32);
+
+    #[allow(dead_code)]
+    impl Matches {
+        /// One bit for each tag that does.
+        #[inline(always)]
+        pub(crate) fn bits(self) -> u32 {
+            self.0
+        }
+
+        /// Which match here or there.
+        #[inline(always)]
+        pub(crate) fn or(self, other: Self) -> Self {
+            Self(self.0 | other.0)
         }
     }
 
@@ -371,9 +407,9 @@ mod tests {
             let tags = [0, 8].map(|at| WideTags(words[at..at + 8].try_into().expect("eight")));
             let hash = u64::from(tag) << 48 | 0xABCD_1234;
             let pairs: u32 = (0..8).map(|i| (expected >> i & 1) * 3 << (2 * i)).sum();
-            prop_assert_eq!(super::Wide::of(hash).bits(&tags), expected);
-            prop_assert_eq!(super::Wide::tag(tag).bits(&tags), expected);
-            prop_assert_eq!(generic::Wide::of(hash).bits(&tags), expected);
+            prop_assert_eq!(super::Wide::of(hash).among(&tags).bits(), expected);
+            prop_assert_eq!(super::Wide::tag(tag).among(&tags).bits(), expected);
+            prop_assert_eq!(generic::Wide::of(hash).among(&tags).bits(), expected);
             prop_assert_eq!(super::Wide::of(hash).pairs(&tags[0]), pairs);
             prop_assert_eq!(generic::Wide::of(hash).pairs(&tags[0]), pairs);
             let (mut fast, mut slow) = (tags[0], tags[0]);

@@ -120,7 +120,7 @@ impl<K, V> Table<K, V> {
             if self.len <= 8 {
                 return self.entry_among(wanted.pairs(&tags[0]).into(), 2, query);
             }
-            self.entry_among(wanted.bits(tags).into(), 1, query)
+            self.entry_among(wanted.among(tags).bits().into(), 1, query)
         }
     }
 
@@ -137,12 +137,18 @@ impl<K, V> Table<K, V> {
             behind!(self, B => {
                 let wanted = Wide::of(hash);
                 let later = self.behind::<WideTags>(B::<K, V>::TAGS_AT);
-                let bits = |at: usize| u64::from(wanted.bits(&*later.add(at).cast()));
-                let mut matching = u64::from(wanted.bits(&self.tags.list)) | bits(0) << 16;
+                let parts = [wanted.among(&self.tags.list), wanted.among(&*later.cast())];
+                let mut matching = 0;
                 if B::<K, V>::GROUPS == 5 {
-                    let last = u64::from(wanted.bits(&[*later.add(4), WideTags::NONE])) & 0xFF;
-                    matching |= bits(2) << 32 | last << 48;
+                    let last = [wanted.among(&*later.add(2).cast()), wanted.among(&[*later.add(4), WideTags::NONE])];
+                    // First whether any tag matches at all: to gather from all of them which do is work for hits only. With
+                    // fewer tags that would not pay.
+                    if parts[0].or(parts[1]).or(last[0].or(last[1])).bits() == 0 {
+                        return None;
+                    }
+                    matching = u64::from(last[0].bits()) << 32 | u64::from(last[1].bits() & 0xFF) << 48;
                 }
+                matching |= u64::from(parts[0].bits()) | u64::from(parts[1].bits()) << 16;
                 self.entry_among(matching, 1, query)
             })
         }
