@@ -226,7 +226,7 @@ mod imp {
     not(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))
 ))]
 mod generic {
-    use super::{UNUSED, WideTags, tag_of};
+    use super::{ERASED, UNUSED, WideTags, tag_of};
 
     /// Sixteen tags.
     #[derive(Clone, Copy)]
