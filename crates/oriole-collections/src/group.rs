@@ -35,6 +35,7 @@ impl WideTags {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 mod imp {
     use super::{ERASED, LEAST, UNUSED, WideTags};
+    use crate::key::ROTATION;
     use std::arch::x86_64::{
         __m128i, _MM_HINT_T0, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmpeq_epi16,
         _mm_cvtsi64_si128, _mm_load_si128, _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8,
@@ -109,12 +110,14 @@ mod imp {
     pub(crate) struct Wide(__m128i);
 
     impl Wide {
-        /// The tag of a hash: its top sixteen bits.
+        /// The tag of a hash: sixteen of its bits that in most mixers are the top ones of a product, so that they depend on all
+        /// of the key and no shift is left to do.
         #[inline(always)]
         pub(crate) fn of(hash: u64) -> Self {
+            let product = hash.rotate_right(ROTATION);
             // SAFETY: SSE2 is part of the target.
             unsafe {
-                let half = _mm_shufflelo_epi16::<0xFF>(_mm_cvtsi64_si128(hash as i64));
+                let half = _mm_shufflelo_epi16::<0xFF>(_mm_cvtsi64_si128(product as i64));
                 Self(_mm_unpacklo_epi64(half, half))
             }
         }
@@ -227,6 +230,7 @@ mod imp {
 ))]
 mod generic {
     use super::{ERASED, UNUSED, WideTags, tag_of};
+    use crate::key::ROTATION;
 
     /// Sixteen tags.
     #[derive(Clone, Copy)]
@@ -299,10 +303,10 @@ mod generic {
 
     #[allow(dead_code)]
     impl Wide {
-        /// The tag of a hash: its top sixteen bits.
+        /// The tag of a hash.
         #[inline(always)]
         pub(crate) fn of(hash: u64) -> Self {
-            Self((hash >> 48) as u16)
+            Self((hash.rotate_right(ROTATION) >> 48) as u16)
         }
 
         /// A tag itself.
@@ -379,6 +383,7 @@ pub(crate) use imp::{Group, Narrow, Wide, move_tag, prefetch};
 #[cfg(test)]
 mod tests {
     use super::{Group, WideTags, generic};
+    use crate::key::ROTATION;
     use proptest::prelude::*;
 
     proptest! {
@@ -405,7 +410,7 @@ mod tests {
         fn wide_tags_too(words in prop::array::uniform16(0u16..4), tag in 0u16..4, lane in 0usize..8, other in 0usize..16) {
             let expected: u32 = words.iter().enumerate().map(|(i, &w)| u32::from(w == tag) << i).sum();
             let tags = [0, 8].map(|at| WideTags(words[at..at + 8].try_into().expect("eight")));
-            let hash = u64::from(tag) << 48 | 0xABCD_1234;
+            let hash = (u64::from(tag) << 48 | 0xABCD_1234).rotate_left(ROTATION);
             let pairs: u32 = (0..8).map(|i| (expected >> i & 1) * 3 << (2 * i)).sum();
             prop_assert_eq!(super::Wide::of(hash).among(&tags).bits(), expected);
             prop_assert_eq!(super::Wide::tag(tag).among(&tags).bits(), expected);
