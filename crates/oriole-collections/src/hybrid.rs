@@ -479,14 +479,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        if self.is_short() {
-            // Two thirds of the misses of real runs are in tables without an entry: no need to hash for those.
-            if self.len == 0 {
-                return None;
-            }
-            return self.find_in_short_list(query, query.lookup_mix());
+        if self.len == 0 {
+            // Two thirds of the misses of real runs are in tables without an entry: one comparison, and no hash.
+            return None;
         }
         let hash = query.lookup_mix();
+        if self.is_short() {
+            return self.find_in_short_list(query, hash);
+        }
         if self.is_list() {
             return self.find_in_long_list(query, hash);
         }
