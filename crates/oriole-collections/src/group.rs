@@ -411,7 +411,7 @@ mod tests {
             let expected: u32 = words.iter().enumerate().map(|(i, &w)| u32::from(w == tag) << i).sum();
             let tags = [0, 8].map(|at| WideTags(words[at..at + 8].try_into().expect("eight")));
             let hash = (u64::from(tag) << 48 | 0xABCD_1234).rotate_left(ROTATION);
-            let pairs: u32 = (0..8).map(|i| (expected >> i & 1) * 3 << (2 * i)).sum();
+            let pairs: u32 = (0..8).map(|i| ((expected >> i & 1) * 3) << (2 * i)).sum();
             prop_assert_eq!(super::Wide::of(hash).among(&tags).bits(), expected);
             prop_assert_eq!(super::Wide::tag(tag).among(&tags).bits(), expected);
             prop_assert_eq!(generic::Wide::of(hash).among(&tags).bits(), expected);

@@ -269,6 +269,26 @@ fn a_list_tells_the_tag_zero_from_no_entry() {
 }
 
 #[test]
+fn slots_without_a_size_are_counted() {
+    fn check<T: RawTable<(), ()>>() {
+        let mut map = Map::<(), (), T>::new();
+        for room in [0, 3, 20, 40, 100, 1000] {
+            map.reserve(room);
+            assert_eq!(map.insert((), ()), None, "{}", T::NAME);
+            assert_eq!(map.insert((), ()), Some(()));
+            assert_eq!(map.iter_unordered().count(), 1);
+            map.values_unordered().for_each(|()| ());
+            map.shrink_to_fit();
+            assert!(map.contains_key(&()) && map.len() == 1);
+            assert!(map.erase(&()) && map.is_empty());
+            assert_eq!(map.iter_unordered().count(), 0);
+        }
+    }
+    check::<linear::Table<_, _>>();
+    check::<hybrid::Table<_, _>>();
+}
+
+#[test]
 fn bytes_are_at_most_those_of_a_table_of_seven_eighths() {
     fn check<K: DenseKey, V>(make: impl Fn(u64) -> (K, V)) {
         let mut map = hybrid::DenseMap::new();

@@ -320,17 +320,17 @@ impl<K, V> Table<K, V> {
         let old = self.slots;
         let (old_slots, len) = (self.buckets as usize, self.len as usize);
         debug_assert!(self.is_list() && len <= slots && slots <= LIST_MAX);
-        if layout.size() == 0 {
-            self.buckets = slots as u32;
-            return;
-        }
-        // SAFETY: the layout is not empty; both allocations have room for the entries, which are copied before the old one
-        // is freed. The tags in the header stay.
+        // SAFETY: the layout is not empty where it is allocated; both allocations have room for the entries, which are copied
+        // before the old one is freed. The tags in the header stay.
         unsafe {
-            let Some(base) = NonNull::new(alloc(layout)) else {
-                handle_alloc_error(layout)
+            self.slots = if layout.size() == 0 {
+                NonNull::dangling()
+            } else {
+                let Some(base) = NonNull::new(alloc(layout)) else {
+                    handle_alloc_error(layout)
+                };
+                base.cast()
             };
-            self.slots = base.cast();
             // Lists grow when they are full: copies of a known size need no call.
             match len {
                 0 => (),
@@ -345,11 +345,11 @@ impl<K, V> Table<K, V> {
             if slots > SHORT_MAX {
                 let mut later = [0; LIST_MAX - SHORT_MAX];
                 if old_slots > SHORT_MAX {
-                    self.slots = old;
+                    let new = std::mem::replace(&mut self.slots, old);
                     for index in SHORT_MAX..len {
                         later[index - SHORT_MAX] = self.tags_around(index).0[index % 8];
                     }
-                    self.slots = base.cast();
+                    self.slots = new;
                 }
                 self.buckets = slots as u32;
                 self.clear_behind();
@@ -358,8 +358,9 @@ impl<K, V> Table<K, V> {
                 }
             }
             self.buckets = slots as u32;
-            if old_slots != 0 {
-                dealloc(old.as_ptr().cast(), Self::list_layout(old_slots));
+            let layout = Self::list_layout(old_slots);
+            if layout.size() != 0 {
+                dealloc(old.as_ptr().cast(), layout);
             }
         }
     }
