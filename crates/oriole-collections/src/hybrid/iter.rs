@@ -181,11 +181,9 @@ impl<K, V> Iterator for RawIter<K, V> {
         unsafe {
             if tags.is_null() {
                 // The entries of a list lie one after the other.
-                let first = used.trailing_zeros() as usize % 64;
-                let mut slot = slots.add(first);
-                for _ in 0..used.count_ones() {
-                    result = f(result, slot);
-                    slot = slot.add(1);
+                let (first, end) = (used.trailing_zeros(), 64 - used.leading_zeros());
+                for index in first..end {
+                    result = f(result, slots.add(index as usize));
                 }
                 return result;
             }
