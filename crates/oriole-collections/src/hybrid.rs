@@ -229,22 +229,23 @@ impl<K, V> Table<K, V> {
         query: &Q,
         hash: u64,
     ) -> Result<NonNull<Slot<K, V>>, usize> {
-        self.search(query, hash)
+        self.search(query, hash, 0)
     }
 
-    /// The entry of the large form for a query, or the bucket where one would go. Out of line: that a lookup does not end with
-    /// the first match in the first window is rare, and loops would cost every lookup.
+    /// The entry of the large form for a query, or the bucket where one would go, from the first window on or from the second.
+    /// That a lookup does not end with the first match in the first window is rare, and loops would cost every lookup.
     #[inline(always)]
     fn search<Q: Lookup<K> + ?Sized>(
         &self,
         query: &Q,
         hash: u64,
+        windows: usize,
     ) -> Result<NonNull<Slot<K, V>>, usize> {
         cold();
         let wanted = Narrow::of(hash);
         let mask = self.mask();
-        let mut position = hash as usize & mask;
-        let mut step = 0;
+        let mut position = (hash as usize + window_offset(windows)) & mask;
+        let mut step = WIDTH * windows;
         let mut vacant = None;
         loop {
             // SAFETY: the position is masked; a bucket whose tag matches is used; the load limit leaves an unused bucket.
@@ -500,13 +501,13 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     return Some(slot);
                 }
                 if matching & (matching - 1) != 0 {
-                    return self.search(query, hash).ok();
+                    return self.search(query, hash, 0).ok();
                 }
             }
             if group.unused() != 0 {
                 return None;
             }
-            self.search(query, hash).ok()
+            self.search(query, hash, 1).ok()
         }
     }
 
