@@ -387,6 +387,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
         #[test]
         fn both_implementations_agree_with_a_byte_loop(
             bytes in prop::array::uniform16(prop_oneof![0u8..4, any::<u8>()]),

@@ -244,7 +244,7 @@ impl<K, V> Table<K, V> {
         cold();
         let wanted = Narrow::of(hash);
         let mask = self.mask();
-        let mut position = (hash as usize + window_offset(windows)) & mask;
+        let mut position = (hash as usize).wrapping_add(window_offset(windows)) & mask;
         let mut step = WIDTH * windows;
         let mut vacant = None;
         loop {

@@ -381,7 +381,7 @@ macro_rules! designs {
             use oriole_collections::$table::Table;
 
             proptest! {
-                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }) })]
                 #[test]
                 fn numbers(script in steps(300, 400)) {
                     Pair::<u32, Table<_, _>>::new().run(script, 40);

@@ -232,7 +232,7 @@ fn hybrid_erase_moves_nothing_in_a_large_table_and_a_rehash_takes_the_marks_away
             .all(|key| map.contains_key(key) == (key.number >= 20))
     );
     // Keys come and go far longer than there are buckets to mark: the table neither fills up nor grows.
-    for number in 60..8000 {
+    for number in 60..if cfg!(miri) { 400 } else { 8000 } {
         map.insert(
             Homed {
                 home: number % 125,
@@ -292,7 +292,7 @@ fn slots_without_a_size_are_counted() {
 fn bytes_are_at_most_those_of_a_table_of_seven_eighths() {
     fn check<K: DenseKey, V>(make: impl Fn(u64) -> (K, V)) {
         let mut map = hybrid::DenseMap::new();
-        for n in 1..3000u64 {
+        for n in 1..if cfg!(miri) { 150 } else { 3000u64 } {
             let (key, value) = make(n);
             map.insert(key, value);
             let buckets = match n {
@@ -476,7 +476,7 @@ fn set_steps() -> impl Strategy<Value = Vec<Step>> {
 macro_rules! pointer_set_model {
     ($name:ident, $design:ident) => {
         proptest! {
-            #![proptest_config(ProptestConfig::with_cases(48))]
+            #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 48 }))]
             #[test]
             fn $name(steps in set_steps()) {
                 let objects = [0u64; 60];
@@ -520,7 +520,7 @@ pointer_set_model!(pointer_set_of_classic, classic);
 macro_rules! string_map_model {
     ($name:ident, $design:ident) => {
         proptest! {
-            #![proptest_config(ProptestConfig::with_cases(48))]
+            #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 48 }))]
             #[test]
             fn $name(steps in set_steps()) {
                 let mut map = $design::StringMap::<Rc<usize>>::new();
