@@ -122,7 +122,7 @@ fn samples<K: Key>(n: usize, hit: bool, random: &mut Random) -> Vec<Sample<K>> {
 macro_rules! find_section {
     ($name:ident, $k:ty) => {
         fn $name(label: &str, samples: &[Sample<$k>], rounds: usize) -> Row {
-            let runners = for_each_contender!($k, C => {
+            let mut runners = for_each_contender!($k, C => {
                 let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
                 Runner {
                     name: <C as Contender<$k>>::name(),
@@ -135,6 +135,17 @@ macro_rules! find_section {
                     })),
                 }
             });
+            let tables: Vec<BrownFx56<$k>> = samples.iter().map(|sample| built(&sample.present)).collect();
+            runners.push(Runner {
+                name: BrownFx56::<$k>::name(),
+                round: Box::new(move || timed(|| {
+                    let mut sum = 0u64;
+                    for (table, sample) in tables.iter().zip(samples) {
+                        sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+                    }
+                    sum
+                })),
+            });
             let row = race(runners, PROBES, rounds);
             line(label, &row);
             row
@@ -144,12 +155,18 @@ macro_rules! find_section {
 find_section!(find_pointer, Pointer);
 find_section!(find_u32, u32);
 
+/// The columns of lookups: the baseline comes a second time, with LLVM's first size.
+fn with_first_size(mut names: Vec<&'static str>) -> Vec<&'static str> {
+    names.push("hashbrown+fx cap 56");
+    names
+}
+
 fn miss(rounds: usize) {
     println!(
         "\n## Misses on a 1 KiB table (64 buckets of 16 bytes in LLVM's design), ns per lookup"
     );
     let mut random = Random(1);
-    header("random pointers", &names::<Pointer>());
+    header("random pointers", &with_first_size(names::<Pointer>()));
     for n in [1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48] {
         find_pointer(
             &format!("{n} entries"),
@@ -164,11 +181,11 @@ const HIT_SIZES: [usize; 14] = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 51
 fn hits(rounds: usize) {
     println!("\n## Random hits, ns per lookup");
     let mut random = Random(2);
-    header("pointers", &names::<Pointer>());
+    header("pointers", &with_first_size(names::<Pointer>()));
     for n in HIT_SIZES {
         find_pointer(&format!("{n}"), &samples(n, true, &mut random), rounds);
     }
-    header("u32", &names::<u32>());
+    header("u32", &with_first_size(names::<u32>()));
     for n in HIT_SIZES {
         find_u32(&format!("{n}"), &samples(n, true, &mut random), rounds);
     }
