@@ -85,8 +85,8 @@ pub(super) fn plan(
     None
 }
 
-/// Carries a plan out.
-pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
+/// Carries a plan out. Gives the parameter that stands for the instruction now.
+pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value {
     let function = editor.function();
     let result = function
         .results(late.instruction)
@@ -122,6 +122,7 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
     editor.push_argument(plan.other, 0, computed);
     editor.replace_value(result, parameter);
     editor.remove_instruction(late.instruction);
+    parameter
 }
 
 /// Integer arithmetic as addresses are made of, with one result.
