@@ -12,7 +12,7 @@
 use crate::control_flow::ControlFlow;
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Function, Instruction, Operand, ShapeNode, SymbolKind, Value};
+use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{
     Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, SpecialRegister,
     SpecialRegisterKind,
@@ -353,17 +353,17 @@ impl KnownBits {
         if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
             return loaded(mnemonic, held);
         }
-        if !format.effects.is_pure() {
+        if !format.is_pure() {
             return None;
         }
         let leaves = function.leaves(instruction);
-        if leaves.len() > 5 || format.shape.iter().any(|node| *node != ShapeNode::LEAF) {
+        if leaves.len() > 5 || !format.plain {
             return None;
         }
         let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
         for (index, &operand) in leaves.iter().enumerate().skip(1) {
             let wanted = match format.leaves[index].role {
-                Role::Use => mnemonic.operand_type(index, format.operand_count)?,
+                Role::Use => format.operand_type(index)?,
                 _ => return None,
             };
             inputs[index - 1] = match operand {
@@ -381,7 +381,7 @@ impl KnownBits {
                 _ => Known::unknown(wanted.bits()),
             };
         }
-        let given = mnemonic.operand_type(0, format.operand_count)?;
+        let given = format.operand_type(0)?;
         let known = transfer(mnemonic, given, &inputs)?;
         if given.bits() == held.bits() {
             Some(known)

@@ -275,6 +275,12 @@ pub struct RunArguments {
     /// Stop after this many thread instructions
     #[arg(long, value_name = "N", default_value_t = 100_000_000_000)]
     pub steps: u64,
+    /// Let approximate instructions give the results recorded in this file, as a GPU gave them
+    #[arg(long, value_name = "FILE")]
+    pub approx: Option<PathBuf>,
+    /// Write the approximate results that the run needed and had not recorded, for a GPU to fill in
+    #[arg(long, value_name = "FILE")]
+    pub approx_missing: Option<PathBuf>,
 }
 
 /// Arguments of `oriole pressure`.

@@ -7,10 +7,13 @@ use crate::report::Reporter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oriole::Module;
 use oriole_emulator::{
-    Argument, Buffer, InstructionProfile, Launch, Machine, Options, Report, Value,
+    Approximations, Argument, Buffer, InstructionProfile, Launch, Machine, Options, Progress,
+    Report, Value,
 };
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// `4`, `4x2` or `4x2x1` as three numbers.
@@ -41,10 +44,15 @@ fn execute(
     module: &Module,
     given: &[Argument],
     arguments: &RunArguments,
+    approximations: Option<&Arc<Approximations>>,
     report: &Reporter,
 ) -> Result<Outcome, Failure> {
     let source = oriole::Source::new(module.name(), module.source());
-    let mut machine = Machine::new(module).map_err(|errors| {
+    let decoded = match approximations {
+        Some(recorded) => Machine::with_approximations(module, recorded),
+        None => Machine::new(module),
+    };
+    let mut machine = decoded.map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
@@ -66,26 +74,22 @@ fn execute(
         dynamic_shared: arguments.shared,
         arguments: values,
     };
+    let progress = Arc::new(Progress::default());
     let options = Options {
+        progress: Some(progress.clone()),
         step_limit: arguments.steps,
         profile: arguments.profile,
         check_uninitialized: arguments.check,
         check_races: arguments.check,
         ..Options::default()
     };
-    let progress = if std::io::stderr().is_terminal() {
-        let style = ProgressStyle::with_template("{spinner} running {msg} for {elapsed}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new_spinner()
-            .with_style(style)
-            .with_message(module.name().to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
+    let result = if std::io::stderr().is_terminal() {
+        with_bar(module.name(), &progress, || {
+            machine.launch(&launch, &options)
+        })
     } else {
-        ProgressBar::hidden()
+        machine.launch(&launch, &options)
     };
-    let result = machine.launch(&launch, &options);
-    progress.finish_and_clear();
     let done = result.map_err(|trap| {
         report.diagnostics(&source, &[trap.to_diagnostic()]);
         Failure::Reported
@@ -99,6 +103,69 @@ fn execute(
     })
 }
 
+/// Shows how many blocks have ended while a launch runs, if it takes longer than a moment.
+fn with_bar<T>(name: &str, progress: &Progress, launch: impl FnOnce() -> T) -> T {
+    const MOMENT: Duration = Duration::from_millis(200);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            std::thread::park_timeout(MOMENT);
+            if ended.load(Relaxed) {
+                return;
+            }
+            let style = ProgressStyle::with_template(
+                "{msg} {wide_bar} {pos} of {len} blocks, {elapsed}, {eta} left",
+            )
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let bar = ProgressBar::new(progress.total())
+                .with_style(style)
+                .with_message(name.to_owned());
+            while !ended.load(Relaxed) {
+                bar.set_length(progress.total());
+                bar.set_position(progress.done());
+                bar.tick();
+                std::thread::park_timeout(MOMENT);
+            }
+            bar.finish_and_clear();
+        });
+        let result = launch();
+        ended.store(true, Relaxed);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+/// The recording that approximate instructions replay, if it was asked for; an empty one if only misses were.
+fn recorded(arguments: &RunArguments) -> Result<Option<Arc<Approximations>>, Failure> {
+    let Some(file) = &arguments.approx else {
+        let wanted = arguments.approx_missing.is_some();
+        return Ok(wanted.then(Arc::default));
+    };
+    let bad = |message: String| Failure::message(format!("{}: {message}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
+    let recorded = Approximations::parse(&text).map_err(bad)?;
+    Ok(Some(Arc::new(recorded)))
+}
+
+/// Says or writes which approximate results were not recorded.
+fn say_missing(
+    arguments: &RunArguments,
+    approximations: &Approximations,
+    report: &Reporter,
+) -> Result<(), Failure> {
+    if let Some(file) = &arguments.approx_missing {
+        return files::write(Some(file), &approximations.missing());
+    }
+    if approximations.missing_count() > 0 {
+        let count = approximations.missing_count();
+        report.message(
+            "note",
+            &format!("{count} approximate results are not recorded; they were approximated here"),
+        );
+    }
+    Ok(())
+}
+
 pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     let mut given = Vec::new();
     for (index, text) in arguments.arguments.iter().enumerate() {
@@ -110,7 +177,8 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
         report.diagnostics(&input.source(), &errors);
         Failure::Reported
     })?;
-    let outcome = execute(&module, &given, arguments, report)?;
+    let approximations = recorded(arguments)?;
+    let outcome = execute(&module, &given, arguments, approximations.as_ref(), report)?;
     let mut output = std::io::stdout().lock();
     output.write_all(&outcome.report.output)?;
     for note in &outcome.report.notes {
@@ -143,8 +211,12 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
         profile(&mut output, &module, &outcome.report.profile)?;
     }
     if let Some(other) = &arguments.compare {
-        compare(&outcome, other, &given, arguments, report)?;
+        let recorded = approximations.as_ref();
+        compare(&outcome, other, &given, arguments, recorded, report)?;
         writeln!(output, "both write the same bytes")?;
+    }
+    if let Some(approximations) = &approximations {
+        say_missing(arguments, approximations, report)?;
     }
     Ok(())
 }
@@ -248,6 +320,7 @@ fn compare(
     other: &Path,
     given: &[Argument],
     arguments: &RunArguments,
+    approximations: Option<&Arc<Approximations>>,
     report: &Reporter,
 ) -> Result<(), Failure> {
     let input = files::read(other)?;
@@ -255,7 +328,7 @@ fn compare(
         report.diagnostics(&input.source(), &errors);
         Failure::Reported
     })?;
-    let found = execute(&module, given, arguments, report)?;
+    let found = execute(&module, given, arguments, approximations, report)?;
     for ((name, size, expected), (_, _, bytes)) in outcome.buffers.iter().zip(&found.buffers) {
         let place = expected
             .chunks(*size)

@@ -338,6 +338,69 @@ fn run_executes_saves_profiles_and_compares() {
     }
 }
 
+/// Results an H200 gave, one line unlike what the emulator gives by itself.
+const RECORDED: &str = "# NVIDIA H200, compute capability 9.0\n\
+    ex2.approx.ftz.f32 3b83884b = 3f805b4d\n";
+const RESULT: u32 = 0x3f805b4d;
+
+#[test]
+fn approximate_results_are_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kernel, recorded, missing, saved) = (
+        path("k.ptx"),
+        path("recorded.txt"),
+        path("missing.txt"),
+        path("out.bin"),
+    );
+    let text = ".version 8.6\n.target sm_90\n.address_size 64\n\
+        .visible .entry k(.param .u64 out)\n{\n.reg .b64 %a, %o; .reg .b32 %t; .reg .f32 %x;\n\
+        ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %o;\n\
+        ld.global.f32 %x, [%a]; ex2.approx.ftz.f32 %x, %x; st.global.f32 [%a], %x; ret;\n}\n";
+    std::fs::write(&kernel, text).unwrap();
+    std::fs::write(&recorded, RECORDED).unwrap();
+    let save = format!("out={saved}");
+    let run = |more: &[&str]| {
+        let mut arguments = vec!["run", &kernel, "--block", "2", "--save", &save];
+        arguments.extend(["--arg", "out:f32[2]=[0.004014050122350454,2.0]"]);
+        arguments.extend(more);
+        let output = oriole(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let bytes = std::fs::read(&saved).unwrap();
+        let word = |index: usize| u32::from_le_bytes(bytes[index..index + 4].try_into().unwrap());
+        ([word(0), word(4)], err(&output))
+    };
+    let (own, said) = run(&[]);
+    assert_ne!(
+        own[0], RESULT,
+        "the emulator gives the machine's bits itself"
+    );
+    assert_eq!((own[1], said.as_str()), (0x4080_0000, ""));
+
+    let (replayed, said) = run(&["--approx", &recorded]);
+    assert_eq!(replayed, [RESULT, 0x4080_0000]);
+    assert!(
+        said.contains("1 approximate results are not recorded"),
+        "{said}"
+    );
+
+    let (_, said) = run(&["--approx", &recorded, "--approx-missing", &missing]);
+    assert_eq!(said, "");
+    let wanted = std::fs::read_to_string(&missing).unwrap();
+    assert_eq!(wanted, "ex2.approx.ftz.f32 40000000\n");
+    run(&["--approx-missing", &missing]);
+    assert_eq!(
+        std::fs::read_to_string(&missing).unwrap().lines().count(),
+        2
+    );
+
+    std::fs::write(&recorded, "ex2.approx.ftz.f32 = 1\n").unwrap();
+    let output = oriole(&["run", &kernel, "--approx", &recorded]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = "line 1 is no recorded result: `ex2.approx.ftz.f32 = 1`";
+    assert!(err(&output).contains(message), "{}", err(&output));
+}
+
 #[cfg(unix)]
 #[test]
 fn reduce_keeps_what_the_test_asks_for() {

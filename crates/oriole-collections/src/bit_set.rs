@@ -590,7 +590,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 48 }))]
         #[test]
         fn both_kinds_agree_with_a_tree_set(a in indices(), b in indices(), gone in indices()) {
             let mut model: BTreeSet<usize> = a.iter().copied().collect();

@@ -1,12 +1,12 @@
-//! The hybrid design: a packed list of at most 32 entries, then linear probing by windows of sixteen tags.
+//! The hybrid design: a packed list of at most 56 entries, then windows of sixteen tags.
 //!
-//! **List** (up to 32 entries). The entries lie densely, in insertion order, in an allocation of exactly 4, 8, 16 or 32
+//! **List** (up to 56 entries). The entries lie densely, in insertion order, in an allocation of exactly 4, 8, 16, 32 or 56
 //! slots. Each has a tag of 16 bits; the first sixteen tags are in the table's own header, so that a miss in a tiny table
-//! touches no other memory, the other sixteen follow the slots. There is no probe loop and no home: one comparison of all
-//! tags decides, and a false match happens once in two thousand lookups, so there is nothing to mispredict. Erasing moves
+//! touches no other memory, the others follow the slots. There is no probe loop and no home: one comparison of all
+//! tags decides, and a false match happens once in thousands of lookups, so there is nothing to mispredict. Erasing moves
 //! the last entry into the hole. Nothing need stay unused, so lists fill completely, and growing one is a plain copy.
 //!
-//! **Large** (64 buckets up, load at most 7/8). One allocation of slots and then one tag byte each, the first sixteen tags
+//! **Large** (128 buckets up, load at most 7/8). One allocation of slots and then one tag byte each, the first sixteen tags
 //! repeated at the end so that a window may start anywhere. A key's home is the low bits of its hash; lookups examine the
 //! window at home, then those 16, 48, 96, … buckets on, until one holds the key or has an unused bucket. A key is stored in
 //! the first unused bucket of the first window that has one. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
@@ -18,7 +18,13 @@
 //! rehash takes them away. Algorithm R at the grain of windows was built first: with adjacent windows a full table answered
 //! misses four times slower, and with windows spread out the search for an entry to move into the hole took 110 ns.
 
-use crate::group::{ERASED, Group, UNUSED, WIDTH, matching_wide, prefetch, set_wide};
+mod iter;
+mod list;
+
+pub use iter::RawIter;
+use list::SHORT_MAX;
+
+use crate::group::{ERASED, Group, LEAST, Narrow, UNUSED, WIDTH, Wide, WideTags, prefetch, tag_of};
 use crate::raw::{RawTable, Slot, Vacant};
 use crate::{DenseKey, Lookup};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -36,17 +42,22 @@ pub type SmallPtrSet<T, const N: usize> =
     crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// Most entries of a list.
-pub const LIST_MAX: usize = 2 * WIDTH;
+pub const LIST_MAX: usize = 56;
 /// Least buckets of a large table.
-pub const LARGE_MIN: usize = 64;
+pub const LARGE_MIN: usize = 128;
 /// From this many buckets on, lookups fetch the home slot early.
 pub const PREFETCH_BUCKETS: usize = 1 << 15;
+
+// The forms of a table, in a `Vacant`.
+const SHORT: u8 = 0;
+const LONG: u8 = 1;
+const LARGE: u8 = 2;
 
 /// What follows the common header: the first tags of a list, or where those of a large table are.
 #[derive(Clone, Copy)]
 #[repr(C)]
 union Tags {
-    list: [u16; WIDTH],
+    list: [WideTags; 2],
     large: Large,
 }
 
@@ -54,9 +65,14 @@ union Tags {
 #[repr(C)]
 struct Large {
     tags: *mut u8,
-    /// Buckets with an erased mark.
-    erased: usize,
+    /// Unused buckets that may still be filled.
+    left: usize,
 }
+
+/// Called where a compiler shall think that it hardly ever comes.
+#[cold]
+#[inline(always)]
+fn cold() {}
 
 /// Where the window of a step starts, from home.
 #[inline(always)]
@@ -68,7 +84,7 @@ const fn window_offset(step: usize) -> usize {
 pub struct Table<K, V> {
     /// First slot; dangling while there are no buckets.
     slots: NonNull<Slot<K, V>>,
-    /// Number of buckets: zero, 4, 8, 16 or 32 for a list, a power of two from 64 up for a large table.
+    /// Number of buckets: zero, 4, 8, 16, 32 or 56 for a list, a power of two from 128 up for a large table.
     buckets: u32,
     len: u32,
     tags: Tags,
@@ -80,82 +96,56 @@ unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
 // SAFETY: shared access only reads the slots, like a `Vec` of them.
 unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
-/// Seven bits from the top of the hash, which home does not use.
-///
-/// Eight would halve the false matches, but keeping a value free for unused buckets then costs more instructions on every
-/// lookup than the mispredictions saved.
-#[inline(always)]
-fn tag_of(hash: u64) -> u8 {
-    (hash >> 57) as u8
-}
-
-/// Fifteen bits from the top of the hash; never zero.
-#[inline(always)]
-fn wide_tag_of(hash: u64) -> u16 {
-    (hash >> 48) as u16 | 1
-}
-
 #[inline(always)]
 const fn limit(buckets: usize) -> usize {
     buckets - buckets / 8
 }
 
 impl<K, V> Table<K, V> {
-    /// Slots of the first allocation: as many as 128 bytes hold, within reason. Starting with four would save memory on
-    /// tables of up to seven entries; it costs a tenth of the time of a mix of tiny tables.
-    const FIRST: usize = match size_of::<Slot<K, V>>() {
-        0..=8 => 16,
-        9..=16 => 8,
-        _ => 4,
-    };
-
     fn buckets_for(entries: usize) -> usize {
         match entries {
-            0..=LIST_MAX => entries.next_power_of_two().max(Self::FIRST),
+            0..=LIST_MAX => Self::list_slots(entries),
             _ => (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN),
         }
     }
 
+    /// The allocation of so many buckets, and where the tags of a large table begin in it.
     fn layout(buckets: usize) -> (Layout, usize) {
+        if buckets <= LIST_MAX {
+            return (Self::list_layout(buckets), 0);
+        }
         let slots = Layout::array::<Slot<K, V>>(buckets).expect("table too large");
-        let tags = match buckets {
-            0..=WIDTH => Layout::array::<u16>(0),
-            LIST_MAX => Layout::array::<u16>(LIST_MAX - WIDTH),
-            _ => Layout::array::<u8>(buckets + WIDTH),
-        };
-        slots
-            .extend(tags.expect("table too large"))
-            .expect("table too large")
+        let tags = Layout::array::<u8>(buckets + WIDTH).expect("table too large");
+        slots.extend(tags).expect("table too large")
     }
 
     fn allocate(buckets: usize) -> Self {
+        if buckets <= LIST_MAX {
+            return Self::allocate_list(buckets);
+        }
         assert!(
             buckets.is_power_of_two() && buckets <= 1 << 31,
             "table too large"
         );
         let (layout, tags_at) = Self::layout(buckets);
-        let mut table = Self {
-            buckets: buckets as u32,
-            ..Self::EMPTY
-        };
-        if layout.size() != 0 {
-            // SAFETY: the layout is not empty.
-            let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
+        // SAFETY: the layout is not empty; the tags lie at `tags_at` within the allocation.
+        unsafe {
+            let Some(base) = NonNull::new(alloc(layout)) else {
                 handle_alloc_error(layout)
             };
-            table.slots = base.cast();
-            // SAFETY: the tags lie at `tags_at` within the allocation just made.
-            unsafe {
-                let tags = base.as_ptr().add(tags_at);
-                if buckets > LIST_MAX {
-                    tags.write_bytes(UNUSED, buckets + WIDTH);
-                    table.tags.large = Large { tags, erased: 0 };
-                } else {
-                    tags.write_bytes(0, layout.size() - tags_at);
-                }
+            let tags = base.as_ptr().add(tags_at);
+            tags.write_bytes(UNUSED, buckets + WIDTH);
+            let left = limit(buckets);
+            Self {
+                slots: base.cast(),
+                buckets: buckets as u32,
+                len: 0,
+                tags: Tags {
+                    large: Large { tags, left },
+                },
+                owned: PhantomData,
             }
         }
-        table
     }
 
     #[inline(always)]
@@ -164,58 +154,13 @@ impl<K, V> Table<K, V> {
     }
 
     #[inline(always)]
+    fn is_short(&self) -> bool {
+        self.buckets as usize <= SHORT_MAX
+    }
+
+    #[inline(always)]
     fn mask(&self) -> usize {
         (self.buckets as usize).wrapping_sub(1)
-    }
-
-    /// Tags seventeen to 32 of a list of 32 slots: they follow the slots.
-    #[inline(always)]
-    fn later_tags(&self) -> *mut [u16; WIDTH] {
-        debug_assert!(self.buckets as usize == LIST_MAX);
-        let at = Layout::new::<[Slot<K, V>; LIST_MAX]>()
-            .size()
-            .next_multiple_of(2);
-        self.slots.as_ptr().cast::<u8>().wrapping_add(at).cast()
-    }
-
-    /// One bit per entry of a list whose tag fits the hash.
-    #[inline(always)]
-    fn list_matching(&self, hash: u64) -> u32 {
-        let tag = wide_tag_of(hash);
-        // SAFETY: the caller knows the table to be a list, so these are its tags.
-        unsafe {
-            let mut matching = matching_wide(&self.tags.list, tag);
-            if self.buckets as usize > WIDTH {
-                matching |= matching_wide(&*self.later_tags(), tag) << WIDTH;
-            }
-            matching
-        }
-    }
-
-    /// The tag of a list's slot.
-    #[inline(always)]
-    unsafe fn list_tag(&mut self, index: usize) -> &mut u16 {
-        // SAFETY: the caller knows the table to be a list of more than `index` slots.
-        unsafe {
-            if index < WIDTH {
-                &mut self.tags.list[index]
-            } else {
-                &mut (*self.later_tags())[index - WIDTH]
-            }
-        }
-    }
-
-    /// Gives the slot after the last entry of a list its tag.
-    #[inline(always)]
-    unsafe fn append_tag(&mut self, index: usize, hash: u64) {
-        // SAFETY: the caller knows the table to be a list of more than `index` slots.
-        unsafe {
-            if index < WIDTH {
-                set_wide(&mut self.tags.list, index, wide_tag_of(hash));
-            } else {
-                set_wide(&mut *self.later_tags(), index - WIDTH, wide_tag_of(hash));
-            }
-        }
     }
 
     /// The window at a bucket of the large form.
@@ -267,28 +212,99 @@ impl<K, V> Table<K, V> {
         }
     }
 
+    /// The home of a hash in the large form, and the window there.
     #[inline(always)]
-    fn is_full(&self) -> bool {
-        let buckets = self.buckets as usize;
-        if buckets <= LIST_MAX {
-            return self.len as usize >= buckets;
+    unsafe fn home_window(&self, hash: u64) -> (usize, Group) {
+        let home = hash as usize & self.mask();
+        if self.mask() >= PREFETCH_BUCKETS {
+            prefetch(self.slots.as_ptr().wrapping_add(home));
         }
-        // SAFETY: the table is large.
-        self.len as usize + unsafe { self.tags.large.erased } >= limit(buckets)
+        // SAFETY: the caller knows the table to be large, and home is a bucket of it.
+        (home, unsafe { self.window(home) })
     }
 
-    /// Buckets for one more entry: more of them, unless it is erased marks that fill the table.
-    fn next_buckets(&self) -> usize {
-        let (buckets, len) = (self.buckets as usize, self.len as usize);
-        if !self.is_list() && len < limit(buckets) / 2 {
-            buckets
-        } else {
-            Self::buckets_for(len + 1).max(if self.is_list() { 0 } else { buckets * 2 })
+    #[inline(never)]
+    fn search_out_of_line<Q: Lookup<K> + ?Sized>(
+        &self,
+        query: &Q,
+        hash: u64,
+    ) -> Result<NonNull<Slot<K, V>>, usize> {
+        self.search(query, hash, 0)
+    }
+
+    /// The entry of the large form for a query, or the bucket where one would go, from the first window on or from the second.
+    /// That a lookup does not end with the first match in the first window is rare, and loops would cost every lookup.
+    #[inline(always)]
+    fn search<Q: Lookup<K> + ?Sized>(
+        &self,
+        query: &Q,
+        hash: u64,
+        windows: usize,
+    ) -> Result<NonNull<Slot<K, V>>, usize> {
+        cold();
+        let wanted = Narrow::of(hash);
+        let mask = self.mask();
+        let mut position = (hash as usize).wrapping_add(window_offset(windows)) & mask;
+        let mut step = WIDTH * windows;
+        let mut vacant = None;
+        loop {
+            // SAFETY: the position is masked; a bucket whose tag matches is used; the load limit leaves an unused bucket.
+            unsafe {
+                let group = self.window(position);
+                let mut matching = group.matching(wanted);
+                while matching != 0 {
+                    let slot = self.slot((position + matching.trailing_zeros() as usize) & mask);
+                    if query.matches(&slot.as_ref().key) {
+                        return Ok(slot);
+                    }
+                    matching &= matching - 1;
+                }
+                let free = group.free();
+                if free != 0 {
+                    let first = (position + free.trailing_zeros() as usize) & mask;
+                    let index = *vacant.get_or_insert(first);
+                    if group.unused() != 0 {
+                        return Err(index);
+                    }
+                }
+            }
+            step += WIDTH;
+            position = (position + step) & mask;
         }
     }
 
+    /// Makes room for one more entry, by more buckets unless it is erased marks that fill the table, and stores it.
+    ///
+    /// # Safety
+    ///
+    /// The table must have no entry with the key.
     #[cold]
     #[inline(never)]
+    unsafe fn grow_and_occupy(&mut self, hash: u64, slot: Slot<K, V>) -> NonNull<Slot<K, V>>
+    where
+        K: DenseKey,
+    {
+        let (buckets, len) = (self.buckets as usize, self.len as usize);
+        if len < LIST_MAX && self.is_list() {
+            self.resize_list(Self::list_slots(len + 1));
+        } else if !self.is_list() && len < limit(buckets) / 2 {
+            self.rehash(buckets);
+        } else {
+            self.rehash(Self::buckets_for(len + 1).max(buckets * 2));
+        }
+        // SAFETY: there is room now, and the caller vouches for the key.
+        unsafe {
+            let (index, form) = if self.is_short() {
+                (len, SHORT)
+            } else if self.is_list() {
+                (len, LONG)
+            } else {
+                (self.first_unused(hash), LARGE)
+            };
+            self.occupy(Vacant { hash, index, form }, slot)
+        }
+    }
+
     fn rehash(&mut self, buckets: usize)
     where
         K: DenseKey,
@@ -303,7 +319,7 @@ impl<K, V> Table<K, V> {
                 // without dropping them.
                 unsafe {
                     let index = next.len as usize;
-                    next.append_tag(index, slot.as_ref().key.mix());
+                    next.set_list_tag(index, slot.as_ref().key.mix());
                     next.slot(index).copy_from_nonoverlapping(slot, 1);
                 }
                 next.len += 1;
@@ -316,6 +332,7 @@ impl<K, V> Table<K, V> {
                 }
                 let tags = next.tags.large.tags;
                 tags.add(buckets).copy_from_nonoverlapping(tags, WIDTH);
+                next.tags.large.left -= self.len as usize;
             }
             next.len = self.len;
         }
@@ -364,25 +381,6 @@ impl<K, V> Table<K, V> {
         step
     }
 
-    /// Changes the number of slots of a list; no hash is computed.
-    fn resize_list(&mut self, buckets: usize) {
-        let mut next = Self::allocate(buckets);
-        // SAFETY: both tables are lists with room for the entries, which the old one forgets. Neither allocation is moved
-        // by `realloc`, which takes glibc's slow path for blocks this small.
-        unsafe {
-            next.tags.list = self.tags.list;
-            if self.len as usize > WIDTH {
-                *next.later_tags() = *self.later_tags();
-            }
-            next.slots
-                .copy_from_nonoverlapping(self.slots, self.len as usize);
-        }
-        next.len = self.len;
-        self.len = 0;
-        self.release();
-        std::mem::swap(self, &mut next);
-    }
-
     /// Frees the allocation without dropping slots.
     fn release(&mut self) {
         let (layout, _) = Self::layout(self.buckets as usize);
@@ -405,24 +403,15 @@ impl<K, V> Table<K, V> {
         self.len = 0;
     }
 
-    /// Whether a window with a free bucket has one that ends a lookup. Without erased marks in the table it has.
-    #[inline(always)]
-    unsafe fn has_unused(&self, group: Group) -> bool {
-        // SAFETY: the caller knows the table to be large.
-        unsafe { self.tags.large.erased == 0 || group.matching(UNUSED) != 0 }
-    }
-
     /// Marks a used bucket of the large form free.
     #[inline(always)]
     unsafe fn free_bucket(&mut self, index: usize) {
         // SAFETY: the caller gives a bucket of a large table.
         unsafe {
-            if self.in_no_full_window(index) {
-                self.set_tag(index, UNUSED);
-            } else {
-                self.set_tag(index, ERASED);
-                self.tags.large.erased += 1;
-            }
+            // Which of the two it is cannot be predicted, so there is no branch.
+            let unused = self.in_no_full_window(index);
+            self.set_tag(index, UNUSED + ERASED * u8::from(!unused));
+            self.tags.large.left += usize::from(unused);
         }
     }
 
@@ -433,12 +422,8 @@ impl<K, V> Table<K, V> {
         let mask = self.mask();
         let (before, after) = (index.wrapping_sub(WIDTH) & mask, (index + 1) & mask);
         // SAFETY: both positions are masked.
-        let (before, after) = unsafe {
-            (
-                self.window(before).matching(UNUSED),
-                self.window(after).matching(UNUSED),
-            )
-        };
+        let (before, after) =
+            unsafe { (self.window(before).unused(), self.window(after).unused()) };
         let used_before = (before << 16).leading_zeros();
         let used_after = (after | 0x1_0000).trailing_zeros();
         used_before + 1 + used_after < WIDTH as u32
@@ -455,128 +440,15 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
-/// Iterator over the used buckets, 64 tags at a time.
-pub struct RawIter<K, V> {
-    /// The slot that the lowest bit of `pending` and `other` stands for.
-    slots: NonNull<Slot<K, V>>,
-    /// Buckets still to yield, the even ones in one word and the odd ones in the other. Taking the lowest bit off a word
-    /// twice in a row waits for the first to be done; taking turns between two words does not. A list, whose buckets are
-    /// all used, is still yielded in order.
-    pending: u64,
-    other: u64,
-    /// The tags after those of `pending` and `other`.
-    tags: *const u8,
-    end: *const u8,
-}
-
-impl<K, V> Clone for RawIter<K, V> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-/// The bits of even buckets.
-const EVEN: u64 = 0x5555_5555_5555_5555;
-
-/// One bit for each of 64 tags that is used.
-#[inline(always)]
-unsafe fn used_64(tags: *const u8) -> u64 {
-    // SAFETY: the caller vouches for 64 readable bytes.
-    unsafe {
-        let part = |at: usize| (Group::load(tags.add(at)).free() as u64) << at;
-        !(part(0) | part(16) | part(32) | part(48))
-    }
-}
-
-impl<K, V> Iterator for RawIter<K, V> {
-    type Item = NonNull<Slot<K, V>>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.pending == 0 {
-            self.pending = std::mem::take(&mut self.other);
-            if self.pending != 0 {
-                break;
-            }
-            if self.tags == self.end {
-                return None;
-            }
-            // SAFETY: only a large table has tags left, and it has a multiple of 64 of them.
-            unsafe {
-                let used = used_64(self.tags);
-                self.pending = used & EVEN;
-                self.other = used & !EVEN;
-                self.tags = self.tags.add(64);
-                self.slots = self.slots.add(64);
-            }
-        }
-        let offset = self.pending.trailing_zeros() as usize;
-        let rest = self.pending & (self.pending - 1);
-        self.pending = self.other;
-        self.other = rest;
-        // SAFETY: the bit stands for a used bucket of the table.
-        Some(unsafe { self.slots.add(offset) })
-    }
-
-    /// The same order as `next`, with the two words in step.
-    #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let Self {
-            mut slots,
-            mut pending,
-            mut other,
-            mut tags,
-            end,
-        } = self;
-        let mut result = init;
-        loop {
-            // SAFETY: each bit stands for a used bucket; only a large table has tags left, a multiple of 64 of them.
-            unsafe {
-                while pending != 0 && other != 0 {
-                    result = f(result, slots.add(pending.trailing_zeros() as usize));
-                    pending &= pending - 1;
-                    result = f(result, slots.add(other.trailing_zeros() as usize));
-                    other &= other - 1;
-                }
-                pending |= other;
-                while pending != 0 {
-                    result = f(result, slots.add(pending.trailing_zeros() as usize));
-                    pending &= pending - 1;
-                }
-                if tags == end {
-                    return result;
-                }
-                let used = used_64(tags);
-                pending = used & EVEN;
-                other = used & !EVEN;
-                tags = tags.add(64);
-                slots = slots.add(64);
-            }
-        }
-    }
-
-    /// Counted from the tags, so that stepping need not count.
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let mut left = (self.pending | self.other).count_ones() as usize;
-        let mut tags = self.tags;
-        while tags != self.end {
-            // SAFETY: as in `next`.
-            unsafe {
-                left += used_64(tags).count_ones() as usize;
-                tags = tags.add(64);
-            }
-        }
-        (left, Some(left))
-    }
-}
-
 // SAFETY: pointers handed out come from used buckets: those with a tag, in a list the first `len`.
 unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     const EMPTY: Self = Self {
         slots: NonNull::dangling(),
         buckets: 0,
         len: 0,
-        tags: Tags { list: [0; WIDTH] },
+        tags: Tags {
+            list: [WideTags::NONE; 2],
+        },
         owned: PhantomData,
     };
     const NAME: &'static str = "hybrid";
@@ -603,56 +475,39 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         Self::layout(self.buckets as usize).0.size()
     }
 
-    #[inline]
+    #[inline(always)]
     fn find<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> Option<NonNull<Slot<K, V>>>
     where
         K: DenseKey,
     {
         if self.len == 0 {
-            // Two thirds of the misses of real runs are in tables without an entry: no need to hash for those.
+            // Two thirds of the misses of real runs are in tables without an entry: one comparison, and no hash.
             return None;
         }
         let hash = query.lookup_mix();
+        if self.is_short() {
+            return self.find_in_short_list(query, hash);
+        }
         if self.is_list() {
-            let mut matching = self.list_matching(hash);
-            while matching != 0 {
-                // SAFETY: tags beyond the entries are zero, so the bit stands for an entry.
-                unsafe {
-                    let slot = self.slot(matching.trailing_zeros() as usize);
-                    if query.matches(&slot.as_ref().key) {
-                        return Some(slot);
-                    }
-                }
-                matching &= matching - 1;
-            }
-            return None;
+            return self.find_in_long_list(query, hash);
         }
-        let tag = tag_of(hash);
-        let mask = self.mask();
-        let mut position = hash as usize & mask;
-        let mut step = 0;
-        if mask >= PREFETCH_BUCKETS {
-            prefetch(self.slots.as_ptr().wrapping_add(position));
-        }
-        loop {
-            // SAFETY: the position is masked; a bucket whose tag matches is used; the load limit leaves an unused bucket.
-            unsafe {
-                let group = self.window(position);
-                let mut matching = group.matching(tag);
-                while matching != 0 {
-                    let index = (position + matching.trailing_zeros() as usize) & mask;
-                    let slot = self.slot(index);
-                    if query.matches(&slot.as_ref().key) {
-                        return Some(slot);
-                    }
-                    matching &= matching - 1;
+        // SAFETY: the table is large.
+        unsafe {
+            let (home, group) = self.home_window(hash);
+            let matching = group.matching(Narrow::of(hash));
+            if matching != 0 {
+                let slot = self.slot((home + matching.trailing_zeros() as usize) & self.mask());
+                if query.matches(&slot.as_ref().key) {
+                    return Some(slot);
                 }
-                if group.free() != 0 && self.has_unused(group) {
-                    return None;
+                if matching & (matching - 1) != 0 {
+                    return self.search(query, hash, 0).ok();
                 }
             }
-            step += WIDTH;
-            position = (position + step) & mask;
+            if group.unused() != 0 {
+                return None;
+            }
+            self.search(query, hash, 1).ok()
         }
     }
 
@@ -675,7 +530,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         self.step_of(home, end) + 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
@@ -684,57 +539,39 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         K: DenseKey,
     {
         let hash = query.lookup_mix();
+        let index = self.len as usize;
+        if self.is_short() {
+            let form = SHORT;
+            return self
+                .find_in_short_list(query, hash)
+                .ok_or(Vacant { hash, index, form });
+        }
         if self.is_list() {
-            let mut matching = self.list_matching(hash);
-            while matching != 0 {
-                // SAFETY: as in `find`.
-                unsafe {
-                    let slot = self.slot(matching.trailing_zeros() as usize);
-                    if query.matches(&slot.as_ref().key) {
-                        return Ok(slot);
-                    }
+            let form = LONG;
+            return self
+                .find_in_long_list(query, hash)
+                .ok_or(Vacant { hash, index, form });
+        }
+        // SAFETY: the table is large.
+        let place = unsafe {
+            let (home, group) = self.home_window(hash);
+            let matching = group.matching(Narrow::of(hash));
+            let mut simple = group.unused() != 0;
+            if matching != 0 {
+                let slot = self.slot((home + matching.trailing_zeros() as usize) & self.mask());
+                if query.matches(&slot.as_ref().key) {
+                    return Ok(slot);
                 }
-                matching &= matching - 1;
+                simple &= matching & (matching - 1) == 0;
             }
-            let index = self.len as usize;
-            return Err(Vacant { hash, index });
-        }
-        let tag = tag_of(hash);
-        let mask = self.mask();
-        let mut position = hash as usize & mask;
-        let mut step = 0;
-        let mut vacant = None;
-        if mask >= PREFETCH_BUCKETS {
-            prefetch(self.slots.as_ptr().wrapping_add(position));
-        }
-        loop {
-            // SAFETY: as in `find`.
-            unsafe {
-                let group = self.window(position);
-                let mut matching = group.matching(tag);
-                while matching != 0 {
-                    let index = (position + matching.trailing_zeros() as usize) & mask;
-                    let slot = self.slot(index);
-                    if query.matches(&slot.as_ref().key) {
-                        return Ok(slot);
-                    }
-                    matching &= matching - 1;
-                }
-                let free = group.free();
-                if free != 0 {
-                    let first = (position + free.trailing_zeros() as usize) & mask;
-                    if self.tags.large.erased == 0 {
-                        return Err(Vacant { hash, index: first });
-                    }
-                    let index = *vacant.get_or_insert(first);
-                    if group.matching(UNUSED) != 0 {
-                        return Err(Vacant { hash, index });
-                    }
-                }
+            if simple {
+                Err((home + group.free().trailing_zeros() as usize) & self.mask())
+            } else {
+                self.search_out_of_line(query, hash)
             }
-            step += WIDTH;
-            position = (position + step) & mask;
-        }
+        };
+        let form = LARGE;
+        place.map_err(|index| Vacant { hash, index, form })
     }
 
     #[inline]
@@ -742,27 +579,28 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let Vacant { hash, mut index } = vacant;
-        if self.is_full() {
-            self.rehash(self.next_buckets());
-            index = if self.is_list() {
-                self.len as usize
-            } else {
-                // SAFETY: the table is large and has just grown.
-                unsafe { self.first_unused(hash) }
-            };
-        }
-        self.len += 1;
-        // SAFETY: the caller vouches that the vacancy is this key's; there is room.
+        let Vacant { hash, index, form } = vacant;
+        // SAFETY: the caller vouches that the vacancy is this key's, so the form is the table's; when there is room, the
+        // vacancy is unused.
         unsafe {
-            if self.is_list() {
-                self.append_tag(index, hash);
-            } else {
-                if self.tags.large.erased != 0 && self.tag(index) == ERASED {
-                    self.tags.large.erased -= 1;
+            if form == SHORT {
+                if self.len == self.buckets {
+                    return self.grow_and_occupy(hash, slot);
                 }
+                self.set_short_tag(index, Wide::of(hash));
+            } else if form == LONG {
+                if self.len == self.buckets {
+                    return self.grow_and_occupy(hash, slot);
+                }
+                self.set_long_tag(index, Wide::of(hash));
+            } else {
+                if self.tags.large.left == 0 {
+                    return self.grow_and_occupy(hash, slot);
+                }
+                self.tags.large.left -= usize::from(self.tag(index) == UNUSED);
                 self.set_tag(index, tag_of(hash));
             }
+            self.len += 1;
             let at = self.slot(index);
             at.write(slot);
             at
@@ -786,13 +624,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             let last = self.len as usize;
             // SAFETY: the entries are the first `last + 1` slots; the last one takes the erased one's place.
             unsafe {
-                let tag = std::mem::take(self.list_tag(last));
-                if hole != last {
-                    *self.list_tag(hole) = tag;
-                }
+                self.move_last_tag(hole);
+                // Whether the last entry is the erased one is anybody's guess, so it is copied onto itself.
+                at.copy_from(self.slot(last), 1);
                 if hole != last {
                     let mut target = at;
-                    target.copy_from_nonoverlapping(self.slot(last), 1);
                     let Slot { key, value } = target.as_mut();
                     on_moved(key, value);
                 }
@@ -825,11 +661,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     let erased = slot.read();
                     let later = self.len as usize - index - 1;
                     slot.copy_from(slot.add(1), later);
-                    for position in index..index + later {
-                        *self.list_tag(position) = *self.list_tag(position + 1);
-                    }
-                    *self.list_tag(index + later) = 0;
                     self.len -= 1;
+                    self.shift_tags(index);
                     drop(erased);
                 }
             }
@@ -853,11 +686,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let (len, buckets) = (self.len as usize, self.buckets as usize);
         self.drop_slots();
         if self.is_list() {
-            self.tags.list = [0; WIDTH];
-            if buckets > WIDTH {
-                // SAFETY: a list of 32 slots has later tags.
-                unsafe { *self.later_tags() = [0; WIDTH] };
-            }
+            self.clear_list_tags();
         } else if len * 4 < buckets {
             self.release();
             if len != 0 {
@@ -867,7 +696,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             // SAFETY: a large table has `buckets + 16` tags.
             unsafe {
                 self.tags.large.tags.write_bytes(UNUSED, buckets + WIDTH);
-                self.tags.large.erased = 0
+                self.tags.large.left = limit(buckets);
             };
         }
     }
@@ -895,22 +724,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
-        let (used, tags, end) = if self.is_list() {
-            ((1u64 << self.len) - 1, std::ptr::null(), std::ptr::null())
-        } else {
-            // SAFETY: a large table has a multiple of 64 buckets and as many tags.
-            unsafe {
-                let tags = self.tags.large.tags.cast_const();
-                (used_64(tags), tags.add(64), tags.add(self.buckets as usize))
-            }
-        };
-        RawIter {
-            slots: self.slots,
-            pending: used & EVEN,
-            other: used & !EVEN,
-            tags,
-            end,
+        if self.is_list() {
+            return RawIter::list(self.slots, self.len as usize);
         }
+        // SAFETY: a large table has a multiple of 64 buckets and as many tags.
+        unsafe { RawIter::large(self.slots, self.tags.large.tags, self.buckets as usize) }
     }
 
     #[inline]
@@ -928,7 +746,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             position < self.len as usize
         } else {
             // SAFETY: the index is checked first.
-            position < self.buckets as usize && unsafe { self.tag(position) } < ERASED
+            position < self.buckets as usize && unsafe { self.tag(position) } >= LEAST
         };
         // SAFETY: the bucket is used, so it exists.
         used.then(|| unsafe { self.slot(position) })
@@ -952,9 +770,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             // SAFETY: both tables are large. The slots are copied below, bucket for bucket; of the tags, for now, only those
             // of free buckets, so that a clone that panics leaves nothing to drop that is not there.
             unsafe {
-                copy.tags.large.erased = self.tags.large.erased;
+                copy.tags.large.left = self.tags.large.left;
                 for index in 0..self.buckets as usize {
-                    if self.tag(index) >= ERASED {
+                    if self.tag(index) < LEAST {
                         copy.set_tag(index, self.tag(index));
                     }
                 }
@@ -966,7 +784,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             unsafe {
                 copy.slot(index).write(slot.as_ref().clone());
                 if self.is_list() {
-                    copy.append_tag(index, slot.as_ref().key.mix());
+                    copy.set_list_tag(index, slot.as_ref().key.mix());
                 } else {
                     copy.set_tag(index, self.tag(index));
                 }

@@ -16,7 +16,8 @@
 //!
 //! `ORTRACE1`, then records. Each starts with a kind byte and the table's number (`u32`, little-endian). Kind 0 declares a
 //! table: the bytes of its key and value (`u16` each), then its name (`u16` length and bytes). Kinds 1 hit, 2 miss, 3 insert
-//! and 4 erase are followed by the key's hash (`u64`); 5 clear and 6 drop by nothing. [`read_trace`] reads it.
+//! and 4 erase are followed by the key's hash (`u64`), 7 reserve by the number of entries (`u64`); 5 clear and 6 drop by
+//! nothing. [`read_trace`] reads it.
 
 /// What a table is, for reports.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,8 @@ pub enum Event {
     Clear(u32),
     /// The table's end.
     Drop(u32),
+    /// Room made for so many more entries.
+    Reserve(u32, u64),
 }
 
 const MAGIC: &[u8; 8] = b"ORTRACE1";
@@ -114,6 +117,7 @@ fn read_event(bytes: &[u8]) -> Result<Option<(Event, &[u8])>, String> {
         4 => keyed(Event::Erase),
         5 => Some((Event::Clear(table), &bytes[5..])),
         6 => Some((Event::Drop(table), &bytes[5..])),
+        7 => keyed(Event::Reserve),
         other => return Err(format!("unknown kind {other} in a table trace")),
     })
 }
@@ -155,7 +159,7 @@ mod disabled {
         #[inline(always)]
         pub(crate) fn erase(&mut self, _: bool, _: usize, _: impl FnOnce() -> u64) {}
         #[inline(always)]
-        pub(crate) fn resized(&mut self, _: impl FnOnce() -> usize) {}
+        pub(crate) fn reserve(&mut self, _: usize, _: impl FnOnce() -> usize) {}
         #[inline(always)]
         pub(crate) fn clear(&mut self) {}
     }
@@ -172,11 +176,13 @@ mod tests {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([0, 7, 0, 0, 0, 4, 0, 8, 0, 2, 0, b'a', b'b']);
         bytes.extend([3, 7, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        bytes.extend([7, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend([6, 7, 0, 0, 0]);
         let whole = read_trace(&bytes).expect("well formed");
-        assert_eq!(whole.len(), 3);
+        assert_eq!(whole.len(), 4);
+        assert_eq!(whole[2], Event::Reserve(7, 9));
         assert_eq!(whole[1], Event::Insert(7, 0x0807_0605_0403_0201));
-        assert_eq!(read_trace(&bytes[..bytes.len() - 1]).expect("cut").len(), 2);
+        assert_eq!(read_trace(&bytes[..bytes.len() - 1]).expect("cut").len(), 3);
         assert!(read_trace(b"something").is_err());
         bytes.extend([9, 0, 0, 0, 0]);
         assert!(read_trace(&bytes).is_err());

@@ -5,8 +5,8 @@
 //! 64-bit hash directly. Tables take their slot from the low bits and their tag from the high ones, so a mixer must
 //! leave entropy at both ends for every pattern of input: sequential, strided by any power of two, and high bits only.
 //!
-//! - Words of at most 32 bits use one multiplication by the golden ratio and swap the halves of the product: every
-//!   input bit reaches the low half of the result because it lies below bit 32.
+//! - Words of at most 32 bits use one multiplication and rotate the product by 26 bits: every input bit reaches the low end
+//!   of the result because it lies below bit 38.
 //! - Words of 64 bits use the folded 128-bit product (high half xor low half). A plain multiplication followed by a
 //!   rotation sends a key that differs only above bit `k` to bits above `k` alone, which leaves the slot constant.
 //! - Addresses use just that plain multiplication and rotation: no two objects are 2^38 bytes apart by habit.
@@ -27,10 +27,13 @@ const NARROW: u64 = 0xE8E6_DB88_37BF_14A7;
 const FOLD: u64 = 0x496F_D038_40EF_1523;
 const ADDRESS: u64 = 0x83BB_EAD1_58B2_E545;
 
+/// How far products are rotated: their upper bits, which depend on all of the key, become the low ones that tables start from.
+pub(crate) const ROTATION: u32 = 26;
+
 /// Hashes one word of at most 32 bits.
 #[inline(always)]
 pub const fn mix32(word: u32) -> u64 {
-    (word as u64).wrapping_mul(NARROW).rotate_left(32)
+    (word as u64).wrapping_mul(NARROW).rotate_left(ROTATION)
 }
 
 /// Hashes one 64-bit word.
@@ -43,7 +46,7 @@ pub const fn mix64(word: u64) -> u64 {
 /// Hashes an address: like [`mix64`] but cheaper, at the price of strides above 2^38, which addresses do not have.
 #[inline(always)]
 pub const fn mix_address(address: usize) -> u64 {
-    (address as u64).wrapping_mul(ADDRESS).rotate_left(26)
+    (address as u64).wrapping_mul(ADDRESS).rotate_left(ROTATION)
 }
 
 /// The inverse of a multiplier modulo 2^64.
@@ -60,7 +63,7 @@ const fn inverse(odd: u64) -> u64 {
 
 /// The word with this [`mix32`], when there is one. For replaying traces.
 pub const fn unmix32(hash: u64) -> Option<u32> {
-    let word = hash.rotate_right(32).wrapping_mul(inverse(NARROW));
+    let word = hash.rotate_right(ROTATION).wrapping_mul(inverse(NARROW));
     if word <= u32::MAX as u64 {
         Some(word as u32)
     } else {
@@ -70,7 +73,7 @@ pub const fn unmix32(hash: u64) -> Option<u32> {
 
 /// The address with this [`mix_address`]. For replaying traces.
 pub const fn unmix_address(hash: u64) -> u64 {
-    hash.rotate_right(26).wrapping_mul(inverse(ADDRESS))
+    hash.rotate_right(ROTATION).wrapping_mul(inverse(ADDRESS))
 }
 
 /// Adds a word to the hash of what came before it.

@@ -383,7 +383,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let hash = query.lookup_mix();
         if self.buckets == 0 {
-            return Err(Vacant { hash, index: 0 });
+            return Err(Vacant {
+                hash,
+                index: 0,
+                form: 0,
+            });
         }
         let mask = self.mask();
         let mut index = hash as usize & mask;
@@ -397,7 +401,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 index = (index + 1) & mask;
             }
         }
-        Err(Vacant { hash, index })
+        Err(Vacant {
+            hash,
+            index,
+            form: 0,
+        })
     }
 
     #[inline]

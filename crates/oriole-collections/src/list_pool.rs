@@ -324,7 +324,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
         #[test]
         fn lists_of_one_pool_do_not_disturb_each_other(
             steps in prop::collection::vec((0usize..6, 0usize..4, 0usize..50), 1..200)

@@ -153,7 +153,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn with_capacity(entries: usize) -> Self {
         let mut map = Self::new();
         map.raw.reserve(entries);
-        map.tally.resized(|| map.raw.allocated_bytes());
+        map.tally.reserve(entries, || map.raw.allocated_bytes());
         map
     }
 
@@ -162,7 +162,8 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn reserve(&mut self, additional: usize) {
         self.witness.mutate();
         self.raw.reserve(additional);
-        self.tally.resized(|| self.raw.allocated_bytes());
+        self.tally
+            .reserve(additional, || self.raw.allocated_bytes());
     }
 
     /// Reallocates to the least size that holds the entries.

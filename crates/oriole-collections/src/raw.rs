@@ -22,6 +22,8 @@ pub struct Vacant {
     pub hash: u64,
     /// The bucket to fill, as long as the table is not changed in between and needs no growth.
     pub index: usize,
+    /// For the design: what kind of place it is. A constant on each way to a vacancy, so that storing need not ask again.
+    pub form: u8,
 }
 
 /// A hash table design.

@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
         #[test]
         fn agrees_with_a_stack_of_maps(steps in prop::collection::vec((0u8..5, 0u32..12, 0usize..6), 1..150)) {
             let mut map = ScopedMap::<u32, usize>::new();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
         #[test]
         fn classes_agree_with_relabelling(pairs in prop::collection::vec((0usize..40, 0usize..40), 0..60)) {
             let mut classes = UnionFind::<Value>::with_domain(40);

@@ -106,6 +106,8 @@ enum Step {
 }
 
 fn steps(keys: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
+    // Miri is some thousand times slower.
+    let count = if cfg!(miri) { count / 4 } else { count };
     let step = prop_oneof![
         12 => (0..keys).prop_map(Step::Insert),
         3 => (0..keys).prop_map(Step::TryInsert),
@@ -381,7 +383,7 @@ macro_rules! designs {
             use oriole_collections::$table::Table;
 
             proptest! {
-                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }) })]
                 #[test]
                 fn numbers(script in steps(300, 400)) {
                     Pair::<u32, Table<_, _>>::new().run(script, 40);

@@ -122,9 +122,9 @@ fn main() {
             "arithmetic loop",
             LOOP,
             "arithmetic",
-            [16, 1, 1],
+            [64, 1, 1],
             [256, 1, 1],
-            vec!["out:u32[4096]", "count:u32=2000"],
+            vec!["out:u32[16384]", "count:u32=4000"],
         ),
         (
             "sgemm_tiled -O3",

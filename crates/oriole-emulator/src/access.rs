@@ -246,6 +246,40 @@ impl Executor<'_> {
         }
     }
 
+    /// The addresses of a load or store, counted and checked as the options ask.
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    #[inline(always)]
+    fn begin(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        group: &mut Group,
+        block: usize,
+        constants: &[Lanes],
+        access: &Access,
+        active: u32,
+        is_write: bool,
+    ) -> Outcome<Lanes> {
+        let addresses = self.addresses(warp, fragment, constants, access.address);
+        let options = self.launch.options;
+        if options.profile {
+            self.count(
+                fragment,
+                group,
+                access.space,
+                &addresses,
+                active,
+                access.width,
+            );
+        }
+        if options.check_races || options.check_uninitialized {
+            self.check_access(
+                warp, fragment, group, block, access, &addresses, active, is_write,
+            )?;
+        }
+        Ok(addresses)
+    }
+
     #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     #[inline]
     pub(crate) fn load(
@@ -258,22 +292,9 @@ impl Executor<'_> {
         access: &Access,
         active: u32,
     ) -> Outcome<()> {
-        let addresses = self.addresses(warp, fragment, constants, access.address);
-        if self.launch.options.profile {
-            self.count(
-                fragment,
-                group,
-                access.space,
-                &addresses,
-                active,
-                access.width,
-            );
-        }
-        if self.launch.options.check_races || self.launch.options.check_uninitialized {
-            self.check_access(
-                warp, fragment, group, block, access, &addresses, active, false,
-            )?;
-        }
+        let addresses = self.begin(
+            warp, fragment, group, block, constants, access, active, false,
+        )?;
         let size = access.scalar_type.bytes();
         // The common case: one register.
         if let [slot] = access.registers[..]
@@ -404,22 +425,9 @@ impl Executor<'_> {
         access: &Access,
         active: u32,
     ) -> Outcome<()> {
-        let addresses = self.addresses(warp, fragment, constants, access.address);
-        if self.launch.options.profile {
-            self.count(
-                fragment,
-                group,
-                access.space,
-                &addresses,
-                active,
-                access.width,
-            );
-        }
-        if self.launch.options.check_races || self.launch.options.check_uninitialized {
-            self.check_access(
-                warp, fragment, group, block, access, &addresses, active, true,
-            )?;
-        }
+        let addresses = self.begin(
+            warp, fragment, group, block, constants, access, active, true,
+        )?;
         let size = access.scalar_type.bytes();
         if let [slot] = access.registers[..]
             && size <= 8

@@ -1,7 +1,7 @@
 //! Reads of what was never written, and data races.
 //!
-//! **Uninitialised reads.** Registers have a mask of lanes that wrote them, shared memory a bit for each byte. Local memory is
-//! not watched. Global memory is always initialised: buffers by the launch, variables with their value or zero.
+//! **Uninitialised reads.** Registers, the carry flag and every byte of local memory and of `.param` variables have a mask of
+//! lanes that wrote them, shared memory a bit for each byte. A call forgets the callee's frame. Global memory is always initialised: buffers by the launch, variables with their value or zero.
 //!
 //! **Races.** Every word of shared and global memory remembers its last write and its last two reads from different warps. Two
 //! accesses to a byte, one of them a write and not both atomic, are a race unless one happened before the other. Order comes
@@ -273,6 +273,23 @@ impl Executor<'_> {
                     );
                 }
             }
+            if let Spot::Local(offset) = spot
+                && !is_write
+                && !warp.local.is_written(lane as u32, offset, access.width)
+            {
+                let message =
+                    format!("local memory at offset {offset:#x} is read before it is written");
+                self.report(
+                    group,
+                    block,
+                    warp,
+                    lane,
+                    fragment,
+                    FindingKind::UninitializedRead,
+                    message,
+                    None,
+                );
+            }
             // Local memory and parameters belong to one thread: equal addresses are different places.
             let private = matches!(spot, Spot::Local(_) | Spot::Parameter(_));
             if private || !self.launch.options.check_races {
@@ -457,6 +474,8 @@ impl Executor<'_> {
             writes,
             predicates,
             predicate_writes,
+            reads_carry,
+            writes_carry,
         } = uses(function, &operation.kind);
         let mut missing: Option<(&str, u32)> = None;
         for slot in reads {
@@ -484,9 +503,18 @@ impl Executor<'_> {
         for slot in predicate_writes {
             warp.predicates_defined[(fragment.predicate_base + slot) as usize] |= active;
         }
-        if let Some((name, lanes)) = missing {
+        let mut message =
+            missing.map(|(name, _)| format!("register `{name}` is read before it is written"));
+        let no_carry = active & !warp.carry_defined;
+        if reads_carry && no_carry != 0 && missing.is_none() {
+            missing = Some(("", no_carry));
+            message = Some("the carry flag is read before it is written".to_string());
+        }
+        if writes_carry {
+            warp.carry_defined |= active;
+        }
+        if let (Some((_, lanes)), Some(message)) = (missing, message) {
             let lane = lanes.trailing_zeros() as usize;
-            let message = format!("register `{name}` is read before it is written");
             self.report(
                 group,
                 block,

@@ -605,6 +605,8 @@ impl Executor<'_> {
                 evaluate_video(&general.mnemonic, inputs, &operands)
             } else if general.unpack {
                 evaluate_unpack(&general.mnemonic, inputs[0], general.destinations.len())
+            } else if let Some(recorded) = &general.recorded {
+                self.launch.replay(recorded, &general.mnemonic, inputs)
             } else {
                 approximate(&general.mnemonic, inputs)
             };
@@ -799,6 +801,8 @@ impl Executor<'_> {
         if self.launch.options.check_uninitialized {
             warp.defined.resize(warp.registers.len(), 0);
             warp.predicates_defined.resize(warp.predicates.len(), 0);
+            warp.carry_defined &= !fragment.mask;
+            warp.local.watch();
             for defined in &mut warp.defined[fragment.base as usize..registers] {
                 *defined &= !fragment.mask;
             }
@@ -815,6 +819,11 @@ impl Executor<'_> {
             ));
         }
         warp.local.grow(fragment.local_top.into());
+        warp.local.forget(
+            fragment.local_base.into(),
+            fragment.local_top.into(),
+            fragment.mask,
+        );
         Ok(())
     }
 
@@ -869,8 +878,7 @@ impl Executor<'_> {
                         u64::from(to_frame.local_base + d),
                     );
                     for word in (0..u64::from(to_bytes)).step_by(4) {
-                        let value = warp.local.load(lane as u32, a + word, 4);
-                        warp.local.store(lane as u32, d + word, 4, value);
+                        warp.local.copy_word(lane as u32, a + word, d + word);
                     }
                 }
             }

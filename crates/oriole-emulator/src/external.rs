@@ -126,7 +126,7 @@ impl Executor<'_> {
         Ok(text)
     }
 
-    /// Formats as C's `printf` does, flags and widths aside.
+    /// Formats as C's `printf` does; each argument lies aligned to its size behind the one before.
     fn print(
         &self,
         warp: &Warp,
@@ -136,62 +136,15 @@ impl Executor<'_> {
         arguments: u64,
         lane: usize,
     ) -> Outcome<Vec<u8>> {
-        let mut text = Vec::new();
         let mut at = arguments;
-        let mut index = 0;
-        while index < format.len() {
-            if format[index] != b'%' {
-                text.push(format[index]);
-                index += 1;
-                continue;
-            }
-            let mut end = index + 1;
-            let mut long = 0;
-            while end < format.len() && !format[end].is_ascii_alphabetic() && format[end] != b'%'
-                || end < format.len() && matches!(format[end], b'l' | b'h' | b'z')
-            {
-                long += usize::from(matches!(format[end], b'l' | b'z'));
-                end += 1;
-            }
-            let Some(&conversion) = format.get(end) else {
-                break;
-            };
-            index = end + 1;
-            if conversion == b'%' {
-                text.push(b'%');
-                continue;
-            }
-            let wide = long > 0 || matches!(conversion, b'f' | b'e' | b'g' | b's' | b'p');
-            let size = if wide { 8 } else { 4 };
+        let argument = |size: u64| {
             at = at.next_multiple_of(size);
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                Space::Generic,
-                at,
-                size as u32,
-                false,
-                lane,
-            )?;
-            let value = self.read(warp, group, lane, spot, size as u32);
+            let bytes = size as u32;
+            let spot = self.locate(warp, group, block, Space::Generic, at, bytes, false, lane)?;
             at += size;
-            let formatted = match conversion {
-                b'd' | b'i' if wide => (value as i64).to_string(),
-                b'd' | b'i' => (value as i32).to_string(),
-                b'u' => value.to_string(),
-                b'x' => format!("{value:x}"),
-                b'X' => format!("{value:X}"),
-                b'p' => format!("{value:#x}"),
-                b'c' => char::from(value as u8).to_string(),
-                b'f' => format!("{:.6}", f64::from_bits(value)),
-                b'e' | b'g' => format!("{}", f64::from_bits(value)),
-                b's' => String::from_utf8_lossy(&self.string(warp, group, block, value, lane)?)
-                    .into_owned(),
-                _ => String::new(),
-            };
-            text.extend(formatted.bytes());
-        }
-        Ok(text)
+            Ok(self.read(warp, group, lane, spot, bytes))
+        };
+        let string = |address: u64| self.string(warp, group, block, address, lane);
+        crate::printf::format(format, argument, string)
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use oriole_isa::{Bits, Mnemonic, Outputs, approximate};
+
+use crate::approximations::{Approximations, Recorded, key};
 use crate::check::BlockChecks;
 use crate::counters::Counters;
 use crate::decode::Program;
@@ -14,6 +17,7 @@ use crate::warp::Warp;
 pub(crate) struct LaunchContext<'a> {
     pub(crate) program: &'a Program,
     pub(crate) memory: &'a GlobalMemory,
+    pub(crate) approximations: Option<&'a Approximations>,
     pub(crate) kernel: u32,
     /// Constants of every function, with the places of shared variables filled in.
     pub(crate) constants: Vec<Vec<Lanes>>,
@@ -32,6 +36,24 @@ pub(crate) struct LaunchContext<'a> {
     /// Bytes handed out by `malloc`, and the region they come from.
     pub(crate) heap: AtomicU64,
     pub(crate) heap_region: Option<usize>,
+}
+
+impl LaunchContext<'_> {
+    /// The recorded result of an approximate instruction; if there is none, that is noted and it is approximated.
+    pub(crate) fn replay(
+        &self,
+        recorded: &Recorded,
+        mnemonic: &Mnemonic,
+        inputs: &[Bits],
+    ) -> Option<Outputs> {
+        if let Some(&result) = key(inputs).and_then(|key| recorded.get(&key)) {
+            return Some(Outputs::one(result.into()));
+        }
+        if let Some(approximations) = self.approximations {
+            approximations.miss(mnemonic, inputs);
+        }
+        approximate(mnemonic, inputs)
+    }
 }
 
 /// A barrier of a block.

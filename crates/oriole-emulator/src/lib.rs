@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod approximations;
 mod arguments;
 mod asynchronous;
 mod barrier;
@@ -51,16 +52,21 @@ mod launch;
 mod machine;
 mod matrix;
 mod memory;
+mod printf;
 mod program;
+mod progress;
 mod special;
+mod tensor_core;
 mod trap;
 mod uses;
 mod warp;
 
+pub use approximations::Approximations;
 pub use arguments::{Argument, ArgumentKind, ElementType, SplitMix64};
 pub use counters::InstructionCounters;
 pub use machine::{
     Buffer, Finding, FindingKind, InstructionProfile, Launch, Machine, Options, Report, Signature,
     Value,
 };
+pub use progress::Progress;
 pub use trap::{SourceLine, Trap, TrapKind};

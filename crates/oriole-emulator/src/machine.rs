@@ -1,6 +1,7 @@
 //! The machine: a decoded module, its memory, and launches.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use oriole_diagnostics::{Diagnostic, Span};
@@ -8,6 +9,7 @@ use oriole_isa::{ReductionOperation, Space};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 
+use crate::approximations::Approximations;
 use crate::arguments::Argument;
 use crate::barrier::describe_missing;
 use crate::check::BlockChecks;
@@ -17,6 +19,7 @@ use crate::execute::{Executor, Stop};
 use crate::launch::{Barrier, Block, Group, LaunchContext};
 use crate::memory::{GlobalMemory, Region, Words};
 use crate::program::{Kind, Lanes, NONE, Special};
+use crate::progress::Progress;
 use crate::trap::{Fault, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, State, Warp};
 
@@ -33,12 +36,14 @@ pub struct Options {
     pub heap_bytes: u64,
     /// Count executions, sectors and wavefronts of every instruction.
     pub profile: bool,
-    /// Report reads of registers and shared memory that were never written.
+    /// Report reads of registers, the carry flag, shared and local memory that were never written.
     pub check_uninitialized: bool,
     /// Report data races.
     pub check_races: bool,
     /// Run blocks on several threads, where the order of blocks cannot matter.
     pub parallel: bool,
+    /// Where to say how far the launch has come.
+    pub progress: Option<Arc<Progress>>,
 }
 
 impl Default for Options {
@@ -52,6 +57,7 @@ impl Default for Options {
             check_uninitialized: false,
             check_races: false,
             parallel: true,
+            progress: None,
         }
     }
 }
@@ -100,7 +106,7 @@ pub struct Signature {
 /// What was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FindingKind {
-    /// A register or a byte of shared memory was read before it was written.
+    /// A register or a byte of shared or local memory was read before it was written.
     UninitializedRead,
     /// Two accesses to one place, one of them a write, with no order between them.
     Race,
@@ -184,6 +190,7 @@ pub struct Machine {
     program: Program,
     memory: GlobalMemory,
     heap: Option<usize>,
+    approximations: Option<Arc<Approximations>>,
 }
 
 impl Machine {
@@ -193,26 +200,43 @@ impl Machine {
     /// Names that cannot be resolved and initial values that cannot be computed. Instructions that are not emulated are
     /// no error until they are executed.
     pub fn new(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
-        let mut program = decode_module(module)?;
+        Machine::decode(module, None)
+    }
+
+    /// Decodes a module whose approximate instructions give recorded results. What is not recorded is approximated as by
+    /// [`Machine::new`] and noted in [`Approximations::missing`].
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub fn with_approximations(
+        module: &Module,
+        approximations: &Arc<Approximations>,
+    ) -> Result<Machine, Vec<Diagnostic>> {
+        Machine::decode(module, Some(approximations.clone()))
+    }
+
+    fn decode(
+        module: &Module,
+        approximations: Option<Arc<Approximations>>,
+    ) -> Result<Machine, Vec<Diagnostic>> {
+        let mut program = decode_module(module, approximations.as_deref())?;
         let memory = std::mem::take(&mut program.memory);
         Ok(Machine {
             program,
             memory,
             heap: None,
+            approximations,
         })
     }
 
-    /// Decodes a module as ptxas reads it by default: multiplications and additions without a rounding are fused where one
-    /// feeds the other. PTX allows it and GPUs therefore do it; [`Machine::new`] executes what is written.
-    ///
-    /// # Errors
-    /// As [`Machine::new`].
-    pub fn with_contraction(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
-        let mut machine = Machine::new(module)?;
-        for function in &mut machine.program.functions {
+    /// The machine as ptxas would have the module by default: multiplications and additions without a rounding are fused
+    /// where one feeds the other. PTX allows it and GPUs therefore do it; [`Machine::new`] executes what is written.
+    #[must_use]
+    pub fn contracted(mut self) -> Machine {
+        for function in &mut self.program.functions {
             crate::contraction::contract(function);
         }
-        Ok(machine)
+        self
     }
 
     /// The kernels of the module.
@@ -323,6 +347,9 @@ impl Machine {
         }
         let context = self.context(kernel, launch, options)?;
         let groups = context.groups();
+        if let Some(progress) = &options.progress {
+            progress.begin(launch.grid.iter().map(|&size| u64::from(size)).product());
+        }
         let parallel =
             options.parallel && !options.check_races && groups > 1 && self.blocks_commute(kernel);
         let mut report = Report {
@@ -536,6 +563,7 @@ impl Machine {
         Ok(LaunchContext {
             program: &self.program,
             memory: &self.memory,
+            approximations: self.approximations.as_deref(),
             kernel,
             constants,
             parameters,
@@ -710,9 +738,21 @@ impl LaunchContext<'_> {
         while !self.run_some(&mut group)? {
             // Nothing outside the cluster can change what it waits for, but another launch of the loop costs only steps.
         }
+        self.finish(&mut group);
+        Ok(group)
+    }
+
+    /// Counts a cluster that has ended and frees its registers and shared memory, which nobody needs any more.
+    fn finish(&self, group: &mut Group) {
         self.steps
             .fetch_add(group.steps - group.flushed_steps, Relaxed);
-        Ok(group)
+        for block in &mut group.blocks {
+            block.warps = Vec::new();
+            block.shared = Words::default();
+        }
+        if let Some(progress) = &self.options.progress {
+            progress.end(group.blocks.len() as u64);
+        }
     }
 
     /// Runs clusters one after the other. One that only looks at synchronisation variables gives way to the next.
@@ -736,13 +776,7 @@ impl LaunchContext<'_> {
                 }
             };
             if self.run_some(&mut group)? {
-                self.steps
-                    .fetch_add(group.steps - group.flushed_steps, Relaxed);
-                // Registers and shared memory are not needed any more.
-                for block in &mut group.blocks {
-                    block.warps = Vec::new();
-                    block.shared = Words::default();
-                }
+                self.finish(&mut group);
                 finished.push(group);
             } else {
                 waiting.push_back(group);

@@ -8,8 +8,8 @@
 //! columns 2*t*, 2*t*+1. `wmma` fragments are opaque; their layout here is our own. `wgmma` reads shared memory through
 //! descriptors in the canonical layouts with swizzling, each warp its 16 rows.
 //!
-//! **Rounding.** Integers are exact. Products and sums of floating-point numbers are added in double precision and rounded
-//! once, which is exact for small numbers; a tensor core rounds inside in ways that differ by generation.
+//! **Rounding.** Integers are exact. Half precision, `.bf16` and `.tf32` are added as a tensor core does, see `tensor_core`. Other
+//! floating-point numbers are added in double precision and rounded once.
 
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
@@ -17,6 +17,7 @@ use crate::execute::{Executor, lanes_of};
 use crate::lanes::half_to_single;
 use crate::program::SpecialOperand;
 use crate::special::Scene;
+use crate::tensor_core::TensorCore;
 use crate::trap::{Fault, Outcome, TrapKind};
 
 /// A matrix of numbers; integers up to 2⁵³ are exact.
@@ -103,13 +104,24 @@ fn encode(scalar_type: ScalarType, value: f64, saturate: bool) -> u64 {
 }
 
 /// `a · b + c`. Sums of one-bit products count bits.
-fn multiply(a: &Matrix, b: &Matrix, c: &Matrix, one_bit: Option<bool>) -> Matrix {
+fn multiply(
+    a: &Matrix,
+    b: &Matrix,
+    c: &Matrix,
+    one_bit: Option<bool>,
+    core: Option<TensorCore>,
+) -> Matrix {
     let (inner, columns) = (a.columns, b.columns);
     let rows = a.values.len() / inner;
     let mut d = Matrix::new(rows, columns);
     for row in 0..rows {
         for column in 0..columns {
             let mut sum = c.get(row, column);
+            if let Some(core) = core {
+                let factors = (0..inner).map(|k| (a.get(row, k), b.get(k, column)));
+                *d.at(row, column) = core.sum(factors, sum);
+                continue;
+            }
             for k in 0..inner {
                 let (x, y) = (a.get(row, k), b.get(k, column));
                 sum = match one_bit {
@@ -197,7 +209,8 @@ impl Executor<'_> {
             a = expand(scene, &a, m, k, a_type)?;
         }
         let c = self.gather_accumulator(scene, 3, c_type, m, n)?;
-        let d = multiply(&a, &b, &c, one_bit);
+        let core = TensorCore::of(a_type, c_type, d_type);
+        let d = multiply(&a, &b, &c, one_bit, core);
         self.scatter_accumulator(scene, 0, d_type, m, n, &d, saturate)
     }
 
@@ -459,7 +472,8 @@ impl Executor<'_> {
             gather(scene, 2, b_type, k, n)?,
         );
         let c = gather(scene, 3, c_type, m, n)?;
-        let d = multiply(&a, &b, &c, None);
+        let core = TensorCore::of(a_type, c_type, d_type);
+        let d = multiply(&a, &b, &c, None, core);
         let slots = scene.vector(0)?;
         let bits = width(d_type);
         let each = if bits == 64 { 1 } else { (32 / bits) as usize };
@@ -602,7 +616,9 @@ impl Executor<'_> {
         } else {
             Matrix::new(16, n)
         };
-        let d = multiply(&a, &b, &c, (a_type == ScalarType::B1).then_some(false));
+        let one_bit = (a_type == ScalarType::B1).then_some(false);
+        let core = TensorCore::of(a_type, d_type, d_type);
+        let d = multiply(&a, &b, &c, one_bit, core);
         self.scatter_accumulator(
             scene,
             0,

@@ -263,13 +263,55 @@ pub(crate) struct LocalMemory {
     words: Vec<u32>,
     /// Bytes that exist for each thread.
     pub(crate) bytes: u64,
+    /// Lanes that have written each byte, where that is checked.
+    written: Option<Vec<u32>>,
 }
 
 impl LocalMemory {
+    /// From now on remembers what is written.
+    pub(crate) fn watch(&mut self) {
+        let bytes = self.bytes as usize;
+        self.written.get_or_insert_with(|| vec![0; bytes]);
+    }
+
+    /// Forgets what some lanes have written to a frame.
+    pub(crate) fn forget(&mut self, offset: u64, end: u64, lanes: u32) {
+        if let Some(written) = &mut self.written {
+            for lanes_written in &mut written[offset as usize..end as usize] {
+                *lanes_written &= !lanes;
+            }
+        }
+    }
+
+    /// Whether a lane has written all of these bytes.
+    pub(crate) fn is_written(&self, lane: u32, offset: u64, size: u32) -> bool {
+        self.written.as_ref().is_none_or(|written| {
+            written[offset as usize..][..size as usize]
+                .iter()
+                .all(|lanes| lanes >> lane & 1 != 0)
+        })
+    }
+
+    /// Copies a word; where the source was not written, neither is the copy.
+    pub(crate) fn copy_word(&mut self, lane: u32, from: u64, to: u64) {
+        let value = self.load(lane, from, 4);
+        self.store(lane, to, 4, value);
+        if let Some(written) = &mut self.written {
+            for byte in 0..4 {
+                let bit = written[from as usize + byte] & 1 << lane;
+                let copy = &mut written[to as usize + byte];
+                *copy = *copy & !(1 << lane) | bit;
+            }
+        }
+    }
+
     pub(crate) fn grow(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.bytes = bytes.next_multiple_of(16);
             self.words.resize(self.bytes as usize / 4 * 32, 0);
+            if let Some(written) = &mut self.written {
+                written.resize(self.bytes as usize, 0);
+            }
         }
     }
 
@@ -287,6 +329,11 @@ impl LocalMemory {
 
     #[inline]
     pub(crate) fn store(&mut self, lane: u32, offset: u64, size: u32, value: u64) {
+        if let Some(written) = &mut self.written {
+            for lanes in &mut written[offset as usize..][..size as usize] {
+                *lanes |= 1 << lane;
+            }
+        }
         let index = (offset >> 2) as usize * 32 + lane as usize;
         match size {
             4 => self.words[index] = value as u32,

@@ -4,11 +4,14 @@
 //! it is an index into the function's constants instead. Every slot holds 32 lanes of 64 bits, so an operation is one
 //! loop over lanes whatever its operands are. Predicates are numbered apart: one 32-bit mask each.
 
+use std::sync::Arc;
+
 use oriole_diagnostics::Span;
 use oriole_isa::{
     BooleanOperation, Mnemonic, ReductionOperation, ScalarType, Space, SpecialRegister,
 };
 
+use crate::approximations::Recorded;
 use crate::lanes::{Binary, Comparator, Ternary, Unary};
 
 /// One value for each lane of a warp.
@@ -103,6 +106,8 @@ pub(crate) struct General {
     /// An unpacking `mov` of that many elements.
     pub(crate) unpack: bool,
     pub(crate) video: Option<Selectors>,
+    /// Results to replay, where the instruction is approximate and they were asked for.
+    pub(crate) recorded: Option<Arc<Recorded>>,
 }
 
 /// Selectors of a video instruction.

@@ -12,6 +12,8 @@ pub(crate) struct Uses {
     pub(crate) writes: Vec<u32>,
     pub(crate) predicates: Vec<PredicateSource>,
     pub(crate) predicate_writes: Vec<u32>,
+    pub(crate) reads_carry: bool,
+    pub(crate) writes_carry: bool,
 }
 
 impl Uses {
@@ -93,6 +95,8 @@ pub(crate) fn uses(function: &Function, kind: &Kind) -> Uses {
         }
         &Kind::General(index) => {
             let general = &function.generals[index as usize];
+            let effects = general.mnemonic.effects();
+            (uses.reads_carry, uses.writes_carry) = (effects.reads_carry, effects.writes_carry);
             for &operand in &general.sources {
                 match operand {
                     Source::Value(slot) => uses.reads.push(slot),

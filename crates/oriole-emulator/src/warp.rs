@@ -85,6 +85,7 @@ pub(crate) struct Warp {
     pub(crate) defined: Vec<u32>,
     pub(crate) predicates_defined: Vec<u32>,
     pub(crate) carry: u32,
+    pub(crate) carry_defined: u32,
     pub(crate) local: LocalMemory,
     /// Lanes that have not exited.
     pub(crate) live: u32,

@@ -1,7 +1,8 @@
 //! Every launch of the corpus, against what an H200 wrote.
 //!
 //! `tests/corpus/runs.toml` describes the launches and `tests/corpus/recorded/` holds the results. `ORIOLE_ONLY=text` runs the
-//! launches whose name contains the text and prints what differs.
+//! launches whose name contains the text and prints what differs. Approximate instructions give what the same GPU gave;
+//! `ORIOLE_MISSING=FILE` writes those that are not recorded, for `record_approximations.py` to fill in.
 
 mod recorded;
 
@@ -25,10 +26,12 @@ fn corpus() -> PathBuf {
 fn the_corpus_runs_as_on_the_gpu() {
     let recording = Recording::read(&corpus());
     let runs = recorded::runs(&corpus());
+    let approximations = recorded::approximations(&corpus());
     let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
     let failures = Mutex::new(Vec::new());
     let counts = Mutex::new((0, 0, 0, 0));
     let slow = Mutex::new(Vec::new());
+    let near_misses = Mutex::new(Vec::new());
     recording.launches.par_iter().for_each(|launch| {
         let run = &runs[launch.run];
         let name = format!("{} {} (run {})", launch.ptx, launch.kernel, launch.run);
@@ -40,8 +43,10 @@ fn the_corpus_runs_as_on_the_gpu() {
             return;
         }
         let started = Instant::now();
-        let outcome = std::panic::catch_unwind(|| compare(&corpus(), launch, run, &recording))
-            .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
+        let outcome = std::panic::catch_unwind(|| {
+            compare(&corpus(), launch, run, &recording, &approximations)
+        })
+        .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
         let seconds = started.elapsed().as_secs_f64();
         if seconds > 1.0 {
             slow.lock()
@@ -51,7 +56,13 @@ fn the_corpus_runs_as_on_the_gpu() {
         match outcome {
             Comparison::Equal => counts.lock().expect("not poisoned").0 += 1,
             Comparison::Contracted => counts.lock().expect("not poisoned").3 += 1,
-            Comparison::Near => counts.lock().expect("not poisoned").1 += 1,
+            Comparison::Near(how) => {
+                counts.lock().expect("not poisoned").1 += 1;
+                near_misses
+                    .lock()
+                    .expect("not poisoned")
+                    .push(format!("{name}: {how}"));
+            }
             Comparison::Failed(why) => failures
                 .lock()
                 .expect("not poisoned")
@@ -64,6 +75,20 @@ fn the_corpus_runs_as_on_the_gpu() {
     println!(
         "{}: {equal} launches equal, {contracted} equal when fused, {near} within the error of approximations, {not_recorded} failed on the GPU itself",
         recording.device
+    );
+    if let Some(file) = std::env::var_os("ORIOLE_MISSING") {
+        std::fs::write(file, approximations.missing()).expect("a file to write");
+    }
+    let mut near_misses: Vec<String> = near_misses.into_inner().expect("not poisoned");
+    near_misses.sort();
+    for line in &near_misses {
+        println!("near: {line}");
+    }
+    near_misses.retain(|line| !recorded::may_be_near(line));
+    assert!(
+        near_misses.is_empty(),
+        "these were equal when recorded:\n{}",
+        near_misses.join("\n")
     );
     for line in slow.into_inner().expect("not poisoned") {
         println!("slow: {line}");

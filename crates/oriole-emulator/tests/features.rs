@@ -1,8 +1,10 @@
 //! Traps, findings, counters and scheduling, each on a small kernel.
 
 use oriole_emulator::{
-    Argument, FindingKind, Launch, Machine, Options, Report, Trap, TrapKind, Value,
+    Argument, FindingKind, Launch, Machine, Options, Progress, Report, Trap, TrapKind, Value,
 };
+
+use std::sync::Arc;
 
 /// A kernel with the given body; `out` and `n` are loaded into `%out` and `%n`, the thread's index into `%t`.
 fn kernel(body: &str) -> String {
@@ -260,6 +262,57 @@ fn uninitialized_reads_are_found() {
         "{}",
         found[0].message
     );
+}
+
+#[test]
+fn uninitialized_reads_of_local_memory_are_found() {
+    let local = |guard: &str| {
+        format!(
+            ".local .align 8 .b8 l[16]; setp.lt.u32 %p1, %t, 8; mov.u32 %r1, 5;\n\
+             {guard} st.local.u16 [l+4], %r1; st.local.u32 [l+8], %r1;\n\
+             ld.local.u16 %r1, [l+4]; ld.local.u32 %r1, [l+8];\n{STORE}"
+        )
+    };
+    assert!(findings(&local(""), 32, 1).is_empty());
+    let found = findings(&local("@!%p1"), 32, 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].thread, [0, 0, 0]);
+    let says = "local memory at offset 0x4 is read before it is written";
+    assert_eq!(found[0].message, says);
+    // Half of what is read was written.
+    let half = "st.local.u16 [l], %r2; ld.local.u32 %r1, [l];";
+    let found = findings(
+        &format!(".local .u32 l; mov.u32 %r2, 1;\n{half}\n{STORE}"),
+        32,
+        1,
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn an_uninitialized_carry_is_found() {
+    let found = findings(&format!("addc.u32 %r1, %t, 1;\n{STORE}"), 32, 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let says = "the carry flag is read before it is written";
+    assert_eq!(found[0].message, says);
+    let chain = "add.cc.u32 %r2, %t, 1; addc.u32 %r1, %t, 1;";
+    assert!(findings(&format!("{chain}\n{STORE}"), 32, 1).is_empty());
+}
+
+#[test]
+fn progress_counts_blocks() {
+    for check_races in [false, true] {
+        let progress = Arc::new(Progress::default());
+        let options = Options {
+            check_races,
+            progress: Some(progress.clone()),
+            ..Options::default()
+        };
+        assert_eq!(progress.total(), 0);
+        let body = format!("mov.u32 %r1, 7;\n{STORE}");
+        run_with(&body, 32, 5, &options).0.expect("runs");
+        assert_eq!((progress.done(), progress.total()), (5, 5));
+    }
 }
 
 #[test]

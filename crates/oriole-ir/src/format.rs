@@ -7,7 +7,7 @@
 use crate::entities::Format;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, StringMap};
-use oriole_isa::{Effects, Mnemonic, Role};
+use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
 use oriole_syntax::tree::{Guard, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -137,6 +137,12 @@ pub struct FormatData {
     pub opaque: bool,
     /// What it does besides computing results.
     pub effects: Effects,
+    /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
+    pub plain: bool,
+    /// Whether it does nothing besides computing results.
+    pure: bool,
+    /// The type of each top-level operand, where the mnemonic says.
+    types: Box<[Option<ScalarType>]>,
 }
 
 /// All formats met so far; shared by the functions of a module.
@@ -262,6 +268,11 @@ impl FormatData {
         };
         FormatData {
             operand_count: tops.len(),
+            plain: shape.iter().all(|node| *node == ShapeNode::LEAF),
+            pure: effects.is_pure(),
+            types: (0..tops.len())
+                .map(|operand| mnemonic.operand_type(operand, tops.len()))
+                .collect(),
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -269,6 +280,18 @@ impl FormatData {
             opaque,
             effects,
         }
+    }
+
+    /// Whether the results depend on the operands only and nothing else happens.
+    #[inline]
+    pub fn is_pure(&self) -> bool {
+        self.pure
+    }
+
+    /// The type of a top-level operand, if the mnemonic says.
+    #[inline]
+    pub fn operand_type(&self, operand: usize) -> Option<ScalarType> {
+        *self.types.get(operand)?
     }
 
     /// Whether instructions of this format are guarded.

@@ -1,7 +1,7 @@
 //! The integer operations that may be regrouped, told by the exact spelling of their mnemonic: whatever carries another
 //! modifier (`.sat`, `.cc`, `.hi`, `.wide`, `.f32`) is none of them.
 
-use oriole_ir::{Format, FormatData, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_ir::{Format, FormatData, Function, Instruction, Operand, Value};
 use oriole_syntax::literal::Literal;
 
 /// What an instruction does to integers modulo two to its width.
@@ -86,7 +86,7 @@ pub(crate) struct Node {
 impl Node {
     /// The node that unguarded instructions of a format are, if they are one.
     fn of(format: &FormatData) -> Option<Node> {
-        if format.is_guarded() || format.opaque || !format.effects.is_pure() {
+        if format.is_guarded() || format.opaque || !format.is_pure() {
             return None;
         }
         let (name, scalar_type) = format.mnemonic.text().rsplit_once('.')?;
@@ -108,8 +108,7 @@ impl Node {
             "s64" | "u64" | "b64" => 64,
             _ => return None,
         };
-        let plain = format.shape.len() == 1 + operation.sources()
-            && format.shape.iter().all(|node| *node == ShapeNode::LEAF);
+        let plain = format.shape.len() == 1 + operation.sources() && format.plain;
         plain.then_some(Node { operation, bits })
     }
 }

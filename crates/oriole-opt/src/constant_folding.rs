@@ -252,7 +252,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
     let result = results.next().filter(|_| results.len() == 0)?;
     if format.opaque
         || format.is_guarded()
-        || !format.effects.is_pure()
+        || !format.is_pure()
         || format.leaves.len() > MAXIMUM_INPUTS
     {
         return None;
@@ -267,7 +267,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
             _ => return None,
         }
         let top = usize::from(leaf.operand);
-        let wanted = match format.mnemonic.operand_type(top, format.operand_count) {
+        let wanted = match format.operand_type(top) {
             Some(whole) if elements > 1 => match whole.bits() / elements as u32 {
                 16 => Some(ScalarType::B16),
                 32 => Some(ScalarType::B32),
@@ -296,7 +296,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
     let inputs = &inputs[..count];
     let outputs = evaluate(&format.mnemonic, inputs)?;
     let held = function.values()[result].scalar_type;
-    let given = format.mnemonic.operand_type(0, format.operand_count)?;
+    let given = format.operand_type(0)?;
     let same_width = held == ScalarType::Pred || (held.bits() == given.bits() && held.bits() <= 64);
     // Of a comparison, the second output is for `p|q`.
     let bits = match (format.mnemonic.opcode(), outputs.values()) {
@@ -314,7 +314,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
 /// How many registers one operand is put together from: one, unless the instruction is a packing `mov`. Nothing for shapes that
 /// are not folded.
 fn packed_elements(format: &FormatData) -> Option<usize> {
-    if format.shape.iter().all(|node| *node == ShapeNode::LEAF) {
+    if format.plain {
         return Some(1);
     }
     match &*format.shape {

@@ -31,7 +31,7 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
     {
         return None;
     }
-    let kind = if format.effects.is_pure() {
+    let kind = if format.is_pure() {
         Kind::Pure
     } else if format.mnemonic.opcode() != Opcode::Ld
         || !format.effects.is_removable()

@@ -71,7 +71,7 @@ const PIPELINE: &[Phase] = &[
     phase(49, Level::Less, &gvn_cse::PASS),
     phase(50, Level::Default, &reassociate::PASS),
     phase(56, Level::Default, &speculative_hoist::PASS),
-    phase(58, Level::Default, &general_optimize::LATE),
+    phase(58, Level::Less, &general_optimize::LATE),
     phase(63, Level::Default, &predication::PASS),
     phase(64, Level::Default, &late_commoning::PASS),
     phase(65, Level::Default, &general_optimize::LATE),

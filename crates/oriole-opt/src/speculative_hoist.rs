@@ -147,7 +147,7 @@ fn key(editor: &Editor<'_>, instruction: Instruction) -> Option<Key> {
     let format = function.format(instruction);
     let movable = function.results(instruction).len() > 0
         && !format.opaque
-        && (format.effects.is_pure() || function.is_invariant_load(instruction))
+        && (format.is_pure() || function.is_invariant_load(instruction))
         && !is_free(function, instruction);
     if !movable {
         return None;

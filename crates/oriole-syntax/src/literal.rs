@@ -110,6 +110,10 @@ fn digits_value(digits: &[u8], radix: u32) -> Option<u64> {
 ///
 /// Works with two explicit stacks: the depth of an expression is bounded by memory, not by the call stack.
 pub fn evaluate(text: &str) -> Option<Literal> {
+    // Nearly always it is a number and nothing else.
+    if let Some(literal) = parse(text) {
+        return Some(literal);
+    }
     let mut lexer = Lexer::new(text);
     let mut values: Vec<Literal> = Vec::new();
     let mut operators: Vec<Operator> = Vec::new();

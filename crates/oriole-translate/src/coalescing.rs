@@ -153,9 +153,16 @@ struct Groups {
 
 impl Groups {
     fn join(&mut self, function: &Function, one: Value, other: Value) {
+        let home_of = |value: Value| function.values()[value].home;
+        let at_home_together = home_of(one) == home_of(other);
         let (one, other) = (self.leaders.find(one), self.leaders.find(other));
         let type_of = |value: Value| function.values()[value].scalar_type;
         if one == other || type_of(one) != type_of(other) {
+            return;
+        }
+        // ptxas 13.0 takes a predicate that a branch has tested for constant behind it, even where a loop changes it
+        // (docs/numerics.md): predicates share a register only if they did before.
+        if type_of(one) == ScalarType::Pred && !at_home_together {
             return;
         }
         let (Some(first), Some(second)) = (&self.stretches[one], &self.stretches[other]) else {

@@ -103,12 +103,26 @@ pub struct Options {
     pub fuel: Fuel,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
-    /// The functions of which only dead code is removed, if that is settled. Otherwise each function is optimized and only
-    /// falls back to that if it did not get better; with little fuel, other functions may.
-    pub not_worth_it: Option<Vec<String>>,
+    /// How often the phases run over each function.
+    pub rounds: Rounds,
     /// Decisions of passes that you want to take.
     pub hooks: Hooks,
 }
+
+/// How often phases run over a function.
+#[derive(Debug, Clone)]
+pub enum Rounds {
+    /// As long as it gets better by it, at most so often. A function that does not get better at all keeps its code but for
+    /// what is dead. So what comes out does not change when it is optimized again.
+    WhileBetter(u32),
+    /// Just so often, by function, whether it gets better or not; only dead code is removed from functions with no round and
+    /// from those not named. [`FunctionReport::rounds`] of an earlier run says what to ask for: with little fuel a function
+    /// may look worse halfway.
+    Exactly(Vec<(String, u32)>),
+}
+
+/// Rounds after which even a function that still gets better is left.
+const MOST_ROUNDS: u32 = 5;
 
 impl Default for Options {
     fn default() -> Options {
@@ -124,7 +138,7 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             remarks: false,
-            not_worth_it: None,
+            rounds: Rounds::WhileBetter(MOST_ROUNDS),
             hooks: Hooks::default(),
         }
     }
@@ -156,8 +170,8 @@ pub struct FunctionReport {
     pub before: u64,
     /// Instructions after, copies included.
     pub after: u64,
-    /// Whether what the phases did was kept; otherwise only dead code was removed.
-    pub worth_it: bool,
+    /// How often the phases ran to its advantage; if never, only dead code was removed.
+    pub rounds: u32,
 }
 
 /// Optimizes every function of a module, in place.
@@ -228,68 +242,104 @@ struct Run<'run, 'observer> {
 impl Run<'_, '_> {
     /// Optimizes one function, or only translates it.
     fn function(&mut self, index: usize, only_translate: bool) -> Result<(), Vec<Diagnostic>> {
-        let translated = oriole_translate::into_ssa(
-            self.module,
-            self.globals,
-            index,
-            std::mem::take(self.formats),
-        )?;
+        let translated = self.translate(index)?;
         // With errors elsewhere the rest is only checked.
         if only_translate {
             return Ok(());
         }
-        let fuel = self.fuel.clone();
+        let before = self.cost(index);
         let name = self.module.text(self.module.functions[index].name);
-        let settled = self.options.not_worth_it.as_ref();
-        let mut worth_it = settled.is_none_or(|list| !list.iter().any(|other| other == name));
-        let careful: Vec<Phase> = self
-            .options
-            .phases
+        let (most, must_improve) = match &self.options.rounds {
+            Rounds::WhileBetter(most) => (*most, true),
+            Rounds::Exactly(list) => {
+                let own = list.iter().find(|(other, _)| other == name);
+                (own.map_or(0, |&(_, rounds)| rounds), false)
+            }
+        };
+        let phases = &self.options.phases;
+        let mut translated = Some(translated);
+        let mut rounds = 0;
+        let mut cost = before;
+        let mut is_settled = false;
+        while rounds < most {
+            let fuel = self.fuel.clone();
+            let translated = match translated.take() {
+                Some(translated) => translated,
+                None => self.translate(index)?,
+            };
+            let Some(done) = self.phases(index, translated, phases) else {
+                if rounds == 0 {
+                    return Ok(());
+                }
+                break;
+            };
+            // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
+            let after = self.cost(index);
+            if done.changes == 0 {
+                is_settled = true;
+                if rounds == 0 {
+                    self.record(index, done);
+                }
+                break;
+            }
+            if must_improve && after >= cost {
+                self.module.functions[index].body = done.original;
+                *self.fuel = fuel;
+                break;
+            }
+            cost = after;
+            rounds += 1;
+            // The passes leave nothing to do in what they see, but they do not see the copies, and branches made straight
+            // bring others together.
+            is_settled = must_improve
+                && done.copies == 0
+                && done.statistics.get("predication.branches") == 0;
+            self.record(index, done);
+            if is_settled {
+                break;
+            }
+        }
+        // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
+        let careful: Vec<Phase> = phases
             .iter()
             .copied()
             .filter(|phase| phase.pass.name == "dead-code")
             .collect();
-        let phases = if worth_it {
-            &self.options.phases
-        } else {
-            &careful
-        };
-        let Some(mut done) = self.phases(index, translated, phases) else {
-            return Ok(());
-        };
-        // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference. What
-        // did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-        let before = Cost::of(self.module, &done.original);
-        let mut after = self.cost(index);
-        if settled.is_none() && done.changes > 0 && after >= before {
-            worth_it = false;
-            self.module.functions[index].body = Some(done.original);
-            *self.fuel = fuel;
-            let translated = oriole_translate::into_ssa(
-                self.module,
-                self.globals,
-                index,
-                std::mem::take(self.formats),
-            )?;
-            match self.phases(index, translated, &careful) {
-                Some(again) => done = again,
-                None => return Ok(()),
-            }
-            after = self.cost(index);
+        if rounds == 0 && !is_settled && !careful.is_empty() && careful.len() < phases.len() {
+            let translated = match translated.take() {
+                Some(translated) => translated,
+                None => self.translate(index)?,
+            };
+            let Some(mut done) = self.phases(index, translated, &careful) else {
+                return Ok(());
+            };
             done.statistics.add("functions.not-worth-it", 1);
+            self.record(index, done);
         }
-        self.report.statistics.merge(&done.statistics);
-        self.report.copies += done.copies;
         let name = self.module.text(self.module.functions[index].name);
-        let remarks = remarks::locate(self.module, name, &done.original, done.remarks);
-        self.report.remarks.extend(remarks);
         self.report.functions.push(FunctionReport {
             name: name.to_owned(),
             before: before.instructions,
-            after: after.instructions,
-            worth_it,
+            after: self.cost(index).instructions,
+            rounds,
         });
         Ok(())
+    }
+
+    fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
+        let formats = std::mem::take(self.formats);
+        oriole_translate::into_ssa(self.module, self.globals, index, formats)
+    }
+
+    /// Adds what was done to the report.
+    fn record(&mut self, index: usize, done: Done) {
+        self.report.statistics.merge(&done.statistics);
+        self.report.copies += done.copies;
+        let name = self.module.text(self.module.functions[index].name);
+        if let Some(original) = &done.original {
+            let remarks = remarks::locate(self.module, name, original, done.remarks);
+            self.report.remarks.extend(remarks);
+        }
     }
 
     /// What a function costs now.
@@ -320,6 +370,16 @@ impl Run<'_, '_> {
             },
             &mut |phase, function| observer(module, phase, function),
         );
+        if changes == 0 && !phases.is_empty() {
+            *self.formats = translated.function.into_formats();
+            return Some(Done {
+                statistics,
+                changes,
+                copies: 0,
+                original: None,
+                remarks,
+            });
+        }
         match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
             Ok(written) => {
                 *self.formats = written.formats;
@@ -327,7 +387,7 @@ impl Run<'_, '_> {
                     statistics,
                     changes,
                     copies: written.copies,
-                    original: written.original,
+                    original: Some(written.original),
                     remarks,
                 })
             }
@@ -348,7 +408,8 @@ struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
-    original: Body,
+    /// The body before, if it was written anew.
+    original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
 }
 

@@ -11,10 +11,6 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a second run still changes something: way, file below the corpus, reason. Made by hand from what this test says; a
-/// line that is no longer needed is a failure under `ORIOLE_GUARANTEES=all`.
-const NOT_IDEMPOTENT: &str = include_str!("not_idempotent.tsv");
-
 /// The levels, and all passes alone.
 fn ways() -> Vec<(String, Options)> {
     let levels = [Level::None, Level::Less, Level::Default, Level::Aggressive];
@@ -111,8 +107,8 @@ fn every_file_keeps_the_guarantees() {
     let files = oriole_corpus::files();
     let ways = ways();
     // How many ways take turns on a file: all, or a few.
-    let strict = std::env::var("ORIOLE_GUARANTEES").is_ok_and(|value| value == "all");
-    let thorough = strict || !cfg!(debug_assertions);
+    let thorough = !cfg!(debug_assertions)
+        || std::env::var("ORIOLE_GUARANTEES").is_ok_and(|value| value == "all");
     let turns = if thorough { 1 } else { ways.len() };
     let work: Vec<(&PathBuf, usize)> = files
         .iter()
@@ -129,17 +125,10 @@ fn every_file_keeps_the_guarantees() {
             let (name, options) = &ways[*way];
             let text = std::fs::read_to_string(path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let known = NOT_IDEMPOTENT.lines().any(|line| {
-                let mut columns = line.split('\t');
-                columns.next() == Some(name)
-                    && columns.next().is_some_and(|file| path.ends_with(file))
-            });
-            let failure = match (guarantee(&text, options), known) {
-                (Ok(None), false) | (Ok(Some(_)), true) => continue,
-                (Ok(None), true) if !strict => continue,
-                (Ok(None), true) => "idempotent again: take it off the list".to_owned(),
-                (Ok(Some(difference)), false) => format!("a second run changes {difference}"),
-                (Err(failure), _) => failure,
+            let failure = match guarantee(&text, options) {
+                Ok(None) => continue,
+                Ok(Some(difference)) => format!("a second run changes {difference}"),
+                Err(failure) => failure,
             };
             failures
                 .lock()

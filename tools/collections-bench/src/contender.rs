@@ -30,13 +30,16 @@ pub const CLEAR: u8 = 3;
 /// The table's end.
 pub const DROP: u8 = 4;
 
+/// Make room for so many more entries.
+pub const RESERVE: u8 = 5;
+
 /// Operations on many tables in the order in which a program did them.
 pub struct Replay<K> {
     /// What to do.
     pub kinds: Vec<u8>,
     /// To which table.
     pub tables: Vec<u32>,
-    /// With which key; anything for [`CLEAR`] and [`DROP`].
+    /// With which key; anything for [`CLEAR`] and [`DROP`], a number as a key for [`RESERVE`].
     pub keys: Vec<K>,
     /// How many tables there are.
     pub table_count: usize,
@@ -84,6 +87,8 @@ pub trait Single<K: Key>: Sized {
     fn cut(&mut self, key: K) -> bool;
     /// Removes all.
     fn empty(&mut self);
+    /// Makes room for so many more entries.
+    fn room(&mut self, additional: usize);
     /// All values.
     fn sum(&self) -> u64;
     /// All values, by internal iteration.
@@ -183,6 +188,7 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
                 INSERT => table.put(key, key),
                 ERASE => sum += u64::from(table.cut(key)),
                 CLEAR => table.empty(),
+                RESERVE => table.room(key.word() as usize),
                 _ => *table = T::make(),
             }
         }
@@ -211,6 +217,9 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
     }
     fn empty(&mut self) {
         self.clear();
+    }
+    fn room(&mut self, additional: usize) {
+        self.reserve(additional);
     }
     #[inline(always)]
     fn sum(&self) -> u64 {
@@ -264,6 +273,9 @@ macro_rules! standard_api {
             }
             fn empty(&mut self) {
                 self.0.clear();
+            }
+            fn room(&mut self, additional: usize) {
+                self.0.reserve(additional);
             }
             #[inline(always)]
             #[allow(clippy::iter_over_hash_type)]

@@ -120,6 +120,9 @@ uint64_t replay(const uint8_t *kinds, const uint32_t *tables, const S *keys, siz
     case 3:
       map.clear();
       break;
+    case 5:
+      map.reserve(map.size() + keys[i]);
+      break;
     default:
       map = Map<S>();
     }

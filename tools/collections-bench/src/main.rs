@@ -3,7 +3,7 @@
 //!
 //! `collections-bench [mix] [miss] [hits] [latency] [iterate] [octave] [bytes] [cliffs] [cold] [--rounds N]`; without a
 //! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=hybrid,hashbrown+fx` in the environment
-//! leaves the other contenders out, for profiling.
+//! leaves the other contenders out, and `ROWS=tiny` the other rows of the mix, for profiling.
 
 mod cliffs;
 mod contender;

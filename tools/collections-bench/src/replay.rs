@@ -19,6 +19,7 @@ fn hash_of(event: &Event) -> Option<(u32, u8, u64)> {
         Event::Erase(table, hash) => Some((table, ERASE, hash)),
         Event::Clear(table) => Some((table, CLEAR, 0)),
         Event::Drop(table) => Some((table, DROP, 0)),
+        Event::Reserve(table, additional) => Some((table, RESERVE, additional)),
         Event::Table { .. } => None,
     }
 }
@@ -48,7 +49,11 @@ fn build<K: Key>(
         });
         replay.kinds.push(kind);
         replay.tables.push(number);
-        replay.keys.push(key(hash));
+        replay.keys.push(if kind == RESERVE {
+            K::from_word(hash)
+        } else {
+            key(hash)
+        });
         if kind == DROP {
             numbers.remove(&table);
             free.push(number);

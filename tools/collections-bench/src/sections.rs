@@ -122,7 +122,7 @@ fn samples<K: Key>(n: usize, hit: bool, random: &mut Random) -> Vec<Sample<K>> {
 macro_rules! find_section {
     ($name:ident, $k:ty) => {
         fn $name(label: &str, samples: &[Sample<$k>], rounds: usize) -> Row {
-            let runners = for_each_contender!($k, C => {
+            let mut runners = for_each_contender!($k, C => {
                 let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
                 Runner {
                     name: <C as Contender<$k>>::name(),
@@ -135,6 +135,17 @@ macro_rules! find_section {
                     })),
                 }
             });
+            let tables: Vec<BrownFx56<$k>> = samples.iter().map(|sample| built(&sample.present)).collect();
+            runners.push(Runner {
+                name: BrownFx56::<$k>::name(),
+                round: Box::new(move || timed(|| {
+                    let mut sum = 0u64;
+                    for (table, sample) in tables.iter().zip(samples) {
+                        sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+                    }
+                    sum
+                })),
+            });
             let row = race(runners, PROBES, rounds);
             line(label, &row);
             row
@@ -144,12 +155,18 @@ macro_rules! find_section {
 find_section!(find_pointer, Pointer);
 find_section!(find_u32, u32);
 
+/// The columns of lookups: the baseline comes a second time, with LLVM's first size.
+fn with_first_size(mut names: Vec<&'static str>) -> Vec<&'static str> {
+    names.push("hashbrown+fx cap 56");
+    names
+}
+
 fn miss(rounds: usize) {
     println!(
         "\n## Misses on a 1 KiB table (64 buckets of 16 bytes in LLVM's design), ns per lookup"
     );
     let mut random = Random(1);
-    header("random pointers", &names::<Pointer>());
+    header("random pointers", &with_first_size(names::<Pointer>()));
     for n in [1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48] {
         find_pointer(
             &format!("{n} entries"),
@@ -164,11 +181,11 @@ const HIT_SIZES: [usize; 14] = [4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 51
 fn hits(rounds: usize) {
     println!("\n## Random hits, ns per lookup");
     let mut random = Random(2);
-    header("pointers", &names::<Pointer>());
+    header("pointers", &with_first_size(names::<Pointer>()));
     for n in HIT_SIZES {
         find_pointer(&format!("{n}"), &samples(n, true, &mut random), rounds);
     }
-    header("u32", &names::<u32>());
+    header("u32", &with_first_size(names::<u32>()));
     for n in HIT_SIZES {
         find_u32(&format!("{n}"), &samples(n, true, &mut random), rounds);
     }
@@ -343,25 +360,32 @@ fn mix_script<K: Key>(
 macro_rules! mix_race {
     ($k:ty, $label:expr, $script:expr, $rounds:expr) => {{
         let script = $script;
-        let mut runners = for_each_contender!($k, C => {
-            let script = &script;
-            Runner {
-                name: <C as Contender<$k>>::name(),
-                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(script)))),
-            }
-        });
-        let extra = &script;
-        runners.push(Runner {
-            name: BrownFx14::<$k>::name(),
-            round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
-        });
-        runners.push(Runner {
-            name: BrownFx56::<$k>::name(),
-            round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
-        });
-        let row = race(runners, script.kinds.len(), $rounds);
-        line($label, &row);
+        if wanted($label) {
+            let mut runners = for_each_contender!($k, C => {
+                let script = &script;
+                Runner {
+                    name: <C as Contender<$k>>::name(),
+                    round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(script)))),
+                }
+            });
+            let extra = &script;
+            runners.push(Runner {
+                name: BrownFx14::<$k>::name(),
+                round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
+            });
+            runners.push(Runner {
+                name: BrownFx56::<$k>::name(),
+                round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
+            });
+            let row = race(runners, script.kinds.len(), $rounds);
+            line($label, &row);
+        }
     }};
+}
+
+/// Whether a row of the mix is measured: all, or those that `ROWS` in the environment names a part of.
+fn wanted(label: &str) -> bool {
+    std::env::var("ROWS").map_or(true, |rows| label.contains(&rows))
 }
 
 /// Share of the operations, least and greatest number of inserts.
@@ -423,6 +447,18 @@ fn mix(rounds: usize) {
         mix_script::<u32>(operations, &MOSTLY_TINY, true, &mut random),
         rounds / 2
     );
+    // The two other classes by themselves: they show where the mix above spends its time.
+    for (label, sizes) in [
+        ("mid u32, random", [(1.0, 64.0, 4096.0)]),
+        ("large u32, random", [(1.0, 4096.0, 32768.0)]),
+    ] {
+        mix_race!(
+            u32,
+            label,
+            mix_script::<u32>(operations, &sizes, false, &mut random),
+            rounds / 2
+        );
+    }
 }
 
 macro_rules! replay_race {

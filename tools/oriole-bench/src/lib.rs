@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
+pub mod clock;
 mod hard_functions;
 mod large_file;
 pub mod ptxas;

@@ -4,21 +4,21 @@
 //!
 //! Benchmarks take turns, so that a slow moment of the machine hits all of them; the fastest round counts. Every benchmark
 //! also runs on a tenth of the file: time must grow with the size, not faster. With `ORIOLE_PTXAS` set, files of the corpus are
-//! also given to `ptxas -O3`: Oriole must take at most a twentieth of its time.
+//! also given to `ptxas -O3`: Oriole must take at most a twentieth of its time. Times are processor times where there are such.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, Shape, large_file, ptxas};
+use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, Shape, clock, large_file, ptxas};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn time(benchmark: &Benchmark, prepared: &Prepared) -> Duration {
-    let start = Instant::now();
+    let start = clock::now();
     black_box((benchmark.run)(black_box(prepared)));
-    start.elapsed()
+    clock::now() - start
 }
 
 /// What hard functions are measured with.

@@ -155,6 +155,9 @@ fn local_addresses<'module>(module: &'module Module, body: &Body) -> BTreeSet<&'
     }
 }
 
+/// What may be left of the instructions of kernels without calls, local-memory traffic aside.
+pub const BAR: f64 = 0.60;
+
 /// A kernel compiled without optimization, before and after Oriole.
 #[derive(Clone, Debug)]
 pub struct Kernel {

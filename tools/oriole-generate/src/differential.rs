@@ -33,12 +33,20 @@ pub fn input() -> Vec<u8> {
         .collect()
 }
 
+/// Generated kernels are short; what a reduction makes of one may not end at all.
+fn limits() -> Limits {
+    Limits {
+        step_limit: 50_000_000,
+        ..Limits::default()
+    }
+}
+
 /// What a kernel of a module writes.
 ///
 /// # Errors
 /// What is wrong with the module, or why the kernel stopped.
 pub fn outputs(module: &Module, kernel: &str) -> Result<Vec<u8>, String> {
-    run(module, kernel, &Limits::default()).map(|(bytes, _)| bytes)
+    run(module, kernel, &limits()).map(|(bytes, _)| bytes)
 }
 
 /// Reads of what nothing wrote, and races, that the emulator notices in a kernel; there should be none.
@@ -49,7 +57,7 @@ pub fn findings(module: &Module, kernel: &str) -> Result<Vec<Finding>, String> {
     let limits = Limits {
         check_uninitialized: true,
         check_races: true,
-        ..Limits::default()
+        ..limits()
     };
     run(module, kernel, &limits).map(|(_, findings)| findings)
 }

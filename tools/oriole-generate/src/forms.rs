@@ -1,6 +1,6 @@
 //! Value instructions to draw from: every form recorded on hardware.
 
-use oriole_isa::{Mnemonic, Opcode, ReductionOperation, Role, ScalarType};
+use oriole_isa::{Flag, Mnemonic, Opcode, ReductionOperation, Role, ScalarType};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -114,7 +114,11 @@ fn plain(text: &'static str, count: usize) -> Option<Form> {
         .iter()
         .any(|scalar_type| scalar_type.is_float())
         && mnemonic.modifiers().rounding.is_none();
-    if may_be_fused {
+    // ptxas drops the `.ftz` of a comparison that it inverts or merges with another (docs/numerics.md).
+    let loses_its_flush = matches!(mnemonic.opcode(), Opcode::Set | Opcode::Setp)
+        && mnemonic.has(Flag::FlushToZero)
+        && mnemonic.types().contains(&ScalarType::F32);
+    if may_be_fused || loses_its_flush {
         return None;
     }
     let mut slots = Vec::new();
@@ -173,7 +177,7 @@ fn video(
     b: &'static str,
 ) -> Option<Form> {
     let mnemonic = Mnemonic::parse(text);
-    // Hardware goes its own ways here, and `evaluate` does not follow (docs/numerics.md).
+    // Hardware goes its own ways here, and what was not recorded is not known (docs/numerics.md).
     let merged_shift =
         matches!(mnemonic.opcode(), Opcode::Vshl | Opcode::Vshr) && destination != "-";
     let extremum = matches!(

@@ -55,6 +55,7 @@ pub fn generate(seed: u64, options: Options) -> Kernel {
         counts: [0; 4],
         labels: 0,
         depth: 0,
+        branched_on: Vec::new(),
         together: true,
         statistics: Statistics::new(),
         uses_call: false,
@@ -74,6 +75,9 @@ struct Generator {
     counts: [u32; 4],
     labels: u32,
     depth: usize,
+    /// Predicates that branches around this place depend on; they keep their value here: ptxas takes what a branch
+    /// says of a predicate for true in a loop behind it, even if the loop changes the predicate (docs/numerics.md).
+    branched_on: Vec<u32>,
     /// Whether all threads of the block are here.
     together: bool,
     statistics: Statistics,
@@ -112,7 +116,11 @@ impl Generator {
 
     /// A register to write: a new one, or one that holds something already.
     fn destination(&mut self, width: Width, must_exist: bool) -> String {
-        let pool = &self.pools[width as usize];
+        let pool: Vec<u32> = self.pools[width as usize]
+            .iter()
+            .copied()
+            .filter(|register| width != Width::Predicate || !self.branched_on.contains(register))
+            .collect();
         let register = if must_exist || (pool.len() > 24) || self.random.one_in(3) {
             pool[self.random.below(pool.len())]
         } else {
@@ -212,7 +220,8 @@ impl Generator {
                 self.line(format!("ld.global.b{bits} {name}, [%at+{offset}];"));
             }
         }
-        for compare in ["lt.s32", "gt.u32", "ne.s32"] {
+        // Two more than branches nest, so that there always are some to write.
+        for compare in ["lt.s32", "gt.u32", "ne.s32", "le.u32", "eq.s32"] {
             let name = self.destinations(Width::Predicate, 1).remove(0);
             let (a, b) = (self.source(Width::Word), self.source(Width::Word));
             self.line(format!("setp.{compare} {name}, {a}, {b};"));
@@ -339,8 +348,7 @@ impl Generator {
         self.count(form.mnemonic.split('.').next().unwrap_or_default());
         // A division by zero is the one thing integers leave open.
         let divides = matches!(form.opcode, Opcode::Div | Opcode::Rem);
-        // ptxas 13.0.88 gets guards on these two wrong (docs/numerics.md).
-        let guard = if matches!(form.opcode, Opcode::Set | Opcode::Testp) {
+        let guard = if loses_its_guard(form) {
             String::new()
         } else {
             self.guard()
@@ -355,6 +363,18 @@ impl Generator {
                     } else {
                         self.source(width)
                     };
+                    if shifts_half(form) && name == "-2147483648" {
+                        // ptxas looks at 16 bits of a constant amount (docs/numerics.md).
+                        name = self.source(width);
+                    }
+                    while form.opcode == Opcode::Lop3 && operands.contains(&name) {
+                        // ptxas combines an operand that stands twice wrongly.
+                        name = self.source(width);
+                    }
+                    if form.opcode == Opcode::Bfe && index == 2 {
+                        // Of a constant position beyond the value, ptxas extracts ones.
+                        name = self.combined("and", width, &name, form.types[0].bits() - 1);
+                    }
                     if form.opcode == Opcode::Fns && index >= 2 {
                         // A bit position, and a number of bits.
                         name = self.combined("and", width, &name, 31);
@@ -389,6 +409,23 @@ impl Generator {
         if let Some((name, canonical)) = form.float_result {
             self.canonicalize(&names[0], name, canonical);
         }
+        if let Slot::Result(width) = form.slots[0]
+            && confuses_its_reader(form)
+        {
+            self.hide(&names[0], width);
+        }
+    }
+
+    /// Sends a value through memory, so that ptxas does not know where it comes from.
+    fn hide(&mut self, register: &str, width: Width) {
+        let bits = match width {
+            Width::Half => 16,
+            Width::Word => 32,
+            _ => 64,
+        };
+        let place = format!("[%own+{}]", RESULT_BYTES + 72);
+        self.line(format!("st.volatile.global.b{bits} {place}, {register};"));
+        self.line(format!("ld.volatile.global.b{bits} {register}, {place};"));
     }
 
     /// Replaces any NaN by one: which NaN an operation gives is up to ptxas, which exchanges factors and folds `min(x, x)`.
@@ -647,6 +684,8 @@ impl Generator {
         let (otherwise, end) = (self.label(), self.label());
         let two_arms = self.random.one_in(2);
         self.line(format!("@{negation}{predicate} bra {otherwise};"));
+        let known = predicate.trim_start_matches("%p").parse();
+        self.branched_on.push(known.expect("a predicate's number"));
         self.arm(5);
         if two_arms {
             self.line(format!("bra {end};"));
@@ -656,6 +695,7 @@ impl Generator {
             self.arm(5);
             let _ = writeln!(self.body, "{end}:");
         }
+        self.branched_on.pop();
         self.together = together;
         self.depth -= 1;
     }
@@ -812,6 +852,25 @@ impl Generator {
             }
         }
     }
+}
+
+// What ptxas 13.0.88 gets wrong, each with its example in docs/numerics.md.
+
+/// Instructions whose guard ptxas drops, in whole or in part.
+fn loses_its_guard(form: &Form) -> bool {
+    let name = form.mnemonic.split('.').next().unwrap_or_default();
+    let packed_sum = name.starts_with('v') && name.ends_with('4') && form.mnemonic.ends_with("add");
+    matches!(form.opcode, Opcode::Set | Opcode::Testp) || packed_sum
+}
+
+/// Instructions whose result ptxas passes on wrongly to what narrows it.
+fn confuses_its_reader(form: &Form) -> bool {
+    form.opcode == Opcode::Cnot || form.opcode == Opcode::Abs && !takes_floats(form)
+}
+
+/// Shifts of 16 bits.
+fn shifts_half(form: &Form) -> bool {
+    matches!(form.opcode, Opcode::Shl | Opcode::Shr) && form.types[0].bits() == 16
 }
 
 /// Whether any integer constant may stand for a source.

@@ -3,7 +3,7 @@
 use super::difference;
 use crate::Failure;
 use crate::shell;
-use oriole::{Fuel, Module, Options, Report};
+use oriole::{Fuel, Module, Options, Report, Rounds};
 use std::fmt::Write;
 
 /// Runs a command on the file optimized with more and with less fuel. Gives what there is to say about the rewrite that made
@@ -16,27 +16,26 @@ pub fn run(
 ) -> Result<String, Failure> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("optimized.ptx");
-    let optimized = |fuel: Fuel, not_worth_it: Option<&[String]>| {
+    let optimized = |fuel: Fuel, rounds: Rounds| {
         let mut copy = module.clone();
         let options = Options {
             fuel,
             remarks: true,
-            not_worth_it: not_worth_it.map(<[String]>::to_vec),
+            rounds,
             ..options.clone()
         };
         let report = oriole::optimize(&mut copy, &options)
             .map_err(|errors| Failure::message(errors[0].message.clone()))?;
         Ok::<(Module, Report), Failure>((copy, report))
     };
-    // Which functions are worth optimizing is settled with all the fuel there is: half-way through a function may look worse.
-    let (_, full) = optimized(Fuel::unlimited(), None)?;
-    let settled: Vec<String> = full
+    // How often functions are worth optimizing is settled with all the fuel there is: halfway a function may look worse.
+    let (_, full) = optimized(Fuel::unlimited(), options.rounds.clone())?;
+    let settled: Vec<(String, u32)> = full
         .functions
         .iter()
-        .filter(|function| !function.worth_it)
-        .map(|function| function.name.clone())
+        .map(|function| (function.name.clone(), function.rounds))
         .collect();
-    let optimized = |fuel: Fuel| optimized(fuel, Some(&settled));
+    let optimized = |fuel: Fuel| optimized(fuel, Rounds::Exactly(settled.clone()));
     let mut tried = 0;
     let mut fails = |fuel: Fuel| -> Result<(bool, u64), Failure> {
         let (copy, report) = optimized(fuel)?;

@@ -361,12 +361,20 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
     ) -> Result<NonNull<Slot<K, V>>, Vacant> {
         let hash = u64::from(query.lookup_classic_hash());
         if self.buckets == 0 {
-            return Err(Vacant { hash, index: 0 });
+            return Err(Vacant {
+                hash,
+                index: 0,
+                form: 0,
+            });
         }
         match self.probe(query).0 {
             // SAFETY: the probe returns an index below the bucket count.
             Ok(index) => Ok(unsafe { self.slot(index) }),
-            Err(index) => Err(Vacant { hash, index }),
+            Err(index) => Err(Vacant {
+                hash,
+                index,
+                form: 0,
+            }),
         }
     }
 

@@ -365,7 +365,14 @@ impl Tally {
         }
     }
 
-    pub(crate) fn resized(&mut self, bytes: impl FnOnce() -> usize) {
+    pub(crate) fn reserve(&mut self, additional: usize, bytes: impl FnOnce() -> usize) {
+        self.resized(bytes);
+        if additional != 0 {
+            self.record(7, Some(additional as u64));
+        }
+    }
+
+    fn resized(&mut self, bytes: impl FnOnce() -> usize) {
         self.peak_bytes = self.peak_bytes.max(bytes() as u64);
     }
 

@@ -8,6 +8,7 @@ use oriole_syntax::tree::{Guard, Instruction, Operand, OperandKind, Prefix, Sibl
 
 use super::function::{Decoder, VariablePlace};
 use super::operands::Problem;
+use crate::approximations::is_approximate;
 use crate::lanes::{self, Direct};
 use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use crate::program::{
@@ -356,6 +357,7 @@ impl<'module> Decoder<'_, 'module> {
         });
         if let Some(destination) = destination.filter(|_| widths_match && simple)
             && destination.bits > 1
+            && !(self.context.approximations.is_some() && is_approximate(mnemonic))
             && let Some(direct) = lanes::direct(mnemonic, destination.bits)
         {
             let value = |decoder: &mut Self, index: usize| {
@@ -516,6 +518,10 @@ impl<'module> Decoder<'_, 'module> {
             destinations,
             unpack,
             video,
+            recorded: self
+                .context
+                .approximations
+                .and_then(|approximations| approximations.of(mnemonic)),
         });
         Ok(Kind::General(self.function.generals.len() as u32 - 1))
     }

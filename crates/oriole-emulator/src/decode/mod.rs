@@ -15,6 +15,7 @@ use oriole_syntax::tree::{
     Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage,
 };
 
+use crate::approximations::Approximations;
 use crate::memory::{CODE_STRIDE, CODE_WINDOW, GlobalMemory, Region};
 use crate::program::{Function, SharedVariable};
 
@@ -50,9 +51,14 @@ pub(super) struct Context<'module> {
     pub(super) memory: GlobalMemory,
     /// Initialisers to fill in when all addresses are known: region, owner, declaration, declarator.
     pub(super) initializers: Vec<(usize, Option<usize>, usize, usize)>,
+    /// Recorded results of approximate instructions, if they are to be replayed.
+    pub(super) approximations: Option<&'module Approximations>,
 }
 
-pub(crate) fn decode_module(module: &Module) -> Result<Program, Vec<Diagnostic>> {
+pub(crate) fn decode_module(
+    module: &Module,
+    approximations: Option<&Approximations>,
+) -> Result<Program, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
     if !errors.is_empty() {
         return Err(errors);
@@ -64,6 +70,7 @@ pub(crate) fn decode_module(module: &Module) -> Result<Program, Vec<Diagnostic>>
         shared: Vec::new(),
         memory: GlobalMemory::default(),
         initializers: Vec::new(),
+        approximations,
     };
     for &(name, global) in &globals.entries {
         let place = match global {

@@ -70,10 +70,12 @@ const fn signed(value: u64, bits: u32) -> i64 {
     ((value << (64 - bits)) as i64) >> (64 - bits)
 }
 
-/// Rounds to single precision; what is tiny before it is rounded becomes zero.
+/// Rounds to single precision; what is still tiny after rounding to 24 bits becomes zero. Above the bound it is rounded up
+/// to the smallest normal number.
 #[inline(always)]
 fn flushing32(value: f64) -> u64 {
-    let tiny = value.abs() < f64::from(f32::MIN_POSITIVE);
+    const BOUND: f64 = f32::MIN_POSITIVE as f64 * (1.0 - f32::EPSILON as f64 / 4.0);
+    let tiny = value.abs() < BOUND;
     result32(
         if tiny {
             (value * 0.0) as f32

@@ -64,15 +64,22 @@ fn evaluate_lane(mnemonic: &Mnemonic, format: Format, inputs: &[u64]) -> Option<
     for (slot, &input) in flushed.iter_mut().zip(inputs) {
         *slot = if flush { format.flush(input) } else { input };
     }
-    let inputs = &flushed[..inputs.len()];
+    let count = inputs.len();
+    let inputs = &flushed[..count];
     let rounding = mnemonic
         .modifiers()
         .rounding
         .unwrap_or(Rounding::NearestEven);
     let mut raw = compute(mnemonic, format, inputs, rounding)?;
-    // What is tiny before it is rounded is flushed, even if rounding lifts it to the smallest normal number.
+    // What is tiny when rounded to full precision is flushed, even if the coarser steps of subnormal numbers lift it to the
+    // smallest normal number. Right below that number, full precision has the steps of a mantissa one bit longer.
     if flush && raw & !format.sign_bit() == 1 << format.mantissa_bits {
-        raw = compute(mnemonic, format, inputs, Rounding::Zero)?;
+        let finer = format.with_mantissa_bits(format.mantissa_bits + 1);
+        let inputs = flushed.map(|input| input << 1);
+        let precise = compute(mnemonic, finer, &inputs[..count], rounding)?;
+        if finer.is_subnormal(precise) {
+            raw &= format.sign_bit();
+        }
     }
     if mnemonic.opcode() == Opcode::Copysign {
         return Some(raw);

@@ -160,6 +160,14 @@ impl Format {
         })
     }
 
+    /// The same range with another precision.
+    pub(super) const fn with_mantissa_bits(self, mantissa_bits: u32) -> Format {
+        Format {
+            mantissa_bits,
+            ..self
+        }
+    }
+
     pub(super) const fn width(self) -> u32 {
         1 + self.exponent_bits + self.mantissa_bits
     }

@@ -54,7 +54,8 @@ impl Outputs {
         &self.values[..usize::from(self.count)]
     }
 
-    fn one(value: Bits) -> Outputs {
+    /// One written register.
+    pub fn one(value: Bits) -> Outputs {
         let mut values = [0; MAXIMUM_OUTPUTS];
         values[0] = value;
         Outputs {

@@ -111,6 +111,47 @@ fn saturate_as_hardware(
     }
 }
 
+/// A secondary `.min` or `.max`. Hardware compares 64 bits, signed or not as the destination is: a sum or difference is
+/// extended from 32 bits with its sign, any other value is exact, `c` is extended by its type. What was not recorded is
+/// left open unless it fits 31 bits, where all readings agree.
+fn extremum_as_hardware(
+    mnemonic: &Mnemonic,
+    [a_type, b_type]: [ScalarType; 2],
+    signed: bool,
+    value: i128,
+    c: Bits,
+    operation: ReductionOperation,
+) -> Option<Bits> {
+    let saturates = mnemonic.has(Flag::Saturate);
+    let both_signed = a_type.is_signed() && b_type.is_signed();
+    let is_sum = matches!(mnemonic.opcode(), Opcode::Vadd | Opcode::Vsub);
+    let is_known = match mnemonic.opcode() {
+        Opcode::Vadd | Opcode::Vsub => both_signed || !saturates,
+        Opcode::Vmin | Opcode::Vmax | Opcode::Vabsdiff => both_signed,
+        Opcode::Vshl | Opcode::Vshr => a_type.is_signed() && !saturates,
+        Opcode::Vset => true,
+        _ => false,
+    };
+    let small = 0..=i128::from(i32::MAX);
+    let is_small = small.contains(&value) && small.contains(&(truncate(c, 32) as i128));
+    if !is_known && !is_small {
+        return None;
+    }
+    let value = if is_sum {
+        sign_extend(value as Bits, 32)
+    } else {
+        value
+    };
+    let value = number(value as Bits, 64, signed);
+    let c = number(c, 32, signed);
+    let result = match operation {
+        ReductionOperation::Min => value.min(c),
+        ReductionOperation::Max => value.max(c),
+        _ => return None,
+    };
+    Some(truncate(result as Bits, 32))
+}
+
 fn holds(comparison: Comparison, a: i128, b: i128) -> Option<bool> {
     Some(match comparison {
         Comparison::Equal => a == b,
@@ -148,8 +189,6 @@ fn scalar(mnemonic: &Mnemonic, inputs: &[Bits], operands: &VideoOperands<'_>) ->
         Opcode::Vabsdiff => (a - b).abs(),
         Opcode::Vmin => a.min(b),
         Opcode::Vmax => a.max(b),
-        // Merged shifts are not what the manual says on current hardware.
-        Opcode::Vshl | Opcode::Vshr if operands.destination.is_some() => return None,
         Opcode::Vshl => a << shift()?,
         Opcode::Vshr => a >> shift()?,
         Opcode::Vset => holds(modifiers.comparison?, a, b)?.into(),
@@ -159,13 +198,20 @@ fn scalar(mnemonic: &Mnemonic, inputs: &[Bits], operands: &VideoOperands<'_>) ->
         None => (0, 32),
         Some(selector) => selector_field(selector)?,
     };
-    let value = if mnemonic.has(Flag::Saturate) {
+    let shifts = matches!(mnemonic.opcode(), Opcode::Vshl | Opcode::Vshr);
+    let saturates = mnemonic.has(Flag::Saturate);
+    // A shift that is merged into the upper half takes the upper half of its result, which is saturated as a whole word.
+    let keeps_place = shifts && operands.destination == Some("h1");
+    if shifts && saturates && !keeps_place && operands.destination.is_some() {
+        return None;
+    }
+    let value = if saturates {
         saturate_as_hardware(
             value,
-            width,
+            if keeps_place { 32 } else { width },
             d_type.is_signed(),
             a_type.is_signed() && b_type.is_signed(),
-            mnemonic.opcode() == Opcode::Vshl,
+            mnemonic.opcode() == Opcode::Vshl || keeps_place,
         )
     } else {
         value
@@ -174,26 +220,17 @@ fn scalar(mnemonic: &Mnemonic, inputs: &[Bits], operands: &VideoOperands<'_>) ->
         (None, None, []) => Some(truncate(value as Bits, 32)),
         (None, Some(_), &[c]) => {
             let mask = truncate(!0, width) << position;
-            let merged = ((value as Bits) << position) & mask;
+            let placed = if keeps_place { 0 } else { position };
+            let merged = ((value as Bits) << placed) & mask;
             Some(truncate(c & !mask | merged, 32))
         }
         (Some(operation), None, &[c]) => {
-            // Hardware reads `value` and `c` by rules of their own; all readings agree on what fits 31 bits.
-            let extremum = operation != ReductionOperation::Add;
-            let small = 0..=i128::from(i32::MAX);
-            if extremum && !(small.contains(&value) && small.contains(&(truncate(c, 32) as i128))) {
-                return None;
+            if operation == ReductionOperation::Add {
+                return Some(truncate((value as Bits).wrapping_add(c), 32));
             }
-            let signed = d_type.is_signed();
-            let value = number(value as Bits, 32, signed);
-            let c = number(c, 32, signed);
-            let result = match operation {
-                ReductionOperation::Add => value + c,
-                ReductionOperation::Min => value.min(c),
-                ReductionOperation::Max => value.max(c),
-                _ => return None,
-            };
-            Some(truncate(result as Bits, 32))
+            let is_vset = mnemonic.opcode() == Opcode::Vset;
+            let signed = if is_vset { a_type } else { d_type }.is_signed();
+            extremum_as_hardware(mnemonic, [a_type, b_type], signed, value, c, operation)
         }
         _ => None,
     }
@@ -213,23 +250,28 @@ fn multiply_add(
     let product = part(a, a_type, operands.a)? * part(b, b_type, operands.b)?;
     let signed =
         a_type.is_signed() || b_type.is_signed() || operands.negate_product || operands.negate_c;
-    // Unsigned products and a `c` with its top bit set: hardware takes `c` as negative in some forms.
-    if !signed && truncate(c, 32) >> 31 != 0 {
+    let top_bit = truncate(c, 32) >> 31 != 0;
+    // Was recorded for parts of a word; the sum has 64 bits, which a product of whole words can fill.
+    if !signed && top_bit && product >= 1 << 62 {
         return None;
     }
-    let c = number(c, 32, signed);
+    // Hardware extends `c` with its sign even if all operands are unsigned, and shifts zeros in from above.
+    let c = number(c, 32, signed || top_bit);
     let sum = match (operands.negate_product, operands.negate_c) {
         (false, false) => product + c + i128::from(mnemonic.has(Flag::PlusOne)),
         (true, false) => c - product,
         (false, true) => product - c,
         (true, true) => return None,
     };
-    let scaled = if mnemonic.has_modifier("shr7") {
-        sum >> 7
-    } else if mnemonic.has_modifier("shr15") {
-        sum >> 15
+    let shift = match () {
+        () if mnemonic.has_modifier("shr7") => 7,
+        () if mnemonic.has_modifier("shr15") => 15,
+        () => 0,
+    };
+    let scaled = if signed || shift == 0 {
+        sum >> shift
     } else {
-        sum
+        number(sum as Bits, 64, false) >> shift
     };
     let result = if mnemonic.has(Flag::Saturate) {
         clamp(scaled, 32, signed)

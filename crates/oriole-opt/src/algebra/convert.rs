@@ -305,3 +305,58 @@ pub(super) fn projection(view: &View<'_, '_>, site: &Site) -> Option<Change> {
         Arg::Other => None,
     }
 }
+
+/// `lop3` with one operand twice is an operation on two: `and`, `or`, `xor`, or a `lop3` with nothing for the third. ptxas
+/// combines the form with an operand twice wrongly (docs/numerics.md), and other passes may have made it.
+pub(super) fn repeated_operand(_: &View<'_, '_>, site: &Site) -> Option<Change> {
+    if site.opcode != Opcode::Lop3 || site.count != 4 {
+        return None;
+    }
+    let [a, b, c] = [site.arg(0), site.arg(1), site.arg(2)];
+    let table = site.arg(3).constant()? & 0xFF;
+    let is_same = |one: Arg, other: Arg| one == other && matches!(one, Arg::Value(_));
+    let (x, y, second_of) = if is_same(b, c) {
+        (a, b, [false, true, true])
+    } else if is_same(a, c) {
+        (a, b, [false, true, false])
+    } else if is_same(a, b) {
+        (a, c, [false, false, true])
+    } else {
+        return None;
+    };
+    if x == Arg::Other || y == Arg::Other {
+        return None;
+    }
+    // The bit of the result for each bit of x and y; both are the same if all three operands are.
+    let all_same = x == y;
+    let mut pair = 0u64;
+    for index in 0..4 {
+        let (bit_x, bit_y) = (
+            index >> 1 & 1,
+            if all_same { index >> 1 & 1 } else { index & 1 },
+        );
+        let of = |position: usize| if second_of[position] { bit_y } else { bit_x };
+        let entry = of(0) << 2 | of(1) << 1 | of(2);
+        pair |= (table >> entry & 1) << index;
+    }
+    let two = |mnemonic: &str| Some(Change::Instruction(mnemonic.to_owned(), vec![x, y]));
+    match pair {
+        0b0000 => Some(Change::Constant(0)),
+        0b1111 => Some(Change::Constant(site.mask())),
+        0b1000 => two("and.b32"),
+        0b1110 => two("or.b32"),
+        0b0110 => two("xor.b32"),
+        0b1100 => x.value().map(Change::Value),
+        0b1010 => y.value().map(Change::Value),
+        0b0011 => Some(Change::Instruction("not.b32".to_owned(), vec![x])),
+        0b0101 => Some(Change::Instruction("not.b32".to_owned(), vec![y])),
+        _ => {
+            let mut wide = 0;
+            for entry in 0..8 {
+                wide |= (pair >> (entry >> 1) & 1) << entry;
+            }
+            let operands = vec![x, y, Arg::Constant(0), Arg::Constant(wide)];
+            Some(Change::Instruction("lop3.b32".to_owned(), operands))
+        }
+    }
+}

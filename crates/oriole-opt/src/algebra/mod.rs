@@ -343,7 +343,7 @@ impl Walk<'_, '_, '_> {
             // Dead now, and its operands with it.
             if let Definition::Instruction(producer) = function.values()[value].definition
                 && function.block_of(producer).is_some()
-                && function.format(producer).effects.is_pure()
+                && function.format(producer).is_pure()
                 && function.results(producer).len() == 1
             {
                 stack.extend(function.uses(producer).map(|value| editor.resolve(value)));
@@ -355,7 +355,7 @@ impl Walk<'_, '_, '_> {
     fn immediate(&mut self, format: Format, index: usize, bits: u64) -> Operand {
         let data = self.editor.function().format_data(format);
         let mnemonic = &data.mnemonic;
-        let wanted = mnemonic.operand_type(index, data.operand_count);
+        let wanted = data.operand_type(index);
         let wraps = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub)
             || mnemonic.modifiers().mul_mode == Some(MulMode::Low);
         match wanted {

@@ -361,10 +361,14 @@ impl Walk<'_, '_, '_> {
                 continue;
             };
             let top = usize::from(leaf.operand);
-            let Some(wanted) = format.mnemonic.operand_type(top, format.operand_count) else {
+            let Some(wanted) = format.operand_type(top) else {
                 continue;
             };
             let held = function.values()[value].scalar_type.bits();
+            // ptxas 13.0 gives −1 for a signed field from a constant position beyond the word (docs/numerics.md).
+            if format.mnemonic.opcode() == Opcode::Bfe && top == 2 && bits > 31 {
+                continue;
+            }
             let stores = format.mnemonic.opcode() == Opcode::St && held > wanted.bits();
             if (held == wanted.bits() || stores) && held <= 64 && is_immediate_type(wanted) {
                 found.push((index, top, bits & mask(wanted.bits())));

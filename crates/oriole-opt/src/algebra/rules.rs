@@ -126,6 +126,8 @@ rules! {
     SIMPLE_FIELD = "simple-field", "the field is at an end of the word", convert::simple_field;
     /// `prmt.b32 d, x, y, 0x3210` → x; likewise `bfi`, `lop3`, `shf`.
     PROJECTION = "projection", "the result is one of the operands", convert::projection;
+    /// `lop3.b32 d, x, y, y, 0xC0` → `and.b32 d, x, y`.
+    REPEATED_OPERAND = "repeated-operand", "an operand stands twice", convert::repeated_operand;
 }
 
 /// The rules that look at a guarded `mov`, which is a choice between its operand and what was there before.
@@ -259,7 +261,8 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
         ],
         Opcode::Cvta => &[ADDRESS_ROUND_TRIP],
         Opcode::Bfe => &[CONSTANT_RESULT, SIMPLE_FIELD],
-        Opcode::Bfi | Opcode::Prmt | Opcode::Lop3 | Opcode::Shf => &[CONSTANT_RESULT, PROJECTION],
+        Opcode::Lop3 => &[CONSTANT_RESULT, PROJECTION, REPEATED_OPERAND],
+        Opcode::Bfi | Opcode::Prmt | Opcode::Shf => &[CONSTANT_RESULT, PROJECTION],
         Opcode::Popc | Opcode::Clz => &[CONSTANT_RESULT],
         _ => &[],
     }

@@ -2,7 +2,7 @@
 
 use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::tree::Guard;
 
@@ -133,7 +133,7 @@ impl View<'_, '_> {
         let mnemonic = &format.mnemonic;
         if format.opaque
             || format.is_guarded()
-            || !format.effects.is_pure()
+            || !format.is_pure()
             || mnemonic.has(Flag::Saturate)
             || mnemonic.has(Flag::Relu)
         {
@@ -144,20 +144,20 @@ impl View<'_, '_> {
         if *first != Operand::Result(0)
             || sources.len() > MAXIMUM_ARGUMENTS
             || format.shape.len() != leaves.len()
-            || format.shape.iter().any(|node| *node != ShapeNode::LEAF)
+            || !format.plain
         {
             return None;
         }
         let mut results = function.results(instruction);
         let result = results.next().filter(|_| results.len() == 0)?;
-        let given = mnemonic.operand_type(0, format.operand_count)?;
+        let given = format.operand_type(0)?;
         if function.values()[result].scalar_type.bits() != given.bits() {
             return None;
         }
         let mut arguments = [Arg::Other; MAXIMUM_ARGUMENTS];
         for (index, &operand) in sources.iter().enumerate() {
             let leaf = &format.leaves[index + 1];
-            let wanted = mnemonic.operand_type(index + 1, format.operand_count);
+            let wanted = format.operand_type(index + 1);
             arguments[index] = match (operand, wanted) {
                 (Operand::Value(value), Some(wanted)) => self.value_arg(value, wanted),
                 (Operand::Constant(constant), wanted) => {

@@ -482,7 +482,7 @@ fn factors_commute(format: &FormatData) -> bool {
             .iter()
             .all(|scalar_type| !scalar_type.is_float())
         && format.shape.len() >= 3
-        && format.shape.iter().all(|node| *node == ShapeNode::LEAF)
+        && format.plain
         && format.leaves[1].role == Role::Use
         && format.leaves[2].role == Role::Use
 }

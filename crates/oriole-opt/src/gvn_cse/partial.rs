@@ -134,7 +134,7 @@ fn is_address_arithmetic(function: &Function, instruction: Instruction) -> bool 
         .all(|scalar_type| !scalar_type.is_float());
     integral
         && !format.is_guarded()
-        && format.effects.is_pure()
+        && format.is_pure()
         && function.results(instruction).len() == 1
         && matches!(
             format.mnemonic.opcode(),

@@ -8,11 +8,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
-use oriole_bench::size::{Kernel, Size, unoptimized};
+use oriole_bench::size::{BAR, Kernel, Size, unoptimized};
 use std::process::ExitCode;
-
-/// What may be left of straight arithmetic.
-const BAR: f64 = 0.60;
 
 fn percent(after: u64, before: u64) -> f64 {
     100.0 * after as f64 / before.max(1) as f64

@@ -554,6 +554,51 @@ pub(super) const CASES: &[Case] = &[
     ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xCC;"),
     ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xAA;"),
     ("projection", &[32], "lop3.b32 %x9, %x1, %x2, %c1, 0xFF;"),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x2, %x2, 0xC0;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x2, %x2, 0x53;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x2, %x1, 0x1B;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x2, %x1, 0x96;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x1, %x2, 0xE2;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x1, %x2, 0x2D;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x1, %x1, 0x7E;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x1, %x1, 0x81;",
+    ),
+    (
+        "repeated-operand",
+        &[32],
+        "lop3.b32 %x9, %x1, %x1, %x1, 0x01;",
+    ),
     ("projection", &[32], "shf.l.clamp.b32 %x9, %x1, %x2, $1;"),
     ("projection", &[32], "shf.r.clamp.b32 %x9, %x1, %x2, $1;"),
     ("projection", &[32], "shf.l.wrap.b32 %x9, %x1, %x2, $1;"),

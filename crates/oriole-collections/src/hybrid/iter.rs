@@ -1,0 +1,226 @@
+//! Iteration over the hybrid design.
+
+use crate::group::Group;
+use crate::raw::Slot;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Iterator over the used buckets, 64 at a time.
+pub struct RawIter<K, V> {
+    /// The slot that the lowest bit of `pending` and `other` stands for.
+    slots: NonNull<Slot<K, V>>,
+    /// Buckets still to yield, every second of them in `other`. Taking the lowest bit off a word twice in a row waits for the
+    /// first to be done; taking turns between two words does not.
+    pending: u64,
+    other: u64,
+    /// Those of the 64 buckets after, found early so that nothing waits for them.
+    next: (u64, u64),
+    /// The tags after those of `pending` and `other`; a list has none.
+    tags: *const u8,
+    end: *const u8,
+}
+
+impl<K, V> Clone for RawIter<K, V> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+/// The bits of even buckets.
+const EVEN: u64 = 0x5555_5555_5555_5555;
+
+/// Deals out the bits that are set, from the lowest on: the first, third, fifth and so on, and the others.
+#[inline(always)]
+fn deal(bits: u64) -> (u64, u64) {
+    // Whether an odd number of bits is set up to each one.
+    let mut odd = bits;
+    for shift in [1, 2, 4, 8, 16, 32] {
+        odd ^= odd << shift;
+    }
+    (bits & odd, bits & !odd)
+}
+
+/// For each value of eight bits: which of them are set, from the lowest on, and how many.
+const PLACES: [([u8; 8], u8); 256] = {
+    let mut table = [([0; 8], 0); 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let mut place = 0;
+        while place < 8 {
+            if bits >> place & 1 != 0 {
+                let (places, count) = &mut table[bits];
+                places[*count as usize] = place;
+                *count += 1;
+            }
+            place += 1;
+        }
+        bits += 1;
+    }
+    table
+};
+
+/// Writes which bits are set, from the lowest on and counted from `base`, and returns how many.
+///
+/// # Safety
+///
+/// There must be room for eight more places than bits are set.
+#[inline(always)]
+unsafe fn expand(word: u64, base: u8, places: *mut u8) -> usize {
+    let mut count = 0;
+    for (index, bits) in word.to_le_bytes().into_iter().enumerate() {
+        let (eight, ones) = &PLACES[bits as usize];
+        let eight = u64::from_le_bytes(*eight)
+            .wrapping_add(0x0101_0101_0101_0101 * (u64::from(base) + 8 * index as u64));
+        // SAFETY: `count` places are written so far; the caller vouches for eight more.
+        unsafe {
+            places
+                .add(count)
+                .cast::<[u8; 8]>()
+                .write(eight.to_le_bytes())
+        };
+        count += *ones as usize;
+    }
+    count
+}
+
+/// One bit for each of 64 tags that is used.
+#[inline(always)]
+unsafe fn used_64(tags: *const u8) -> u64 {
+    // SAFETY: the caller vouches for 64 readable bytes.
+    unsafe {
+        let part = |at: usize| (Group::load(tags.add(at)).free() as u64) << at;
+        !(part(0) | part(16) | part(32) | part(48))
+    }
+}
+
+impl<K, V> RawIter<K, V> {
+    /// Over the first `len` slots.
+    #[inline]
+    pub(super) fn list(slots: NonNull<Slot<K, V>>, len: usize) -> Self {
+        let used = (1u64 << len) - 1;
+        Self {
+            slots,
+            pending: used & EVEN,
+            other: used & !EVEN,
+            next: (0, 0),
+            tags: std::ptr::null(),
+            end: std::ptr::null(),
+        }
+    }
+
+    /// Over the buckets of a large table.
+    ///
+    /// # Safety
+    ///
+    /// There must be so many slots and tags, a multiple of 128.
+    #[inline]
+    pub(super) unsafe fn large(
+        slots: NonNull<Slot<K, V>>,
+        tags: *const u8,
+        buckets: usize,
+    ) -> Self {
+        // SAFETY: the caller vouches for the tags.
+        unsafe {
+            let (pending, other) = deal(used_64(tags));
+            Self {
+                slots,
+                pending,
+                other,
+                next: deal(used_64(tags.add(64))),
+                tags: tags.add(128),
+                end: tags.add(buckets),
+            }
+        }
+    }
+}
+
+impl<K, V> Iterator for RawIter<K, V> {
+    type Item = NonNull<Slot<K, V>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.pending == 0 {
+            super::cold();
+            if self.tags == self.end && self.next.0 == 0 {
+                return None;
+            }
+            // SAFETY: only a large table has tags left, and it has a multiple of 64 of them.
+            unsafe {
+                (self.pending, self.other) = self.next;
+                self.next = (0, 0);
+                self.slots = self.slots.add(64);
+                if self.tags != self.end {
+                    self.next = deal(used_64(self.tags));
+                    self.tags = self.tags.add(64);
+                }
+            }
+        }
+        let offset = self.pending.trailing_zeros() as usize;
+        let rest = self.pending & (self.pending - 1);
+        self.pending = self.other;
+        self.other = rest;
+        // SAFETY: the bit stands for a used bucket of the table.
+        Some(unsafe { self.slots.add(offset) })
+    }
+
+    /// The same order as `next`, with the places of 128 tags found first: a loop over them has no bits to take off one by one,
+    /// and ends less often.
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        let Self {
+            mut slots,
+            pending,
+            other,
+            next,
+            mut tags,
+            end,
+        } = self;
+        let mut result = init;
+        let mut used = pending | other;
+        // SAFETY: each bit stands for a used bucket; only a large table has tags left, a multiple of 64 of them.
+        unsafe {
+            if tags.is_null() {
+                // The entries of a list lie one after the other.
+                let (first, end) = (used.trailing_zeros(), 64 - used.leading_zeros());
+                for index in first..end {
+                    result = f(result, slots.add(index as usize));
+                }
+                return result;
+            }
+            let mut next = next.0 | next.1;
+            while used | next != 0 || tags != end {
+                // Of these 64 tags, and of the next if there are any.
+                let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
+                let places = places.as_mut_ptr().cast::<u8>();
+                let mut count = expand(used, 0, places);
+                count += expand(next, 64, places.add(count));
+                let here = slots;
+                (used, next) = (0, 0);
+                if tags != end {
+                    (used, next) = (used_64(tags), used_64(tags.add(64)));
+                    tags = tags.add(128);
+                    slots = slots.add(128);
+                }
+                for index in 0..count {
+                    result = f(result, here.add(*places.add(index) as usize));
+                }
+            }
+        }
+        result
+    }
+
+    /// Counted from the tags, so that stepping need not count.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let mut left = (self.pending | self.other).count_ones() as usize;
+        left += (self.next.0 | self.next.1).count_ones() as usize;
+        let mut tags = self.tags;
+        while tags != self.end {
+            // SAFETY: as in `next`.
+            unsafe {
+                left += used_64(tags).count_ones() as usize;
+                tags = tags.add(64);
+            }
+        }
+        (left, Some(left))
+    }
+}
