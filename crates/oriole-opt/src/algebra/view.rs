@@ -2,7 +2,7 @@
 
 use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::tree::Guard;
 
