@@ -179,6 +179,33 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// Like [`Editor::rewrite`], for an instruction whose only result nobody reads any more: it gets another one, of this
+    /// type.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format, or there is not one result.
+    pub fn rewrite_result(
+        &mut self,
+        instruction: Instruction,
+        format: Format,
+        operands: &[Operand],
+        scalar_type: ScalarType,
+    ) -> Value {
+        self.rewrite(instruction, format, operands);
+        let data = &mut self.function.instructions[instruction];
+        assert_eq!(data.result_count, 1, "one result is exchanged");
+        let value = self.function.values.push(ValueData {
+            definition: Definition::Instruction(instruction),
+            home: PackedOption::none(),
+            scalar_type,
+        });
+        if let Some(old) = data.first_result.expand() {
+            self.function.values[old].definition = Definition::Undefined;
+        }
+        data.first_result = PackedOption::some(value);
+        value
+    }
+
     fn check_operands(&self, format: Format, operands: usize, results: usize) {
         let data = &self.function.formats[format];
         let guarded = if data.is_guarded() { 1 + results } else { 0 };

@@ -5,7 +5,7 @@ use crate::format::{FormatData, Formats};
 use crate::layout::Layout;
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
-use oriole_isa::{ScalarType, SpecialRegister};
+use oriole_isa::{ScalarType, Space, SpecialRegister};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
 use std::ops::Range;
@@ -110,6 +110,8 @@ pub struct SymbolData {
     pub name: Text,
     /// What it stands for.
     pub kind: SymbolKind,
+    /// For a variable that can be named from everywhere in the function, the state space it lives in.
+    pub space: Option<Space>,
 }
 
 /// A constant operand.

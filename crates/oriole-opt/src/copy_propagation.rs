@@ -39,7 +39,7 @@ use oriole_ir::{
     Symbol, SymbolKind, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space};
-use oriole_syntax::tree::Guard;
+use oriole_syntax::tree::{FunctionKind, Guard};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -313,12 +313,18 @@ impl Propagation<'_> {
             Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red
         );
         let space = format.mnemonic.space();
-        let in_constant_bank = matches!(space, Some(Space::Const | Space::Param));
+        let data = function.symbols()[symbol];
+        let in_space = match space {
+            Some(Space::Const) => self.constant_bank,
+            // The parameters of functions have an address only after they were copied to one.
+            Some(Space::Param) => self.constant_bank && function.kind() == FunctionKind::Entry,
+            Some(Space::Global | Space::Shared | Space::Local) => true,
+            _ => false,
+        };
         // `[register]` and `[register+offset]` only: two names cannot be added.
         plain
-            && self.constant_bank
-            && in_constant_bank
-            && matches!(function.symbols()[symbol].kind, SymbolKind::Global(_))
+            && in_space
+            && space == data.space
             && function.leaves(instruction).iter().all(|leaf| match leaf {
                 Operand::Symbol(_) => false,
                 Operand::Constant(constant) => function.constants()[*constant].literal.is_some(),
@@ -378,7 +384,7 @@ impl Propagation<'_> {
                     SymbolKind::Special(special) if self.fixed && !special.is_volatile() => {
                         self.note_special(function, block, copy, symbol);
                     }
-                    SymbolKind::Global(_) => {
+                    SymbolKind::Global(_) | SymbolKind::Variable(_) | SymbolKind::Parameter(_) => {
                         self.originals.insert(copy, Original::Address(symbol));
                     }
                     _ => {}

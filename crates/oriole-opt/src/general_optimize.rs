@@ -5,13 +5,18 @@
 //! after a round that changed little.
 
 use crate::manager::{Action, Limit, Pass};
-use crate::{algebra, branch_simplification, constant_folding, copy_propagation, dead_code};
+use crate::{
+    address_spaces, algebra, branch_simplification, constant_folding, copy_propagation, dead_code,
+    dead_stores,
+};
 
 const PARTS: &[&Pass] = &[
     &copy_propagation::PASS,
+    &address_spaces::PASS,
     &constant_folding::PASS,
     &algebra::PASS,
     &branch_simplification::PASS,
+    &dead_stores::PASS,
     &dead_code::PASS,
 ];
 

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address_spaces;
 mod algebra;
 mod associative;
 mod back_copy_propagation;
@@ -14,6 +15,7 @@ mod branch_simplification;
 mod constant_folding;
 mod copy_propagation;
 mod dead_code;
+mod dead_stores;
 mod equality;
 mod fuel;
 mod general_optimize;

@@ -2,9 +2,9 @@
 
 use crate::manager::Pass;
 use crate::{
-    algebra, back_copy_propagation, branch_simplification, constant_folding, copy_propagation,
-    dead_code, general_optimize, gvn_cse, late_commoning, predication, reassociate,
-    speculative_hoist,
+    address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
+    copy_propagation, dead_code, dead_stores, general_optimize, gvn_cse, late_commoning,
+    predication, reassociate, speculative_hoist,
 };
 use std::fmt;
 
@@ -35,6 +35,7 @@ pub struct Phase {
 
 /// All passes, by name.
 pub const PASSES: &[&Pass] = &[
+    &address_spaces::PASS,
     &algebra::PASS,
     &back_copy_propagation::HOOKED_PASS,
     &back_copy_propagation::PASS,
@@ -42,6 +43,7 @@ pub const PASSES: &[&Pass] = &[
     &constant_folding::PASS,
     &copy_propagation::PASS,
     &dead_code::PASS,
+    &dead_stores::PASS,
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,

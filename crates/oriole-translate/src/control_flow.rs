@@ -10,10 +10,12 @@ use oriole_ir::{
     Block, ConstantData, Edge, Formats, FunctionBuilder, Member, Operand, Register, RegisterData,
     ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
 };
-use oriole_isa::{Role, ScalarType, SpecialRegister, Terminator};
+use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
-use oriole_syntax::scopes::{Reference, Scopes};
-use oriole_syntax::tree::{self, Body, Function, Guard, Module, OperandKind, Statement, Text};
+use oriole_syntax::scopes::{Global, Globals, Reference, Scopes, Variable};
+use oriole_syntax::tree::{
+    self, Body, Function, Guard, Module, OperandKind, Statement, Storage, Text,
+};
 
 /// A function over registers, and the labels that start blocks.
 pub(crate) struct Entered {
@@ -23,6 +25,7 @@ pub(crate) struct Entered {
 
 struct Entering<'a> {
     module: &'a Module,
+    globals: &'a Globals,
     body: &'a Body,
     scopes: &'a Scopes,
     builder: FunctionBuilder,
@@ -42,11 +45,15 @@ struct Entering<'a> {
 /// Enters a function with resolved names.
 pub(crate) fn enter(
     module: &Module,
+    globals: &Globals,
     function: &Function,
-    body: &Body,
     scopes: &Scopes,
     formats: Formats,
 ) -> Entered {
+    let body = function
+        .body
+        .as_ref()
+        .expect("only functions with a body are entered");
     let mut builder = FunctionBuilder::new(function.name, function.kind, formats);
     let instruction_count = body.statements.len();
     builder.reserve(
@@ -72,6 +79,7 @@ pub(crate) fn enter(
     let block = builder.add_block(None);
     let mut entering = Entering {
         module,
+        globals,
         body,
         scopes,
         builder,
@@ -394,7 +402,46 @@ impl Entering<'_> {
     }
 
     fn symbol(&mut self, name: Text, kind: SymbolKind, key: (u32, u32)) -> Operand {
-        Operand::Symbol(self.builder.symbol(key, SymbolData { name, kind }))
+        let space = self.space(name, kind);
+        Operand::Symbol(self.builder.symbol(key, SymbolData { name, kind, space }))
+    }
+
+    /// The space of a variable that can be named from everywhere in the function: nothing hides it.
+    fn space(&self, name: Text, kind: SymbolKind) -> Option<Space> {
+        let storage = match kind {
+            SymbolKind::Global(global) => {
+                let Global::Variable { declaration, .. } = self.globals.entries[global as usize].1
+                else {
+                    return None;
+                };
+                self.module.top.declarations[declaration as usize].storage
+            }
+            SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => {
+                let data = self.scopes.variables[variable as usize];
+                if self.scopes.parents.len() > 1 {
+                    let text = self.module.text(name);
+                    let hides = |(index, other): (usize, &Variable)| {
+                        index as u32 != variable && self.module.text(other.name) == text
+                    };
+                    let hidden = data.storage == Storage::Parameter && !data.in_header
+                        || data.scope != 0
+                        || self.scopes.variables.iter().enumerate().any(hides);
+                    if hidden {
+                        return None;
+                    }
+                }
+                data.storage
+            }
+            _ => return None,
+        };
+        match storage {
+            Storage::Constant => Some(Space::Const),
+            Storage::Global => Some(Space::Global),
+            Storage::Local => Some(Space::Local),
+            Storage::Shared => Some(Space::Shared),
+            Storage::Parameter => Some(Space::Param),
+            _ => None,
+        }
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct Emission {
     pub expected: Vec<(u32, Register)>,
     /// Operand nodes and the statements of the labels they should mean; only for functions with inner scopes.
     pub labels: Vec<(u32, u32)>,
-    /// Operand nodes and the globals they should mean, where they were moved; only for functions with inner scopes.
-    pub globals: Vec<(u32, u32)>,
+    /// Operand nodes and the variables they should mean, where they were moved; only for functions with inner scopes.
+    pub moved: Vec<(u32, Reference)>,
 }
 
 struct Emitter<'a> {
@@ -48,7 +48,7 @@ struct Emitter<'a> {
     label_statements: IndexVec<Block, u32>,
     expected: Vec<(u32, Register)>,
     label_uses: Vec<(u32, Block)>,
-    globals: Vec<(u32, u32)>,
+    moved: Vec<(u32, Reference)>,
     many_scopes: bool,
     /// Whether labels of removed blocks must stay because debug sections may mention them.
     keep_labels: bool,
@@ -107,7 +107,7 @@ pub(crate) fn emit(
         label_statements: IndexVec::from_elem(u32::MAX, function.blocks().len()),
         expected: Vec::new(),
         label_uses: Vec::new(),
-        globals: Vec::new(),
+        moved: Vec::new(),
         many_scopes: scopes.parents.len() > 1,
         keep_labels,
         starts_block: vec![false; scopes.labels.len()],
@@ -126,7 +126,7 @@ pub(crate) fn emit(
         expected,
         label_uses,
         label_statements,
-        globals,
+        moved,
         ..
     } = emitter;
     let labels = label_uses
@@ -137,7 +137,7 @@ pub(crate) fn emit(
         body,
         expected,
         labels,
-        globals,
+        moved,
     }
 }
 
@@ -670,11 +670,17 @@ impl Emitter<'_> {
                     }
                     _ => {
                         // A name moved to another place must still mean the same there.
-                        if let (true, oriole_ir::SymbolKind::Global(global)) =
-                            (self.many_scopes, data.kind)
-                        {
+                        let meant = match data.kind {
+                            oriole_ir::SymbolKind::Global(global) => Reference::Global(global),
+                            oriole_ir::SymbolKind::Variable(variable)
+                            | oriole_ir::SymbolKind::Parameter(variable) => {
+                                Reference::Variable(variable)
+                            }
+                            _ => Reference::None,
+                        };
+                        if self.many_scopes && meant != Reference::None {
                             let node = self.body.operands.len() as u32;
-                            self.globals.push((node, global));
+                            self.moved.push((node, meant));
                         }
                         tree::Operand::leaf(OperandKind::Name, data.name)
                     }

@@ -45,15 +45,11 @@ pub fn into_ssa(
     formats: Formats,
 ) -> Result<Translated, Vec<Diagnostic>> {
     let function = &module.functions[index];
-    let body = function
-        .body
-        .as_ref()
-        .expect("only functions with a body are translated");
     let (scopes, errors) = resolve(module, globals, function);
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Entered { builder, errors } = enter(module, function, body, &scopes, formats);
+    let Entered { builder, errors } = enter(module, globals, function, &scopes, formats);
     if !errors.is_empty() {
         return Err(errors);
     }

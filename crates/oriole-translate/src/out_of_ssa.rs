@@ -91,7 +91,7 @@ pub fn out_of_ssa(
             body,
             expected,
             labels,
-            globals: moved,
+            moved,
         } = emission;
         module.functions[index].body = Some(body);
         match misread(module, globals, index, &expected, &labels, &moved) {
@@ -129,7 +129,7 @@ fn misread(
     index: usize,
     expected: &[(u32, Register)],
     labels: &[(u32, u32)],
-    moved: &[(u32, u32)],
+    moved: &[(u32, Reference)],
 ) -> Option<Vec<Register>> {
     let (found, _) = resolve(module, globals, &module.functions[index]);
     for &(node, statement) in labels {
@@ -138,8 +138,8 @@ fn misread(
             _ => return None,
         }
     }
-    for &(node, global) in moved {
-        if found.references[node as usize] != Reference::Global(global) {
+    for &(node, meant) in moved {
+        if found.references[node as usize] != meant {
             return None;
         }
     }

@@ -5,7 +5,7 @@ use oriole_analysis::{mask, sign_extend};
 use oriole_isa::{Comparison, Mnemonic, Opcode, ScalarType, evaluate};
 
 /// The comparison of a `setp` with two operands and no boolean operation.
-fn comparison(view: &View<'_, '_>, site: &Site) -> Option<Comparison> {
+pub(super) fn comparison(view: &View<'_, '_>, site: &Site) -> Option<Comparison> {
     let modifiers = view.mnemonic(site).modifiers();
     let plain = site.opcode == Opcode::Setp && site.count == 2 && modifiers.boolean.is_none();
     modifiers.comparison.filter(|_| plain)

@@ -2,8 +2,8 @@
 
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::mask;
-use oriole_ir::{Operand, Value};
-use oriole_isa::{Flag, Opcode, ScalarType, ShiftMode};
+use oriole_ir::{Definition, Operand, Value};
+use oriole_isa::{Flag, MulMode, Opcode, ScalarType, ShiftMode};
 
 /// A conversion between integers: what it makes, what it reads, and the register it reads from, which may be wider.
 struct Conversion {
@@ -120,6 +120,99 @@ pub(super) fn zero_extension(view: &View<'_, '_>, site: &Site) -> Option<Change>
         format!("cvt.u{}.u{}", to.bits(), from.bits()),
         vec![Arg::Value(value)],
     ))
+}
+
+/// The low half of an operation on extended values and constants that nobody else reads: the operation on the values.
+pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    let outer = conversion(view, site)?;
+    let narrow = outer.to.bits();
+    if narrow >= outer.from.bits()
+        || outer.held != outer.from.bits()
+        || !view.is_single(outer.value)
+        || !matches!(narrow, 8 | 16 | 32)
+    {
+        return None;
+    }
+    let Definition::Instruction(instruction) = view.function().values()[outer.value].definition
+    else {
+        return None;
+    };
+    view.function().block_of(instruction)?;
+    let inner = view.site(instruction)?;
+    if !is_integer(inner.scalar_type) || view.mnemonic(&inner).types().len() != 1 {
+        return None;
+    }
+    let whole = inner.width == outer.held;
+    let low = |arg: Arg| match arg {
+        Arg::Constant(bits) => Some(Arg::Constant(bits & mask(narrow))),
+        Arg::Value(value) => {
+            let extension = conversion(view, &view.producer(value, Opcode::Cvt)?)?;
+            let extends = extension.from.bits() == narrow
+                && extension.held == narrow
+                && extension.to.bits() == outer.held;
+            extends.then_some(Arg::Value(extension.value))
+        }
+        Arg::Other => None,
+    };
+    let kind = if inner.signed() { 's' } else { 'u' };
+    let (mnemonic, arguments) = match inner.opcode {
+        Opcode::Add | Opcode::Sub if whole => (
+            format!("{}.{kind}{narrow}", inner.opcode.text()),
+            vec![low(inner.arg(0))?, low(inner.arg(1))?],
+        ),
+        Opcode::And | Opcode::Or | Opcode::Xor if whole => (
+            format!("{}.b{narrow}", inner.opcode.text()),
+            vec![low(inner.arg(0))?, low(inner.arg(1))?],
+        ),
+        Opcode::Not if whole => (format!("not.b{narrow}"), vec![low(inner.arg(0))?]),
+        Opcode::Neg if whole => (format!("neg.s{narrow}"), vec![low(inner.arg(0))?]),
+        // Shifted by the width of the low half or more, nothing is left there either way.
+        Opcode::Shl if whole && inner.arg(1).is_plain() => (
+            format!("shl.b{narrow}"),
+            vec![low(inner.arg(0))?, inner.arg(1)],
+        ),
+        Opcode::Selp if whole && inner.arg(2).value().is_some() => (
+            format!("selp.b{narrow}"),
+            vec![low(inner.arg(0))?, low(inner.arg(1))?, inner.arg(2)],
+        ),
+        Opcode::Mul | Opcode::Mad => {
+            let factors = match view.mul_mode(&inner)? {
+                MulMode::Low if whole => vec![low(inner.arg(0))?, low(inner.arg(1))?],
+                MulMode::Wide if inner.width == narrow => vec![inner.arg(0), inner.arg(1)],
+                _ => return None,
+            };
+            let mut arguments = factors;
+            if inner.opcode == Opcode::Mad {
+                arguments.push(low(inner.arg(2))?);
+            }
+            (
+                format!("{}.lo.{kind}{narrow}", inner.opcode.text()),
+                arguments,
+            )
+        }
+        Opcode::Shr if whole && inner.arg(1) == Arg::Constant(u64::from(narrow)) => {
+            let value = inner.arg(0).value()?;
+            let product = view.producer(value, Opcode::Mul)?;
+            let wide = view.mul_mode(&product) == Some(MulMode::Wide)
+                && is_integer(product.scalar_type)
+                && product.width == narrow
+                && 2 * narrow == outer.held;
+            if !wide || !view.is_single(value) {
+                return None;
+            }
+            (
+                format!("mul.hi.{}", product.scalar_type.text()),
+                vec![product.arg(0), product.arg(1)],
+            )
+        }
+        _ => return None,
+    };
+    // There must be something to narrow: what is constant is the business of others.
+    let wanted = ScalarType::from_text(&format!("{kind}{narrow}"))?;
+    let fits = view.writable(site, wanted)
+        && arguments.iter().all(|arg| arg.is_plain())
+        && arguments.iter().any(|arg| arg.value().is_some());
+    fits.then_some(Change::Instruction(mnemonic, arguments))
 }
 
 /// An address converted to generic and back, or the other way round.

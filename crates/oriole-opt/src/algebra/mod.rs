@@ -32,9 +32,11 @@
 mod compare;
 mod convert;
 mod integer;
+mod loads;
 mod multiply;
 mod operands;
 mod rules;
+mod select;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -143,10 +145,22 @@ impl Walk<'_, '_, '_> {
         let mut outcome = Outcome::Unchanged;
         if guarded {
             outcome = self.flip_guard(instruction);
+            if !matches!(outcome, Outcome::OutOfFuel) && self.is_read(instruction) {
+                match self.guarded(instruction, opcode) {
+                    Outcome::Unchanged => {}
+                    changed => outcome = changed,
+                }
+            }
         } else if self.is_read(instruction) && !rules::of(opcode).is_empty() {
             outcome = self.apply_rules(instruction);
         }
-        for further in [Walk::unpack, Walk::immediates, Walk::fold_address] {
+        for further in [
+            Walk::extend_load,
+            Walk::unpack,
+            Walk::immediates,
+            Walk::fold_address,
+            Walk::reveal_address,
+        ] {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
@@ -171,14 +185,38 @@ impl Walk<'_, '_, '_> {
             .any(|result| self.reads.get(result).is_some_and(|&reads| reads > 0))
     }
 
+    /// Rewrites a guarded instruction that is a choice.
+    fn guarded(&mut self, instruction: Instruction, opcode: Opcode) -> Outcome {
+        match opcode {
+            Opcode::Setp => self.guarded_comparison(instruction),
+            Opcode::Mov => match self.guarded_predicate(instruction) {
+                Outcome::Unchanged => match self.apply_rules(instruction) {
+                    Outcome::Unchanged => self.guarded_choice(instruction),
+                    changed => changed,
+                },
+                changed => changed,
+            },
+            _ => Outcome::Unchanged,
+        }
+    }
+
     fn apply_rules(&mut self, instruction: Instruction) -> Outcome {
         let mut outcome = Outcome::Unchanged;
         for _ in 0..MAXIMUM_REWRITES {
             let view = self.view();
-            let Some(site) = view.site(instruction) else {
+            let guarded = view.function().format(instruction).is_guarded();
+            let site = match guarded {
+                true => view.guarded_move(instruction),
+                false => view.site(instruction),
+            };
+            let Some(site) = site else {
                 break;
             };
-            let found = rules::of(site.opcode)
+            let rules = match guarded {
+                true => rules::OF_GUARDED_MOVES,
+                false => rules::of(site.opcode),
+            };
+            let found = rules
                 .iter()
                 .find_map(|rule| Some((rule, (rule.find)(&view, &site)?)));
             let Some((rule, change)) = found else {

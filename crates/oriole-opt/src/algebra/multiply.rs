@@ -251,7 +251,7 @@ pub(super) fn simple_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
 }
 
 /// A product with one reader, a sum in the same block: `mul.lo` and `add`, `mul.wide` and `add`, `shl` and `add`, `mul.lo` by a
-/// constant and `sub`.
+/// constant and `sub`; an extension to 64 bits is a product by one.
 pub(super) fn form_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     if !is_integer(site.scalar_type) || view.mnemonic(site).types().len() != 1 {
         return None;
@@ -327,6 +327,17 @@ fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> O
             format!("mad.{}.{}", mode.text(), inner.scalar_type.text()),
             mode == MulMode::Low,
         )
+    } else if shifts
+        && site.width == 64
+        && let Some((from, base)) = extended(view, arg, site.width)
+    {
+        // One machine instruction in place of two or three.
+        let inner = view.producer(value, Opcode::Cvt)?;
+        return (view.block(&inner) == view.block(site)).then(|| Product {
+            mnemonic: format!("mad.wide.{}", from.text()),
+            factors: [base, Arg::Constant(1)],
+            low: false,
+        });
     } else {
         // A shift and a sum of 64 bits are two machine instructions, a product and a sum three.
         let inner = view.integer_producer(arg, Opcode::Shl, site.width)?;

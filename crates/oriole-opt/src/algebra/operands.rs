@@ -46,7 +46,171 @@ impl Walk<'_, '_, '_> {
         Outcome::Changed
     }
 
-    fn resolved_operands(&self, instruction: Instruction) -> Vec<Operand> {
+    /// `mov.pred p, 0; @q setp.lt.s32 p, x, y` → `setp.lt.and.s32 p, x, y, q`; with 1, `setp.lt.or.s32 p, x, y, !q`.
+    pub(super) fn guarded_comparison(&mut self, instruction: Instruction) -> Outcome {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        let mnemonic = &format.mnemonic;
+        let (Some(comparison), None) = (
+            mnemonic.modifiers().comparison,
+            mnemonic.modifiers().boolean,
+        ) else {
+            return Outcome::Unchanged;
+        };
+        let (Some(Operand::Value(guard)), &[Operand::Value(before)]) =
+            (function.guard(instruction), function.otherwise(instruction))
+        else {
+            return Outcome::Unchanged;
+        };
+        let lanes = mnemonic.first_type().map_or(0, ScalarType::lanes);
+        if *format.shape != [ShapeNode::LEAF; 3] || lanes != 1 {
+            return Outcome::Unchanged;
+        }
+        let (guard, before) = (self.editor.resolve(guard), self.editor.resolve(before));
+        let if_true = format.guard == Guard::If;
+        // What it is where the comparison is not made: where the guard's predicate is known.
+        let kept = match before == guard {
+            true => !if_true,
+            false => match self.known.of(before).as_constant() {
+                Some(bits) => bits != 0,
+                None => return Outcome::Unchanged,
+            },
+        };
+        let (operation, negated) = if kept {
+            ("or", if_true)
+        } else {
+            ("and", !if_true)
+        };
+        let mut words = mnemonic.words();
+        let mut text = words.next().unwrap_or_default().to_owned();
+        for word in words {
+            text.push('.');
+            text.push_str(word);
+            if word == comparison.text() {
+                text.push('.');
+                text.push_str(operation);
+            }
+        }
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.guarded-comparison",
+            "a comparison can combine its result with the guard",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let leaves = self.editor.function().leaves(instruction).len();
+        let all = self.resolved_operands(instruction);
+        let mut operands = all[all.len() - leaves..].to_vec();
+        operands.push(Operand::Value(guard));
+        let mut shape = [ShapeNode::LEAF; 4];
+        if negated {
+            shape[3].prefix = Prefix::Not;
+        }
+        let format = self
+            .editor
+            .format(&text, Guard::None, shape.iter().copied());
+        debug_assert!(!self.editor.function().format_data(format).opaque);
+        self.rewrite(instruction, format, &operands);
+        Outcome::Changed
+    }
+
+    /// `mov.pred p, 0; @q mov.pred p, r` → `and.pred p, q, r`, and its like with `or`.
+    pub(super) fn guarded_predicate(&mut self, instruction: Instruction) -> Outcome {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        if format.mnemonic.first_type() != Some(ScalarType::Pred)
+            || *format.shape != [ShapeNode::LEAF; 2]
+        {
+            return Outcome::Unchanged;
+        }
+        let (Some(Operand::Value(guard)), &[Operand::Value(before)], &[_, source]) = (
+            function.guard(instruction),
+            function.otherwise(instruction),
+            function.leaves(instruction),
+        ) else {
+            return Outcome::Unchanged;
+        };
+        let (guard, before) = (self.editor.resolve(guard), self.editor.resolve(before));
+        let constant = |value: Value| self.known.of(value).as_constant().map(|bits| bits != 0);
+        let (moved, moved_constant) = match source {
+            Operand::Value(value) => {
+                let value = self.editor.resolve(value);
+                (Some(value), constant(value))
+            }
+            Operand::Constant(literal) => match function.constants()[literal].literal {
+                Some(Literal::Integer { bits, .. }) => (None, Some(bits != 0)),
+                _ => return Outcome::Unchanged,
+            },
+            _ => return Outcome::Unchanged,
+        };
+        // What the predicate of the guard chooses if true, and if false.
+        let (moved, before) = ((moved, moved_constant), (Some(before), constant(before)));
+        let (yes, no) = match format.guard {
+            Guard::IfNot => (before, moved),
+            _ => (moved, before),
+        };
+        let (mnemonic, other) = match (yes, no) {
+            ((_, Some(true)), (Some(value), None)) => ("or.pred", Some(value)),
+            ((Some(value), None), (_, Some(false))) => ("and.pred", Some(value)),
+            ((_, Some(true)), (_, Some(false))) => ("mov.pred", None),
+            ((_, Some(false)), (_, Some(true))) => ("not.pred", None),
+            _ => return Outcome::Unchanged,
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.guarded-predicate",
+            "a choice between a predicate and a constant is a logical operation",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let mut operands = vec![Operand::Result(0), Operand::Value(guard)];
+        operands.extend(other.map(Operand::Value));
+        let shape = std::iter::repeat_n(ShapeNode::LEAF, operands.len());
+        let format = self.editor.format(mnemonic, Guard::None, shape);
+        self.rewrite(instruction, format, &operands);
+        Outcome::Changed
+    }
+
+    /// `mov.b32 d, 0; @p mov.b32 d, x` → `selp.b32 d, x, 0, p`, also where what was there before is read elsewhere too: the
+    /// register would have to be copied.
+    pub(super) fn guarded_choice(&mut self, instruction: Instruction) -> Outcome {
+        let view = self.view();
+        let function = view.function();
+        let (Some(site), &[Operand::Value(before)]) = (
+            view.guarded_move(instruction),
+            function.otherwise(instruction),
+        ) else {
+            return Outcome::Unchanged;
+        };
+        let before = self.editor.resolve(before);
+        let constant = view.known.of(before).as_constant().is_some();
+        let (yes, no) = site.pair();
+        let plain = yes.is_plain() && no.is_plain() && matches!(site.width, 16 | 32 | 64);
+        let undefined = function.values()[before].definition == Definition::Undefined;
+        if !plain || undefined || !constant && view.is_single(before) {
+            return Outcome::Unchanged;
+        }
+        let kind = match view.type_of(site.result) {
+            ScalarType::F32 if yes.value().is_none() && no.value().is_none() => "f32".to_owned(),
+            ScalarType::F64 if yes.value().is_none() && no.value().is_none() => "f64".to_owned(),
+            held => format!("b{}", held.bits()),
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.guarded-choice",
+            "a guarded move chooses between two values",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let arguments = [yes, no, site.arg(2)];
+        self.become_instruction(instruction, &format!("selp.{kind}"), &arguments);
+        Outcome::Changed
+    }
+
+    pub(super) fn resolved_operands(&self, instruction: Instruction) -> Vec<Operand> {
         let operands = self.editor.function().operands(instruction);
         operands
             .iter()
@@ -259,39 +423,7 @@ impl Walk<'_, '_, '_> {
             ) {
                 return Outcome::OutOfFuel;
             }
-            let function = self.editor.function();
-            let format = function.format(instruction);
-            let (text, guard) = (format.mnemonic.text().to_owned(), format.guard);
-            let mut shape = format.shape.to_vec();
-            let mut operands = self.resolved_operands(instruction);
-            let leaf = operands.len() - format.leaves.len() + address.leaf;
-            let node = address.node;
-            shape.drain(node..node + shape[node].size as usize);
-            let group = |kind, size| ShapeNode {
-                kind,
-                size,
-                ..ShapeNode::LEAF
-            };
-            operands[leaf] = Operand::Value(base);
-            if address.has_offset {
-                operands.remove(leaf + 1);
-            }
-            if offset == 0 {
-                let nodes = [group(ShapeKind::Address, 2), ShapeNode::LEAF];
-                shape.splice(node..node, nodes);
-            } else {
-                let nodes = [
-                    group(ShapeKind::Address, 4),
-                    group(ShapeKind::Sum, 3),
-                    ShapeNode::LEAF,
-                    ShapeNode::LEAF,
-                ];
-                shape.splice(node..node, nodes);
-                let constant = self.editor.integer(offset as u64, false);
-                operands.insert(leaf + 1, constant);
-            }
-            let format = self.editor.format(&text, guard, shape.iter().copied());
-            self.rewrite(instruction, format, &operands);
+            self.set_address(instruction, &address, base, offset);
             outcome = Outcome::Changed;
         }
     }
@@ -440,13 +572,13 @@ fn takes_immediates(format: &FormatData) -> bool {
 }
 
 /// The place of an address `[x]` or `[x+constant]`.
-struct Address {
-    node: usize,
-    leaf: usize,
-    has_offset: bool,
+pub(super) struct Address {
+    pub(super) node: usize,
+    pub(super) leaf: usize,
+    pub(super) has_offset: bool,
 }
 
-fn address_of(format: &FormatData) -> Option<Address> {
+pub(super) fn address_of(format: &FormatData) -> Option<Address> {
     if !matches!(
         format.mnemonic.opcode(),
         Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Prefetch

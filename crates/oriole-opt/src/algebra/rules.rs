@@ -1,7 +1,7 @@
 //! The table of rules, and which of them look at which opcode.
 
 use super::view::{Change, Site, View};
-use super::{compare, convert, integer, multiply};
+use super::{compare, convert, integer, multiply, select};
 use oriole_isa::Opcode;
 
 /// What a rule finds in the code: nothing, or a change that keeps the result.
@@ -104,6 +104,12 @@ rules! {
     SWAPPED_SELECT = "swapped-select", "choosing by a negation swaps the arms", compare::swapped_select;
     /// `selp.b32 z, x, y, p; selp.b32 d, z, w, p` → `selp.b32 d, x, w, p`.
     NESTED_SELECT = "nested-select", "the predicate was tested already", compare::nested_select;
+    /// `setp.eq.s32 p, x, -1; selp.b32 d, -1, x, p` → x.
+    EQUAL_CHOICE = "equal-choice", "what is chosen is equal then", select::equal_choice;
+    /// `setp.ne.s32 p, x, 0; clz.b32 y, x; selp.b32 d, y, 32, p` → y.
+    SPECIAL_CASE = "special-case", "the special case is none", select::special_case;
+    /// `setp.lt.s32 p, x, y; selp.b32 d, x, y, p` → `min.s32 d, x, y`.
+    MINIMUM_OR_MAXIMUM = "minimum-or-maximum", "the lower or the higher is chosen", select::minimum_or_maximum;
     /// `selp.b16 x, 1, 0, p; cvt.u32.u16 d, x` → `selp.b32 d, 1, 0, p`.
     OPERATION_ON_SELECT = "operation-on-select", "an operation on chosen constants chooses its results", compare::operation_on_select;
     /// `cvt.s32.u32 d, x` → x; `cvt.u16.u8 d, x` → x where x is small.
@@ -112,6 +118,8 @@ rules! {
     CONVERSION_CHAIN = "conversion-chain", "two conversions in a row are one", convert::conversion_chain;
     /// `cvt.s64.s32 d, x` → `cvt.u64.u32 d, x` where x is not negative.
     ZERO_EXTENSION = "zero-extension", "the value is not negative", convert::zero_extension;
+    /// `cvt.u64.u32 y, x; add.s64 z, y, 5; cvt.u32.u64 d, z` → `add.s32 d, x, 5`; `mul.wide` and a shift → `mul.hi`.
+    NARROWED_OPERATION = "narrowed-operation", "only the low bits are read", convert::narrowed_operation;
     /// `cvta.global.u64 y, x; cvta.to.global.u64 d, y` → x.
     ADDRESS_ROUND_TRIP = "address-round-trip", "the address is converted there and back", convert::address_round_trip;
     /// `bfe.u32 d, x, 0, 5` → `and.b32 d, x, 31`.
@@ -121,6 +129,14 @@ rules! {
     /// `lop3.b32 d, x, y, y, 0xC0` → `and.b32 d, x, y`.
     REPEATED_OPERAND = "repeated-operand", "an operand stands twice", convert::repeated_operand;
 }
+
+/// The rules that look at a guarded `mov`, which is a choice between its operand and what was there before.
+pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
+    DECIDED_SELECT,
+    EQUAL_CHOICE,
+    SPECIAL_CASE,
+    MINIMUM_OR_MAXIMUM,
+];
 
 /// The rules that look at an opcode, in the order in which they are tried.
 pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
@@ -231,6 +247,9 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
             DECIDED_SELECT,
             SWAPPED_SELECT,
             NESTED_SELECT,
+            EQUAL_CHOICE,
+            SPECIAL_CASE,
+            MINIMUM_OR_MAXIMUM,
         ],
         Opcode::Cvt => &[
             CONSTANT_RESULT,
@@ -238,6 +257,7 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
             CONVERSION_CHAIN,
             ZERO_EXTENSION,
             OPERATION_ON_SELECT,
+            NARROWED_OPERATION,
         ],
         Opcode::Cvta => &[ADDRESS_ROUND_TRIP],
         Opcode::Bfe => &[CONSTANT_RESULT, SIMPLE_FIELD],

@@ -5,6 +5,7 @@
 //! 8 bits, but the table of instructions, the rules and `evaluate` are the same for every width.
 
 mod cases;
+mod choices;
 
 use super::rules;
 use crate::{Context, Fuel, Knobs, Statistics, run, select};
@@ -30,7 +31,7 @@ fn case_text(body: &str, width: u32, constants: [u64; 2]) -> String {
         _ => "pred",
     };
     let text = format!(
-        "ld.b$w %x1, 0; ld.b$w %x2, 0; ld.b32 %c1, 0; ld.pred %p1, 0; {body} st.{kind} 0, {output}; ret"
+        "ld.volatile.b$w %x1, 0; ld.volatile.b$w %x2, 0; ld.volatile.b32 %c1, 0; ld.volatile.pred %p1, 0; {body} st.{kind} 0, {output}; ret"
     );
     text.replace("$w", &width.to_string())
         .replace("$d", &(2 * width).to_string())
@@ -150,6 +151,8 @@ struct Step<'f> {
 
 enum Source {
     Value(Value),
+    /// The opposite of a predicate.
+    Negated(Value),
     Constant(u128),
 }
 
@@ -170,11 +173,13 @@ fn step(function: &Function, instruction: Instruction) -> Step<'_> {
         if leaf.in_address || !matches!(leaf.role, Role::Use | Role::Constant) {
             continue;
         }
-        assert_eq!(node.prefix, Prefix::None);
+        let negated = node.prefix == Prefix::Not;
+        assert!(negated || node.prefix == Prefix::None);
         let wanted = format
             .mnemonic
             .operand_type(usize::from(leaf.operand), format.operand_count);
         sources.push(match operand {
+            Operand::Value(value) if negated => Source::Negated(value),
             Operand::Value(value) => Source::Value(value),
             Operand::Constant(constant) => {
                 let literal = function.constants()[constant].literal;
@@ -221,6 +226,7 @@ fn interpret(steps: &[Step<'_>], inputs: &[u128], values: &mut [u128]) -> Option
         for (source, slot) in step.sources.iter().zip(&mut sources) {
             *slot = match *source {
                 Source::Value(value) => values[value.index()],
+                Source::Negated(value) => values[value.index()] ^ 1,
                 Source::Constant(bits) => bits,
             };
         }
@@ -228,7 +234,13 @@ fn interpret(steps: &[Step<'_>], inputs: &[u128], values: &mut [u128]) -> Option
         match step.mnemonic.opcode() {
             Opcode::St => return Some(sources[0]),
             Opcode::Ld => {
-                values[step.results[0].index()] = *inputs.next()?;
+                let input = *inputs.next()?;
+                values[step.results[0].index()] = match step.given {
+                    Some((given, held)) if given != ScalarType::Pred => {
+                        extend(input & (u128::MAX >> (128 - given.bits())), given, held)
+                    }
+                    _ => input,
+                };
                 continue;
             }
             _ => {}
@@ -373,7 +385,8 @@ fn check(body: &str, width: u32, constants: [u64; 2], random: &mut Random) -> Ve
     for [a, b] in operands(width, two, vary, random) {
         for &amount in amounts {
             for &predicate in predicates {
-                let inputs = [a, b, amount, predicate].map(u128::from);
+                // What a case loads itself is the first operand.
+                let inputs = [a, b, amount, predicate, a].map(u128::from);
                 let Some(expected) = interpret(&before, &inputs, &mut values) else {
                     continue;
                 };
@@ -396,7 +409,7 @@ fn rules_keep_what_is_computed() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut fired_ever: BTreeSet<&'static str> = BTreeSet::new();
     let mut failures = Vec::new();
-    for &(rule, widths, body) in cases::CASES {
+    for &(rule, widths, body) in cases::CASES.iter().chain(choices::CASES) {
         for &width in widths {
             let mut fired = BTreeSet::new();
             let choices = edges(width);
@@ -493,13 +506,32 @@ fn random_text(random: &mut Random) -> String {
             14 => format!("setp.{compare}.{sign}64 {p}, {wa}, {wb};"),
             15 => format!("not.pred {p}, {q};"),
             16 => format!("{logic}.pred {p}, {q}, {r};"),
+            17 if random.next().is_multiple_of(2) => {
+                let other = register(random, 'x', true);
+                let (yes, no) = match random.next() % 2 {
+                    0 => (&v, &other),
+                    _ => (&other, &v),
+                };
+                format!(
+                    "setp.{compare}.{sign}32 {p}, {v}, {other}; selp.b32 {x}, {yes}, {no}, {p};"
+                )
+            }
             17 => format!("selp.b32 {x}, {a}, {b}, {p};"),
             18 => format!("selp.b16 {n}, {na}, 1, {p};"),
             19 => format!("cvt.{sign}32.{sign}16 {x}, {nv};"),
             20 => format!("cvt.u16.u32 {n}, {v};"),
             21 => format!("{logic}.b16 {n}, {nv}, {na};"),
             22 => format!("@{p} {sum}.s32 {x}, {a}, {b};"),
-            23 => format!("@!{p} mov.b32 {x}, {v};"),
+            23 => match random.next() % 6 {
+                0 => format!("@{p} mov.pred {q}, {r};"),
+                1 => format!("@!{p} mov.pred {q}, {};", random.next() % 2),
+                2 => format!(
+                    "mov.pred {q}, {}; @{p} setp.{compare}.{sign}32 {q}, {v}, {a};",
+                    random.next() % 2
+                ),
+                3 => format!("@!{p} setp.{compare}.{sign}32 {p}, {v}, {a};"),
+                _ => format!("@!{p} mov.b32 {x}, {a};"),
+            },
             24 => format!("{}.b32 {x}, {v};", pick(random, &["not", "mov"])),
             _ => format!(
                 "{}.{sign}32 {x}, {a}, {b};",

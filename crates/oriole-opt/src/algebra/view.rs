@@ -2,8 +2,9 @@
 
 use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
+use oriole_syntax::tree::Guard;
 
 /// The most operands read by an instruction that rules look at.
 pub(super) const MAXIMUM_ARGUMENTS: usize = 5;
@@ -181,6 +182,59 @@ impl View<'_, '_> {
             width: scalar_type.bits(),
             result,
             count: sources.len(),
+            arguments,
+        })
+    }
+
+    /// A guarded `mov` as a `selp`: the operand and what was there before, in the order in which the guard's predicate
+    /// chooses.
+    pub(super) fn guarded_move(&self, instruction: Instruction) -> Option<Site> {
+        let function = self.function();
+        let format = function.format(instruction);
+        let mnemonic = &format.mnemonic;
+        let scalar_type = mnemonic.first_type()?;
+        if format.opaque
+            || mnemonic.opcode() != Opcode::Mov
+            || !format.effects.is_pure()
+            || *format.shape != [ShapeNode::LEAF; 2]
+            || scalar_type == ScalarType::Pred
+            || scalar_type.bits() > 64
+        {
+            return None;
+        }
+        let result = function.results(instruction).next()?;
+        let (Operand::Value(guard), &[Operand::Value(before)], &[Operand::Result(0), source]) = (
+            function.guard(instruction)?,
+            function.otherwise(instruction),
+            function.leaves(instruction),
+        ) else {
+            return None;
+        };
+        if self.type_of(result).bits() != scalar_type.bits() {
+            return None;
+        }
+        let moved = match source {
+            Operand::Value(value) => self.value_arg(value, scalar_type),
+            Operand::Constant(constant) => {
+                let literal = function.constants()[constant].literal?;
+                Arg::Constant(literal_bits(literal, scalar_type)?)
+            }
+            _ => return None,
+        };
+        let before = self.value_arg(before, scalar_type);
+        let mut arguments = [Arg::Other; MAXIMUM_ARGUMENTS];
+        (arguments[0], arguments[1]) = match format.guard {
+            Guard::IfNot => (before, moved),
+            _ => (moved, before),
+        };
+        arguments[2] = Arg::Value(self.editor.resolve(guard));
+        Some(Site {
+            instruction,
+            opcode: Opcode::Selp,
+            scalar_type,
+            width: scalar_type.bits(),
+            result,
+            count: 3,
             arguments,
         })
     }

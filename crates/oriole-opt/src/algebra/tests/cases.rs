@@ -1,8 +1,8 @@
 //! Instructions for every rule, and some that no rule may change.
 
-const ALL_WIDTHS: &[u32] = &[8, 16, 32, 64];
+pub(super) const ALL_WIDTHS: &[u32] = &[8, 16, 32, 64];
 /// Twice and half as wide must exist too.
-const MIDDLE_WIDTHS: &[u32] = &[16, 32];
+pub(super) const MIDDLE_WIDTHS: &[u32] = &[16, 32];
 
 /// The rules that must fire, the widths, and the instructions. `$w` is the width, `$d` twice it, `$h` half of it; `$1` and
 /// `$2` are constants; `%x1`, `%x2` (of that width), `%c1` (of 32 bits) and `%p1`, `%p2` are inputs.
@@ -634,6 +634,11 @@ pub(super) const CASES: &[Case] = &[
         MIDDLE_WIDTHS,
         "cvt.u$d.u$w %w7, %x1; not.b$d %w7, %w7; mov.b$d {%x7, %x8}, %w7; mov.b$d %w9, {%x7, %x8};",
     ),
+    (
+        "form-mad",
+        &[32],
+        "mul.wide.u32 %w8, %x1, %x2; cvt.s64.s32 %w7, %x1; add.s64 %w9, %w7, %w8;",
+    ),
     // What must stay as it is.
     ("", &[32], "add.sat.s32 %x9, %x1, 0;"),
     ("", &[32], "mul.rn.f32 %x9, %x1, 0f3F800000;"),
@@ -643,6 +648,33 @@ pub(super) const CASES: &[Case] = &[
     ("", &[32], "setp.eq.f32 %p9, %x1, %x1;"),
     ("", ALL_WIDTHS, "div.u$w %x9, %x1, 0;"),
     ("", &[32], "cvt.sat.u32.s32 %x9, %x1;"),
+    ("", &[32], "ld.s8 %n1, 0; cvt.u32.u16 %x9, %n1;"),
+    (
+        "",
+        &[32],
+        "ld.s8 %n1, 0; cvt.s32.s16 %x8, %n1; cvt.rn.f32.u16 %x9, %n1; xor.b32 %x9, %x8, %x9;",
+    ),
+    ("", &[32], "ld.s32 %x8, 0; cvt.s64.s32 %w9, %x8;"),
+    (
+        "",
+        &[32],
+        "setp.lt.f32 %p8, %x1, %x2; selp.f32 %x9, %x1, %x2, %p8;",
+    ),
+    (
+        "",
+        &[32],
+        "setp.eq.f32 %p8, %x1, %x2; selp.f32 %x9, %x1, %x2, %p8;",
+    ),
+    (
+        "",
+        ALL_WIDTHS,
+        "setp.lt.s$w %p8, %x1, %x2; @%p1 mov.pred %p8, 0; mov.pred %p9, %p8;",
+    ),
+    (
+        "",
+        ALL_WIDTHS,
+        "setp.lt.s$w %p8, %x1, %x2; @%p1 setp.gt.s$w %p8, %x1, %x2; mov.pred %p9, %p8;",
+    ),
     ("", &[32], "@%p1 add.s32 %x1, %x1, 0; mov.b32 %x9, %x1;"),
     (
         "",

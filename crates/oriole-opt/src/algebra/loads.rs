@@ -1,0 +1,265 @@
+//! Rewrites around loads and stores that concern another instruction too.
+
+use super::operands::address_of;
+use super::view::is_integer;
+use super::{Outcome, Walk};
+use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Value};
+use oriole_isa::{MulMode, Opcode, ScalarType};
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::Guard;
+
+/// A constant behind one term of an address.
+struct Hidden {
+    /// What computes the address, and which of its operands is the sum.
+    producer: Instruction,
+    operand: usize,
+    /// What the sum adds the constant to.
+    inner: Value,
+    offset: i64,
+}
+
+impl Walk<'_, '_, '_> {
+    /// `ld.u8 %rs1, [a]; cvt.u32.u16 %r1, %rs1` → `ld.u8 %r1, [a]`: loads extend.
+    pub(super) fn extend_load(&mut self, instruction: Instruction) -> Outcome {
+        let Some((load, loaded)) = self.extended_load(instruction) else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.extended-load",
+            "a load can extend what it reads",
+            Some(load),
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let function = self.editor.function();
+        let format = function.format(load);
+        let old = format.mnemonic.text();
+        let stem = old.rfind('.').map_or(old, |dot| &old[..dot]);
+        let text = format!("{stem}.{}", loaded.text());
+        let shape = format.shape.to_vec();
+        let operands: Vec<Operand> = function
+            .operands(load)
+            .iter()
+            .map(|&operand| match operand {
+                Operand::Value(value) => Operand::Value(self.editor.resolve(value)),
+                operand => operand,
+            })
+            .collect();
+        let result = function.results(instruction).next();
+        let Some(result) = result else {
+            return Outcome::Unchanged;
+        };
+        let (held, home) = (
+            function.values()[result].scalar_type,
+            function.values()[result].home.expand(),
+        );
+        let format = self.editor.format(&text, Guard::None, shape.into_iter());
+        self.release_operands(instruction);
+        for operand in &operands {
+            if let Operand::Value(read) = operand {
+                *self.reads.ensure(*read, 0) += 1;
+            }
+        }
+        self.release_operands(load);
+        self.editor.remove_instruction(instruction);
+        let value = self.editor.rewrite_result(load, format, &operands, held);
+        self.editor.set_home(value, home);
+        *self.reads.ensure(value, 0) += self.reads[result];
+        self.reads[result] = 0;
+        self.editor.replace_value(result, value);
+        self.step(load);
+        Outcome::Removed
+    }
+
+    /// The load behind a conversion, which nobody else reads, and the type with which it would extend as the conversion does.
+    fn extended_load(&self, instruction: Instruction) -> Option<(Instruction, ScalarType)> {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        let mnemonic = &format.mnemonic;
+        if mnemonic.opcode() != Opcode::Cvt || format.is_guarded() {
+            return None;
+        }
+        let view = self.view();
+        view.site(instruction)?;
+        let &[to, from] = mnemonic.types() else {
+            return None;
+        };
+        let &[Operand::Result(0), Operand::Value(read)] = function.leaves(instruction) else {
+            return None;
+        };
+        let read = self.editor.resolve(read);
+        let Definition::Instruction(load) = function.values()[read].definition else {
+            return None;
+        };
+        function.block_of(load)?;
+        let source = function.format(load);
+        let element = source.mnemonic.first_type()?;
+        let plain = source.mnemonic.opcode() == Opcode::Ld
+            && !source.opaque
+            && !source.is_guarded()
+            && source.effects.is_removable()
+            && source.mnemonic.types().len() == 1
+            && source.mnemonic.modifiers().vector.is_none()
+            && source.mnemonic.words().last() == Some(element.text())
+            && function.results(load).len() == 1
+            && function.leaves(load).first() == Some(&Operand::Result(0))
+            && view.is_single(read);
+        let integers = is_integer(to) && is_integer(from) && is_integer(element);
+        let held = function.values()[read].scalar_type;
+        if !plain
+            || !integers
+            || held.is_float()
+            // Extended to 64 bits, products and sums do better.
+            || element.bits() > 16
+            || from.bits() < element.bits()
+            || held.bits() < from.bits()
+            || to.bits() < element.bits()
+        {
+            return None;
+        }
+        let signed = if from.bits() == element.bits() {
+            from.is_signed()
+        } else if !element.is_signed() {
+            false
+        } else if from.is_signed() || to.bits() <= from.bits() {
+            true
+        } else {
+            return None;
+        };
+        let kind = if signed { 's' } else { 'u' };
+        // What is not extended is read as it was.
+        let loaded = ScalarType::from_text(&format!("{kind}{}", element.bits()))?;
+        Some((load, loaded))
+    }
+
+    /// `add.s64 y, x, 16; mad.wide.s32 z, i, 4, y; ld.global.u32 d, [z]` → `mad.wide.s32 z, i, 4, x; ld.global.u32 d, [z+16]`.
+    pub(super) fn reveal_address(&mut self, instruction: Instruction) -> Outcome {
+        if !self.fold_addresses {
+            return Outcome::Unchanged;
+        }
+        let Some(hidden) = self.hidden_constant(instruction) else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.revealed-constant",
+            "an address can add a constant of its terms itself",
+            Some(hidden.producer),
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let function = self.editor.function();
+        let format = function.instruction(hidden.producer).format;
+        let mut operands = self.resolved_operands(hidden.producer);
+        operands[hidden.operand] = Operand::Value(hidden.inner);
+        self.rewrite(hidden.producer, format, &operands);
+        self.step(hidden.producer);
+        let address = address_of(self.editor.function().format(instruction));
+        let base = address
+            .as_ref()
+            .and_then(|address| self.editor.function().leaves(instruction)[address.leaf].value());
+        if let (Some(address), Some(base)) = (address, base) {
+            let base = self.editor.resolve(base);
+            self.set_address(instruction, &address, base, hidden.offset);
+        }
+        Outcome::Changed
+    }
+
+    fn hidden_constant(&self, instruction: Instruction) -> Option<Hidden> {
+        let function = self.editor.function();
+        let address = address_of(function.format(instruction))?;
+        let leaves = function.leaves(instruction);
+        let base = self.editor.resolve(leaves[address.leaf].value()?);
+        let offset = match address.has_offset {
+            false => 0,
+            true => match leaves[address.leaf + 1] {
+                Operand::Constant(constant) => match function.constants()[constant].literal? {
+                    Literal::Integer { bits, .. } => bits as i64,
+                    _ => return None,
+                },
+                _ => return None,
+            },
+        };
+        let view = self.view();
+        if !view.is_single(base) {
+            return None;
+        }
+        let Definition::Instruction(producer) = function.values()[base].definition else {
+            return None;
+        };
+        function.block_of(producer)?;
+        let site = view.site(producer)?;
+        if !is_integer(site.scalar_type)
+            || view.mnemonic(&site).types().len() != 1
+            || view.type_of(base).bits() != 64
+        {
+            return None;
+        }
+        let terms: &[usize] = match site.opcode {
+            Opcode::Add => &[0, 1],
+            Opcode::Sub => &[0],
+            Opcode::Mad if view.mul_mode(&site)? != MulMode::High => &[2],
+            _ => return None,
+        };
+        terms.iter().find_map(|&term| {
+            let sum = site.arg(term).value()?;
+            let (inner_site, inner, constant) = view.as_sum(sum)?;
+            let wide = inner_site.width == 64
+                && view.is_single(sum)
+                && view.readable(super::view::Arg::Value(inner), ScalarType::S64)
+                && view.readable(super::view::Arg::Value(inner), view.type_of(sum));
+            let total = offset.checked_add(constant as i64)?;
+            i32::try_from(total).ok()?;
+            wide.then_some(Hidden {
+                producer,
+                operand: term + 1,
+                inner,
+                offset: total,
+            })
+        })
+    }
+
+    /// Writes another base and offset into the address of an access.
+    pub(super) fn set_address(
+        &mut self,
+        instruction: Instruction,
+        address: &super::operands::Address,
+        base: Value,
+        offset: i64,
+    ) {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        let (text, guard) = (format.mnemonic.text().to_owned(), format.guard);
+        let mut shape = format.shape.to_vec();
+        let mut operands = self.resolved_operands(instruction);
+        let leaf = operands.len() - format.leaves.len() + address.leaf;
+        let node = address.node;
+        shape.drain(node..node + shape[node].size as usize);
+        let group = |kind, size| ShapeNode {
+            kind,
+            size,
+            ..ShapeNode::LEAF
+        };
+        operands[leaf] = Operand::Value(base);
+        if address.has_offset {
+            operands.remove(leaf + 1);
+        }
+        if offset == 0 {
+            let nodes = [group(ShapeKind::Address, 2), ShapeNode::LEAF];
+            shape.splice(node..node, nodes);
+        } else {
+            let nodes = [
+                group(ShapeKind::Address, 4),
+                group(ShapeKind::Sum, 3),
+                ShapeNode::LEAF,
+                ShapeNode::LEAF,
+            ];
+            shape.splice(node..node, nodes);
+            let constant = self.editor.integer(offset as u64, false);
+            operands.insert(leaf + 1, constant);
+        }
+        let format = self.editor.format(&text, guard, shape.iter().copied());
+        self.rewrite(instruction, format, &operands);
+    }
+}
