@@ -8,6 +8,7 @@
 //! What may take part at all is asked of [`kind_of`].
 
 use crate::associative::{Node, Nodes, Operation, mask};
+use crate::fusion::is_contractible;
 use oriole_ir::{Definition, Format, Function, Instruction, Operand, ShapeNode, SymbolKind, Value};
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -22,12 +23,14 @@ pub(crate) enum Kind {
 }
 
 /// What the results of an instruction depend on, or nothing if it may not be replaced by an equal one: it has an effect, is
-/// convergent, volatile, ordered or unknown, touches the carry flag or a pinned register, or is a mere copy.
+/// convergent, volatile, ordered or unknown, touches the carry flag or a pinned register, may be fused with another, or is a
+/// mere copy.
 pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<Kind> {
     let format = function.format(instruction);
     if function.results(instruction).len() == 0
         || format.opaque
         || format.mnemonic.opcode() == Opcode::Mov
+        || is_contractible(function, instruction)
     {
         return None;
     }

@@ -18,6 +18,7 @@ mod dead_code;
 mod dead_stores;
 mod equality;
 mod fuel;
+mod fusion;
 mod general_optimize;
 mod gvn_cse;
 mod hooks;

@@ -14,7 +14,7 @@
 //! guarded, as an address may be good in the arm only. What the arm passes on is chosen by the branch's predicate: the
 //! instruction that makes it is guarded and keeps the other way's value, or a `selp` picks one. Convergent operations,
 //! stores, calls, unknown instructions and pinned registers keep an arm as it is; so does what ptxas does not guard right
-//! (`set`, `testp`, sums of bytes).
+//! (`set`, `testp`, sums of bytes), and sums and products that ptxas may fuse, see [`crate::fusion`].
 //!
 //! ## Method
 //! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
@@ -24,9 +24,10 @@
 //! ## Not done
 //! Arms with effects, arms that end elsewhere, predicates as results where a `selp` would be needed.
 
+use crate::fusion::{is_contractible, may_fuse};
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Uses};
+use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
 use oriole_collections::SmallVec;
 use oriole_ir::{
     Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
@@ -188,6 +189,23 @@ impl Predication<'_> {
         let Some(Operand::Value(predicate)) = function.guard(last) else {
             return true;
         };
+        // Products that are added behind the join would get into one block with their sums.
+        let stays_apart = function.instructions_of(block).all(|instruction| {
+            !is_contractible(function, instruction) || {
+                let results = function.results(instruction);
+                let mut readers = results.flat_map(|result| self.uses.of(result));
+                readers.all(|reader| match *reader {
+                    Use::Instruction(reader) => {
+                        function.block_of(reader) == Some(block)
+                            || !is_contractible(function, reader)
+                    }
+                    Use::Edge(_) => false,
+                })
+            }
+        });
+        if !stays_apart {
+            return true;
+        }
         // The arm's own parameters, of which there are none as it has one way in, would need renaming.
         let plain = |arm: Block| function.blocks()[arm].parameters.is_empty();
         if !plain(fallen) || !taken.is_none_or(plain) {
@@ -280,6 +298,7 @@ impl Predication<'_> {
                 || !harmless
                 || touches_pinned
                 || is_slow(opcode)
+                || may_fuse(function, self.uses, instruction)
                 || is_guarded_wrongly(opcode)
                 || body.len() > self.longest
             {

@@ -12,7 +12,8 @@
 //! ## Soundness
 //! Both blocks have no other way in, so whoever executes one of the two instructions has come through the branch, and
 //! whoever comes through the branch executes one of them. They are equal: same format, same operands, all of them known
-//! before the branch. Pure instructions only, and loads of what does not change.
+//! before the branch. Pure instructions only, and loads of what does not change; no sums and products that ptxas may fuse,
+//! see [`crate::fusion`].
 //!
 //! ## Method
 //! A bounded number of instructions at the start of each arm is compared by a table; what is hoisted makes its readers
@@ -22,6 +23,7 @@
 //! More than two arms, loads from memory that changes, instructions behind a terminator's operands.
 
 use crate::copy_propagation::is_acceptable;
+use crate::fusion::is_contractible;
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -148,6 +150,7 @@ fn key(editor: &Editor<'_>, instruction: Instruction) -> Option<Key> {
     let movable = function.results(instruction).len() > 0
         && !format.opaque
         && (format.is_pure() || function.is_invariant_load(instruction))
+        && !is_contractible(function, instruction)
         && !is_free(function, instruction);
     if !movable {
         return None;

@@ -12,7 +12,8 @@
 //! instruction has its guard and the values it keeps among its operands. Plain loads of registers as wide as memory count
 //! as equal however they are spelled, and give what a plain store to the same place wrote. State spaces are part of the
 //! mnemonic. Volatile and carry-flag instructions, atomics and everything that touches a pinned register stay. `.ftz` and
-//! rounding are part of the mnemonic; operands are exchanged only in integer operations. A per-thread value may be reused
+//! rounding are part of the mnemonic; operands are exchanged only in integer operations. Sums and products that ptxas may
+//! fuse stay, see [`crate::fusion`]. A per-thread value may be reused
 //! wherever its definition dominates, whether threads diverge or not. The register kept must be one the readers accept.
 //!
 //! Convergent operations are different: what they give depends on which threads take part. Those that name the threads in
@@ -41,12 +42,13 @@ mod partial;
 mod scope_tree;
 
 use crate::copy_propagation::is_acceptable;
+use crate::fusion::may_fuse;
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops, Uses};
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Value};
 use scope_tree::ScopeTree;
@@ -99,6 +101,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
     let numbering = number(editor, &flow, &loops, mode);
+    let uses = analyses.get::<Uses>(editor.function());
     let mut elimination = Elimination {
         dominators: &dominators,
         extended: extended.as_ref(),
@@ -112,6 +115,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut scopes = ScopeTree::default();
     let mut by_block: DenseMap<u32, SmallVec<[(Class, Instruction); 4]>> = DenseMap::new();
     for &(class, member) in &numbering.shared {
+        let first = numbering.first(class).instruction;
+        if may_fuse(editor.function(), &uses, member.instruction)
+            || may_fuse(editor.function(), &uses, first)
+        {
+            continue;
+        }
         if extended
             .as_ref()
             .is_some_and(|extended| !extended.is_marked(member.instruction))
