@@ -644,3 +644,32 @@ fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
     analyses.get::<Liveness>(&function);
     assert_eq!(analyses.computed(), computed + 1);
 }
+
+/// Loops one in the other: what the innermost block defines joins in every header, so frontiers are quadratic.
+#[test]
+fn deep_nests_agree_with_the_slow_twin() {
+    const DEPTH: u32 = 200;
+    let define = |entity| vec![Access::new(entity, AccessKind::Define)];
+    let change = |entity| vec![Access::new(entity, AccessKind::UseDefine)];
+    let read = |entity| vec![Access::new(entity, AccessKind::Use)];
+    let mut blocks: Vec<(Vec<Vec<Access>>, Vec<u32>)> =
+        vec![((0..9).map(define).collect(), vec![1])];
+    for header in 1..=DEPTH {
+        blocks.push((vec![read(header % 3)], vec![header + 1]));
+    }
+    for latch in 1..=DEPTH {
+        let entity = 3 + latch % 6;
+        let own = DEPTH + latch;
+        blocks.push((vec![change(entity)], vec![DEPTH + 1 - latch, own + 1]));
+    }
+    blocks.push(((0..9).map(read).collect(), Vec::new()));
+    let program = Toy::new(&blocks, 9);
+    check(&program, "nest");
+    let intervals = LiveIntervals::of(&program);
+    let joins = intervals
+        .values(4)
+        .iter()
+        .filter(|value| value.kind == ValueKind::Phi)
+        .count();
+    assert_eq!(joins, DEPTH as usize);
+}

@@ -10,7 +10,8 @@
 //! live in: whatever is live at a join below it is defined below it too, and that definition's own frontier has the join.
 //!
 //! With the joins known, a segment that begins where a block does, and is neither a join nor the entry, continues the value
-//! that is live at the end of the block's immediate dominator.
+//! that is live at the end of the block's immediate dominator. The dominator is in another segment, since the blocks of one
+//! come in depth-first order.
 
 use super::live_intervals::{Segment, ValueKind, ValueNumber};
 use super::live_sets::{ByWord, Found, LiveSets, Words};

@@ -110,6 +110,8 @@ struct Walk<'a, P> {
     complex: &'a [u64],
     /// Where these join.
     joins: &'a Words,
+    /// Position of each block in postorder.
+    positions: Vec<u32>,
     /// End of the segment that is being walked back, in bits of a slot.
     open: Vec<u32>,
     /// Where each global with one value is defined.
@@ -221,25 +223,23 @@ impl<P: Program> Walk<'_, P> {
         } else {
             &[]
         };
-        // Where no control goes from one to the other, values with several definitions may differ.
-        let falls_through = below.is_some_and(|below| successors.contains(&below));
+        // Where no control goes from one to the other, values with several definitions may differ. Where it goes back in
+        // depth-first order they do not, but a segment should begin in a block that nothing else in it dominates.
+        let falls_through = below.is_some_and(|below| {
+            successors.contains(&below)
+                && self.positions[above as usize] > self.positions[below as usize]
+        });
         if let Some(words) = sets.sparse() {
             for &successor in successors {
                 for (index, word) in words.of(successor) {
-                    let (out, inside) =
-                        (&mut self.out[index as usize], self.inside[index as usize]);
-                    if *out | inside == 0 {
+                    let out = &mut self.out[index as usize];
+                    if *out == 0 {
                         self.list.push(index);
                     }
                     *out |= word;
-                    if Some(successor) == below {
-                        self.inside[index as usize] = word;
-                    }
                 }
             }
-            if let Some(below) = below
-                && !falls_through
-            {
+            if let Some(below) = below {
                 for (index, word) in words.of(below) {
                     if self.out[index as usize] == 0 {
                         self.list.push(index);
@@ -355,6 +355,7 @@ impl LiveIntervals {
             sets: &sets,
             complex: &complex,
             joins: &joins,
+            positions: sets.positions(),
             open: vec![CLOSED; entities],
             definition: vec![u32::MAX; bits],
             raw: Vec::with_capacity(program.instruction_count()),

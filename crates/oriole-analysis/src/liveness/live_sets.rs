@@ -363,7 +363,7 @@ impl LiveSets {
     }
 
     /// Position of each block in postorder.
-    fn positions(&self) -> Vec<u32> {
+    pub(crate) fn positions(&self) -> Vec<u32> {
         let mut position = vec![0u32; self.reachable.len()];
         for (index, &block) in self.postorder.iter().enumerate() {
             position[block as usize] = index as u32;
