@@ -17,7 +17,7 @@ use super::live_intervals::{Segment, ValueKind, ValueNumber};
 use super::live_sets::{ByWord, Found, LiveSets, Words};
 use super::program::Program;
 use super::slot_indexes::{Moment, SlotIndexes};
-use oriole_ir::graph::{Adjacency, Tree, immediate_dominators};
+use oriole_ir::graph::{Adjacency, Tree, dominance_frontiers, immediate_dominators};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -47,32 +47,6 @@ impl Joins {
         }
     }
 
-    /// Blocks and the blocks in their dominance frontiers; nothing if there are more than `limit` pairs.
-    fn frontiers(&self, program: &impl Program, limit: usize) -> Option<Adjacency> {
-        let blocks = program.block_count() as u32;
-        let is_reachable = |block: u32| block == 0 || self.parents[block as usize] != u32::MAX;
-        let mut seen = vec![u32::MAX; blocks as usize];
-        let mut pairs: Vec<(u32, u32)> = Vec::new();
-        for join in (0..blocks).filter(|&block| is_reachable(block)) {
-            // The entry has no dominator: the way up from its predecessors ends behind the root.
-            let top = self.parents[join as usize];
-            for &from in program.predecessors().of(join) {
-                if !is_reachable(from) {
-                    continue;
-                }
-                let mut at = from;
-                while at != top && std::mem::replace(&mut seen[at as usize], join) != join {
-                    pairs.push((at, join));
-                    at = self.parents[at as usize];
-                }
-            }
-            if pairs.len() > limit {
-                return None;
-            }
-        }
-        Some(Adjacency::new(blocks as usize, pairs.iter().copied()))
-    }
-
     /// Where values of the registers in `complex` join, given the definitions of all globals.
     pub(crate) fn place(
         &self,
@@ -87,7 +61,7 @@ impl Joins {
             .filter(|&(bit, _)| complex[bit as usize / 64] >> (bit % 64) & 1 != 0);
         let defined = ByWord::new(complex.len(), defined);
         let blocks = program.block_count();
-        match self.frontiers(program, 16 * blocks + 1024) {
+        match dominance_frontiers(&self.parents, program.predecessors(), 0, 16 * blocks + 1024) {
             Some(frontiers) => spread(blocks, sets, &defined, &frontiers, complex),
             None => self.place_by_walks(program, sets, &defined, complex.len()),
         }
