@@ -90,12 +90,12 @@ struct Total {
     blocks: usize,
 }
 
-/// The shortest of five runs, and the last result.
+/// The shortest of fifteen runs, and the last result.
 fn best<T>(mut work: impl FnMut() -> T) -> (f64, T) {
     let start = Instant::now();
     let mut result = work();
     let mut shortest = start.elapsed().as_secs_f64();
-    for _ in 1..5 {
+    for _ in 1..15 {
         let start = Instant::now();
         result = work();
         shortest = shortest.min(start.elapsed().as_secs_f64());

@@ -21,6 +21,11 @@ impl Dominators {
         }
     }
 
+    /// The tree, with blocks as numbers.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
     /// The closest strict dominator.
     pub fn immediate(&self, block: Block) -> Option<Block> {
         Some(self.tree.parent(block.as_u32()))

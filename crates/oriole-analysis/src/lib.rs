@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod branch_joins;
 mod control_flow;
 mod dominators;
 mod known_bits;

@@ -17,17 +17,19 @@
 //! at different times and used outside it.
 //!
 //! ## Method
-//! A worklist over values and branches until nothing changes; each value and branch turns divergent at most once.
+//! A worklist over values and branches until nothing changes; each value and branch turns divergent at most once. Where
+//! the ways out of a branch meet is found as [`branch_joins`](crate::branch_joins) says.
 //!
 //! ## Not done
 //! `shfl`, `vote` and `redux` with a full mask give uniform results in some modes; they are taken as divergent, since the
 //! mask decides.
 
+use crate::branch_joins::BranchJoins;
 use crate::control_flow::ControlFlow;
-use crate::dominators::PostDominators;
+use crate::dominators::{Dominators, PostDominators};
 use crate::loops::Loops;
 use crate::manager::{Analyses, Analysis, Reads};
-use oriole_collections::{BitSet, DenseMap, OrderedSet};
+use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{Opcode, Space};
@@ -54,10 +56,11 @@ impl Uniformity {
     pub fn of(
         function: &Function,
         flow: &ControlFlow,
+        dominators: &Dominators,
         post_dominators: &PostDominators,
         loops: &Loops,
     ) -> Uniformity {
-        let mut solver = Solver::new(function, flow, post_dominators, loops);
+        let mut solver = Solver::new(function, flow, dominators, post_dominators, loops);
         solver.seed();
         solver.run();
         Uniformity {
@@ -86,8 +89,13 @@ struct Solver<'a> {
     divergent_branches: BitSet<Block>,
     worklist: Vec<Value>,
     branches: Vec<Block>,
+    /// Finds where the ways out of a branch meet.
+    branch_joins: BranchJoins<'a>,
     /// Blocks already known to join threads that came different ways.
     joins: BitSet<Block>,
+    /// Blocks by their innermost loop, and loops by the one around them.
+    loop_blocks: Adjacency,
+    inner_loops: Adjacency,
     /// For each loop with threads that leave at different times: its values are divergent outside.
     temporal: Vec<bool>,
 }
@@ -96,6 +104,7 @@ impl<'a> Solver<'a> {
     fn new(
         function: &'a Function,
         flow: &'a ControlFlow,
+        dominators: &'a Dominators,
         post_dominators: &'a PostDominators,
         loops: &'a Loops,
     ) -> Solver<'a> {
@@ -117,6 +126,15 @@ impl<'a> Solver<'a> {
             }
         }
         let uses = Adjacency::new(function.values().len(), edges.iter().copied());
+        let loop_count = loops.iter().count();
+        let blocks = flow.reverse_postorder().iter().filter_map(|&block| {
+            let this = loops.innermost(block)?;
+            Some((this.as_u32(), block.as_u32()))
+        });
+        let inner: Vec<(u32, u32)> = loops
+            .iter()
+            .filter_map(|this| Some((loops.parent(this)?.as_u32(), this.as_u32())))
+            .collect();
         Solver {
             function,
             flow,
@@ -128,8 +146,15 @@ impl<'a> Solver<'a> {
             divergent_branches: BitSet::with_domain(function.blocks().len()),
             worklist: Vec::new(),
             branches: Vec::new(),
+            branch_joins: BranchJoins::new(
+                flow.successor_graph(),
+                flow.predecessor_graph(),
+                dominators.tree(),
+            ),
             joins: BitSet::with_domain(function.blocks().len()),
-            temporal: vec![false; loops.iter().count()],
+            loop_blocks: Adjacency::new(loop_count, blocks),
+            inner_loops: Adjacency::new(loop_count, inner.iter().copied()),
+            temporal: vec![false; loop_count],
         }
     }
 
@@ -237,49 +262,16 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Blocks that two different ways out of a divergent branch lead to join threads that came different ways.
-    ///
-    /// Each way out has a label, its first block; labels flow along edges up to the post-dominator. Where two labels meet
-    /// is a join, whose label is itself from there on. A label changes at most twice.
+    /// Blocks that two different ways out of a divergent branch lead to join threads that came different ways. Behind the
+    /// post-dominator all are together again.
     fn spread_branch(&mut self, branch: Block) {
         let function = self.function;
         let stop = self.post_dominators.immediate(branch);
-        let mut labels: DenseMap<Block, Block> = DenseMap::new();
-        let mut worklist: Vec<Block> = Vec::new();
-        let mut joins: OrderedSet<Block> = OrderedSet::default();
-        // Blocks that a label arrives at, with the label.
-        let mut arrivals: Vec<(Block, Block)> = self
-            .flow
-            .successors(branch)
-            .map(|first| (first, first))
-            .collect();
-        loop {
-            for (block, label) in arrivals.drain(..) {
-                match labels.get(&block).copied() {
-                    None => {
-                        labels.insert(block, label);
-                        worklist.push(block);
-                    }
-                    // Also a way that starts here and is met by another.
-                    Some(known) if known != label => {
-                        if joins.insert(block) {
-                            labels.insert(block, block);
-                            worklist.push(block);
-                        }
-                    }
-                    Some(_) => {}
-                }
-            }
-            let Some(block) = worklist.pop() else {
-                break;
-            };
-            // Behind the post-dominator all threads are together again; at the branch itself a new round starts.
-            if Some(block) != stop && block != branch {
-                let label = *labels.get(&block).expect("blocks on the list have labels");
-                arrivals.extend(self.flow.successors(block).map(|next| (next, label)));
-            }
-        }
-        for &block in joins.iter() {
+        let joins = self
+            .branch_joins
+            .of(branch.as_u32(), stop.map(|stop| stop.as_u32()));
+        for block in joins {
+            let block = Block::from_index(block as usize);
             if self.joins.insert(block) {
                 for &parameter in &function.blocks()[block].parameters {
                     self.mark(parameter);
@@ -303,10 +295,14 @@ impl<'a> Solver<'a> {
     /// Values defined in a loop and used outside it.
     fn spread_loop(&mut self, this: crate::loops::Loop) {
         let function = self.function;
-        for &block in self.flow.reverse_postorder() {
-            if !self.loops.contains(this, block) {
-                continue;
-            }
+        let mut loops = vec![this.as_u32()];
+        let mut blocks: Vec<u32> = Vec::new();
+        while let Some(inner) = loops.pop() {
+            blocks.extend_from_slice(self.loop_blocks.of(inner));
+            loops.extend_from_slice(self.inner_loops.of(inner));
+        }
+        for block in blocks {
+            let block = Block::from_index(block as usize);
             let defined: Vec<Value> = function.blocks()[block]
                 .parameters
                 .iter()
@@ -355,8 +351,9 @@ impl Analysis for Uniformity {
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Uniformity {
         let flow = analyses.get::<ControlFlow>(function);
+        let dominators = analyses.get::<Dominators>(function);
         let post_dominators = analyses.get::<PostDominators>(function);
         let loops = analyses.get::<Loops>(function);
-        Uniformity::of(function, &flow, &post_dominators, &loops)
+        Uniformity::of(function, &flow, &dominators, &post_dominators, &loops)
     }
 }

@@ -594,32 +594,60 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
     assert_eq!(resources.register_limit, 255);
 }
 
-#[test]
-fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
-    let module = parse(
-        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n\
-         .reg .f32 %f<8>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n\
-         wgmma.fence.sync.aligned;\n\
-         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd0, 1, 1, 1, 0;\n\
-         wgmma.commit_group.sync.aligned;\nmov.u32 %r4, 0;\nwgmma.wait_group.sync.aligned 0;\nret;\n}\n",
-    );
+/// Registers that are live just before an instruction, of those named.
+fn live_before(body: &str, instruction: u32, names: &[&str]) -> Vec<bool> {
+    let module = parse(&format!(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n\
+         .reg .pred %p<2>; .reg .f32 %f<8>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n{body}\n}}\n"
+    ));
     let (globals, _) = Globals::of(&module);
     let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
     let body = module.functions[0].body.as_ref().unwrap();
     let program = Registers::of(&module, body, &scopes, &mut Formats::new());
-    let intervals = LiveIntervals::of(&program);
-    let at = |name: &str| {
-        scopes
-            .registers
-            .iter()
-            .position(|register| module.text(register.name) == name)
-            .unwrap() as u32
-    };
-    // Instructions 0 to 5; the wait is the fifth.
-    let before_wait = intervals.slots().slot(4, Moment::EarlyClobber);
-    assert!(intervals.is_live_at(at("%r0"), before_wait));
-    assert!(!intervals.is_live_at(at("%rd0"), before_wait));
     check(&program, "wgmma");
+    let intervals = LiveIntervals::of(&program);
+    let slot = intervals.slots().slot(instruction, Moment::EarlyClobber);
+    names
+        .iter()
+        .map(|name| {
+            let register = scopes
+                .registers
+                .iter()
+                .position(|register| module.text(register.name) == *name)
+                .unwrap();
+            intervals.is_live_at(register as u32, slot)
+        })
+        .collect()
+}
+
+const PRODUCT: &str = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd0, 1, 1, 1, 0;";
+
+#[test]
+fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
+    let body = format!(
+        "wgmma.fence.sync.aligned;\n{PRODUCT}\nwgmma.commit_group.sync.aligned;\nmov.u32 %r4, 0;\n\
+         wgmma.wait_group.sync.aligned 0;\nret;"
+    );
+    // Instructions 0 to 5; the wait is the fifth.
+    assert_eq!(
+        live_before(&body, 4, &["%r0", "%f0", "%rd0"]),
+        [true, true, false]
+    );
+    assert_eq!(live_before(&body, 5, &["%r0", "%f0"]), [false, false]);
+}
+
+#[test]
+fn operands_in_flight_are_followed_through_blocks() {
+    // The product on one side of a branch, a wait that leaves a group, a register written meanwhile, the wait in a loop.
+    let body = format!(
+        "setp.eq.u32 %p0, %r5, 0;\n@%p0 bra JOIN;\n{PRODUCT}\nwgmma.commit_group.sync.aligned;\n\
+         JOIN: wgmma.wait_group.sync.aligned 1;\nmov.u32 %r1, 0;\nbra LOOP;\n\
+         LOOP: mov.u32 %r4, 0;\nwgmma.wait_group.sync.aligned 0;\n@%p0 bra LOOP;\nret;"
+    );
+    let names = ["%r0", "%r1", "%f0"];
+    assert_eq!(live_before(&body, 4, &names), [true, true, true]);
+    assert_eq!(live_before(&body, 7, &names), [true, false, true]);
+    assert_eq!(live_before(&body, 10, &names), [false, false, false]);
 }
 
 #[test]
@@ -643,4 +671,33 @@ fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
     analyses.invalidate(&moved);
     analyses.get::<Liveness>(&function);
     assert_eq!(analyses.computed(), computed + 1);
+}
+
+/// Loops one in the other: what the innermost block defines joins in every header, so frontiers are quadratic.
+#[test]
+fn deep_nests_agree_with_the_slow_twin() {
+    const DEPTH: u32 = 200;
+    let define = |entity| vec![Access::new(entity, AccessKind::Define)];
+    let change = |entity| vec![Access::new(entity, AccessKind::UseDefine)];
+    let read = |entity| vec![Access::new(entity, AccessKind::Use)];
+    let mut blocks: Vec<(Vec<Vec<Access>>, Vec<u32>)> =
+        vec![((0..9).map(define).collect(), vec![1])];
+    for header in 1..=DEPTH {
+        blocks.push((vec![read(header % 3)], vec![header + 1]));
+    }
+    for latch in 1..=DEPTH {
+        let entity = 3 + latch % 6;
+        let own = DEPTH + latch;
+        blocks.push((vec![change(entity)], vec![DEPTH + 1 - latch, own + 1]));
+    }
+    blocks.push(((0..9).map(read).collect(), Vec::new()));
+    let program = Toy::new(&blocks, 9);
+    check(&program, "nest");
+    let intervals = LiveIntervals::of(&program);
+    let joins = intervals
+        .values(4)
+        .iter()
+        .filter(|value| value.kind == ValueKind::Phi)
+        .count();
+    assert_eq!(joins, DEPTH as usize);
 }

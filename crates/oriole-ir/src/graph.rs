@@ -152,6 +152,38 @@ pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u
     result
 }
 
+/// The dominance frontier of each node, given immediate dominators: where what the node dominates ends. Nothing if there are
+/// more than `limit` pairs; loops nested in each other have quadratically many.
+pub fn dominance_frontiers(
+    dominators: &[u32],
+    predecessors: &Adjacency,
+    root: u32,
+    limit: usize,
+) -> Option<Adjacency> {
+    let count = dominators.len();
+    let is_reachable = |node: u32| node == root || dominators[node as usize] != NONE;
+    let mut seen = vec![NONE; count];
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for join in (0..count as u32).filter(|&node| is_reachable(node)) {
+        // The root has no dominator: the way up from its predecessors ends behind it.
+        let top = dominators[join as usize];
+        for &from in predecessors.of(join) {
+            if !is_reachable(from) {
+                continue;
+            }
+            let mut at = from;
+            while at != top && std::mem::replace(&mut seen[at as usize], join) != join {
+                pairs.push((at, join));
+                at = dominators[at as usize];
+            }
+        }
+        if pairs.len() > limit {
+            return None;
+        }
+    }
+    Some(Adjacency::new(count, pairs.iter().copied()))
+}
+
 /// A tree given by parents, numbered so that "is an ancestor of" is two comparisons.
 #[derive(Clone, Debug)]
 pub struct Tree {

@@ -5,7 +5,7 @@
 //! as far as it can. Each of these is undone here in turn on the SSA form, and the pressure taken again; counts of what
 //! costs registers for other reasons (calls, divisions, doubles, tensor cores) go beside them.
 
-use super::folding::{Folded, View, is_load};
+use super::folding::{Folded, Order, View, is_load};
 use super::live_intervals::LiveIntervals;
 use super::pressure::Pressure;
 use super::program::{Program, RegisterFile, Registers, Values};
@@ -16,7 +16,7 @@ use oriole_syntax::scopes::{Global, Globals};
 use oriole_syntax::tree::{self, Module};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
-const PEAKS: usize = 9;
+const PEAKS: usize = 11;
 /// Features of which the highest of a function and what it calls counts.
 const HIGHEST: usize = 23;
 /// Features that add up over a function and what it calls; their logarithm is used.
@@ -25,7 +25,7 @@ const COUNTS: usize = 32;
 /// Names of the features, in order.
 pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     // Pressures: registers as written, values, without what takes none, without uniform ones, the same with loads moved
-    // up, in loops.
+    // up, in loops, the average, everything put where it is first needed, and the lesser of that and what is written.
     "written",
     "values",
     "folded",
@@ -35,6 +35,8 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "loop_peak",
     "loop_data",
     "average",
+    "late",
+    "least",
     // The same with what is called.
     "written_deep",
     "values_deep",
@@ -45,6 +47,8 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "loop_peak_deep",
     "loop_data_deep",
     "average_deep",
+    "late_deep",
+    "least_deep",
     // Highest.
     "predicates",
     "in_loop_at_peak",
@@ -201,7 +205,7 @@ impl Summary {
         let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
         let written = Pressure::of(registers, &LiveIntervals::of(registers));
         let whole = Pressure::of(&values, &LiveIntervals::of(&values));
-        let view = View::new(function, &values, &folded, false);
+        let view = View::new(function, &values, &folded, Order::Written);
         let intervals = LiveIntervals::of(&view);
         let plain = Pressure::of(&view, &intervals);
         let count = values.value_count();
@@ -210,10 +214,12 @@ impl Summary {
             if uniform { 0 } else { view.units(entity) }
         };
         let data = Pressure::weighted(&view, &intervals, divergent_units);
-        let hoisted_view = View::new(function, &values, &folded, true);
+        let hoisted_view = View::new(function, &values, &folded, Order::LoadsFirst);
         let hoisted_intervals = LiveIntervals::of(&hoisted_view);
         let hoisted = Pressure::of(&hoisted_view, &hoisted_intervals);
         let hoisted_data = Pressure::weighted(&hoisted_view, &hoisted_intervals, divergent_units);
+        let late_view = View::new(function, &values, &folded, Order::OnDemand);
+        let late = Pressure::of(&late_view, &LiveIntervals::of(&late_view));
         let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
         let block_of = |number: u32| {
             function
@@ -339,6 +345,8 @@ impl Summary {
                 loop_peak as f32,
                 loop_data as f32,
                 sum as f32 / view.instruction_count().max(1) as f32,
+                peak(&late),
+                peak(&late).min(peak(&plain)),
             ],
             highest: [
                 plain.peak(RegisterFile::Predicate).units,

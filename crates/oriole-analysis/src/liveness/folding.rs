@@ -173,6 +173,17 @@ impl Folded {
     }
 }
 
+/// In which order a block's instructions stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they are written.
+    Written,
+    /// Loads before everything that does not feed them.
+    LoadsFirst,
+    /// Each just before what first needs it.
+    OnDemand,
+}
+
 /// The function as the assembler would see it: dead code gone, names of one value made one, loads moved up if asked for.
 pub(super) struct View<'a> {
     values: &'a Values,
@@ -190,7 +201,7 @@ impl<'a> View<'a> {
         function: &Function,
         values: &'a Values,
         folded: &Folded,
-        hoist: bool,
+        order_of: Order,
     ) -> View<'a> {
         let mut view = View {
             values,
@@ -221,11 +232,16 @@ impl<'a> View<'a> {
         let mut order: Vec<u32> = Vec::new();
         let mut first: Vec<bool> = vec![false; values.instruction_count()];
         let mut wanted: Vec<bool> = vec![false; values.value_count()];
+        let mut definers: Vec<u32> = vec![u32::MAX; values.value_count()];
         for block in 0..values.block_count() as u32 {
             order.clear();
             order.extend(values.instructions(block));
-            if hoist {
-                hoist_loads(function, values, &mut order, &mut first, &mut wanted);
+            match order_of {
+                Order::Written => {}
+                Order::LoadsFirst => {
+                    hoist_loads(function, values, &mut order, &mut first, &mut wanted);
+                }
+                Order::OnDemand => order = on_demand(function, values, &order, &mut definers),
             }
             for &number in &order {
                 let instruction = values.instruction(number);
@@ -279,6 +295,91 @@ impl<'a> View<'a> {
     }
 }
 
+/// Whether nothing that touches memory may pass an instruction.
+fn is_fence(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let effects = format.effects;
+    !effects.writes.is_empty()
+        || effects.ordering.orders_memory()
+        || effects.is_call
+        || format.opaque
+        || format.is_terminator()
+        || effects.reads_carry
+        || effects.writes_carry
+}
+
+/// Puts every instruction just before the first that needs it; loads before the next instruction that orders memory, the
+/// rest at the latest before the end of the block.
+fn on_demand(
+    function: &Function,
+    values: &Values,
+    order: &[u32],
+    definers: &mut [u32],
+) -> Vec<u32> {
+    let Some(&first) = order.first() else {
+        return Vec::new();
+    };
+    for &number in order {
+        for result in function.results(values.instruction(number)) {
+            definers[result.index()] = number;
+        }
+    }
+    let mut done = vec![false; order.len()];
+    let mut result: Vec<u32> = Vec::with_capacity(order.len());
+    // What is to be put, and whether what it needs was put already.
+    let mut stack: Vec<(u32, bool)> = Vec::new();
+    let mut loads: Vec<u32> = Vec::new();
+    let last = order.len() - 1;
+    for (index, &number) in order.iter().enumerate() {
+        let instruction = values.instruction(number);
+        let fence = is_fence(function, instruction);
+        if !fence && index != last {
+            if !function.format(instruction).effects.is_pure() {
+                loads.push(number);
+            }
+            continue;
+        }
+        let ends = index == last;
+        let pending = loads.drain(..).rev();
+        // The stack is taken from its end: first what the fence needs, then loads that are left, then the fence.
+        stack.push((number, true));
+        if ends {
+            stack.extend(order[..last].iter().rev().map(|&number| (number, false)));
+        } else {
+            stack.extend(pending.map(|number| (number, false)));
+        }
+        for value in function.uses(instruction) {
+            let definer = definers[value.index()];
+            if definer != u32::MAX {
+                stack.push((definer, false));
+            }
+        }
+        while let Some((number, ready)) = stack.pop() {
+            if done[(number - first) as usize] {
+                continue;
+            }
+            if ready {
+                done[(number - first) as usize] = true;
+                result.push(number);
+                continue;
+            }
+            stack.push((number, true));
+            for value in function.uses(values.instruction(number)) {
+                let definer = definers[value.index()];
+                if definer != u32::MAX && !done[(definer - first) as usize] {
+                    stack.push((definer, false));
+                }
+            }
+        }
+    }
+    for &number in order {
+        for result in function.results(values.instruction(number)) {
+            definers[result.index()] = u32::MAX;
+        }
+    }
+    result
+}
+
 /// Puts loads and what they need before the rest, between one instruction that orders memory and the next.
 fn hoist_loads(
     function: &Function,
@@ -290,17 +391,7 @@ fn hoist_loads(
     let mut result: Vec<u32> = Vec::with_capacity(order.len());
     let mut at = 0;
     while at < order.len() {
-        let is_fence = |number: u32| {
-            let format = function.format(values.instruction(number));
-            let effects = format.effects;
-            !effects.writes.is_empty()
-                || effects.ordering.orders_memory()
-                || effects.is_call
-                || format.opaque
-                || format.is_terminator()
-                || effects.reads_carry
-                || effects.writes_carry
-        };
+        let is_fence = |number: u32| is_fence(function, values.instruction(number));
         let end = order[at..]
             .iter()
             .position(|&number| is_fence(number))

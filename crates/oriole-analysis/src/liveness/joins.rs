@@ -1,71 +1,254 @@
-//! Value numbers of one register that is written several times: where its values join, and which one is live where.
+//! Values of registers that are written several times: where they join, and which one is live where.
 //!
 //! ## Method
 //! PHI-definitions go on the iterated dominance frontier of the definitions, restricted to blocks where the register is
-//! live (Sreedhar and Gao's walk over the dominator tree, by descending depth). The walk does not enter a subtree whose root
-//! the register is not live in: whatever is live at a join below it is defined below it too, and that definition's own
-//! frontier has the join. So the walk costs what the register is live in. Then the blocks with segments are visited in
-//! preorder of the dominator tree with a stack of those that dominate: a block without PHI gets the value its nearest
-//! dominator on the stack ends with.
+//! live. The 64 registers of a word of the live sets are placed together: what a block defines goes to its frontier, where
+//! what is live becomes a definition in turn. So a block costs something only where a word has a definition or a join.
+//!
+//! Frontiers together are quadratic in loops nested thousands deep. There, and for one register alone, Sreedhar and Gao's
+//! walk over the dominator tree by descending depth is used. It does not enter a subtree whose root the register is not
+//! live in: whatever is live at a join below it is defined below it too, and that definition's own frontier has the join.
+//!
+//! With the joins known, a segment that begins where a block does, and is neither a join nor the entry, continues the value
+//! that is live at the end of the block's immediate dominator. The dominator is in another segment, since the blocks of one
+//! come in depth-first order.
 
 use super::live_intervals::{Segment, ValueKind, ValueNumber};
+use super::live_sets::{ByWord, Found, LiveSets, Words};
 use super::program::Program;
-use super::slot_indexes::{Moment, Slot};
-use oriole_ir::graph::{Tree, immediate_dominators};
+use super::slot_indexes::{Moment, SlotIndexes};
+use oriole_ir::graph::{Adjacency, Tree, dominance_frontiers, immediate_dominators};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is needed to find joins, for one register after the other.
+/// In the place of a segment's value, before values are told apart: the block the segment begins in, and whether a join
+/// begins it.
+pub(crate) fn origin(block: u32, is_join: bool) -> u32 {
+    block << 1 | u32::from(is_join)
+}
+
+/// No value yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Immediate dominators, and what it takes to tell the values of one register after the other apart.
 pub(crate) struct Joins {
+    parents: Vec<u32>,
+    /// Values of the segments of the register at hand.
+    names: Vec<u32>,
+    path: Vec<u32>,
+}
+
+impl Joins {
+    pub(crate) fn new(program: &impl Program) -> Joins {
+        Joins {
+            parents: immediate_dominators(program.successors(), program.predecessors(), 0),
+            names: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Where values of the registers in `complex` join, given the definitions of all globals.
+    pub(crate) fn place(
+        &self,
+        program: &impl Program,
+        sets: &LiveSets,
+        complex: &[u64],
+        defined: &[(u32, u32)],
+    ) -> Words {
+        let defined = defined
+            .iter()
+            .copied()
+            .filter(|&(bit, _)| complex[bit as usize / 64] >> (bit % 64) & 1 != 0);
+        let defined = ByWord::new(complex.len(), defined);
+        let blocks = program.block_count();
+        match dominance_frontiers(&self.parents, program.predecessors(), 0, 16 * blocks + 1024) {
+            Some(frontiers) => spread(blocks, sets, &defined, &frontiers, complex),
+            None => self.place_by_walks(program, sets, &defined, complex.len()),
+        }
+    }
+
+    /// The same for each register alone.
+    fn place_by_walks(
+        &self,
+        program: &impl Program,
+        sets: &LiveSets,
+        defined: &ByWord,
+        words: usize,
+    ) -> Words {
+        let mut walk = Walk::new(program, self);
+        let mut found: Vec<Found> = Vec::new();
+        let mut order: Vec<(u32, u32)> = Vec::new();
+        let mut joins = vec![0u64; program.block_count()];
+        for word in 0..words {
+            order.clear();
+            order.extend_from_slice(defined.of(word));
+            order.sort_unstable();
+            let first = found.len();
+            for own in order.chunk_by(|a, b| a.0 == b.0) {
+                let bit = own[0].0;
+                let is_live = |block: u32| sets.word(block, word as u32) >> (bit % 64) & 1 != 0;
+                walk.place(program, own.iter().map(|pair| pair.1), is_live);
+                for &block in &walk.joins {
+                    if joins[block as usize] == 0 {
+                        found.push((word as u32, block, 0));
+                    }
+                    joins[block as usize] |= 1 << (bit % 64);
+                }
+            }
+            for (_, block, bits) in &mut found[first..] {
+                *bits = std::mem::take(&mut joins[*block as usize]);
+            }
+        }
+        Words::new(program.block_count(), &found)
+    }
+
+    /// Gives values to the segments of a register, in order, with [`origin`]s in place of values, and joins neighbours of
+    /// one value. Results are appended.
+    pub(crate) fn resolve(
+        &mut self,
+        slots: &SlotIndexes,
+        raw: &[Segment],
+        segments: &mut Vec<Segment>,
+        values: &mut Vec<ValueNumber>,
+    ) {
+        let first_value = values.len();
+        self.names.clear();
+        for segment in raw {
+            let kind = if segment.start.moment() != Moment::Block {
+                Some(ValueKind::Instruction)
+            } else if segment.value & 1 != 0 {
+                Some(ValueKind::Phi)
+            } else if segment.value == 0 {
+                Some(ValueKind::LiveIn)
+            } else {
+                None
+            };
+            self.names.push(match kind {
+                Some(kind) => {
+                    values.push(ValueNumber {
+                        definition: segment.start,
+                        kind,
+                    });
+                    (values.len() - first_value) as u32 - 1
+                }
+                None => UNKNOWN,
+            });
+        }
+        let base = segments.len();
+        for (index, segment) in raw.iter().enumerate() {
+            let mut at = index;
+            while self.names[at] == UNKNOWN {
+                self.path.push(at as u32);
+                let parent = self.parents[(raw[at].value >> 1) as usize];
+                let end = slots.end(parent);
+                // The last segment that begins before the dominator ends is live there.
+                at = raw.partition_point(|segment| segment.start < end) - 1;
+                debug_assert!(raw[at].end >= end);
+            }
+            let value = self.names[at];
+            for at in self.path.drain(..) {
+                self.names[at as usize] = value;
+            }
+            match segments[base..].last_mut() {
+                Some(last) if last.value == value && last.end == segment.start => {
+                    last.end = segment.end;
+                }
+                _ => segments.push(Segment { value, ..*segment }),
+            }
+        }
+    }
+}
+
+/// Spreads definitions to frontiers, a word of registers at a time.
+fn spread(
+    blocks: usize,
+    sets: &LiveSets,
+    defined: &ByWord,
+    frontiers: &Adjacency,
+    complex: &[u64],
+) -> Words {
+    let mut joins = vec![0u64; blocks];
+    let mut waiting = vec![0u64; blocks];
+    let mut stack: Vec<u32> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
+    for (word, &complex) in complex.iter().enumerate() {
+        let first = found.len();
+        for &(bit, block) in defined.of(word) {
+            if frontiers.of(block).is_empty() {
+                continue;
+            }
+            if waiting[block as usize] == 0 {
+                stack.push(block);
+            }
+            waiting[block as usize] |= 1 << (bit % 64);
+        }
+        while let Some(block) = stack.pop() {
+            let bits = std::mem::take(&mut waiting[block as usize]) & complex;
+            for &join in frontiers.of(block) {
+                let at = join as usize;
+                let new = bits & !joins[at];
+                if new == 0 {
+                    continue;
+                }
+                let new = new & sets.word(join, word as u32);
+                if new == 0 {
+                    continue;
+                }
+                if joins[at] == 0 {
+                    found.push((word as u32, join, 0));
+                }
+                joins[at] |= new;
+                if waiting[at] == 0 {
+                    stack.push(join);
+                }
+                waiting[at] |= new;
+            }
+        }
+        for (_, block, bits) in &mut found[first..] {
+            *bits = std::mem::take(&mut joins[*block as usize]);
+        }
+    }
+    Words::new(blocks, &found)
+}
+
+/// Sreedhar and Gao's walk, for one register after the other.
+pub(crate) struct Walk {
     tree: Tree,
-    /// Position of each block in preorder.
-    preorder: Vec<u32>,
     round: u32,
-    live: Vec<u32>,
     defines: Vec<u32>,
     visited: Vec<u32>,
     placed: Vec<u32>,
     queue: BinaryHeap<(u32, Reverse<u32>)>,
     stack: Vec<u32>,
-    runs: Vec<(u32, u32, u32)>,
-    ends: Vec<(u32, u32)>,
-    fresh: Vec<ValueNumber>,
-    defining: Vec<u32>,
-    order: Vec<u32>,
-    names: Vec<u32>,
+    /// Where values of the register at hand join.
+    joins: Vec<u32>,
 }
 
-impl Joins {
-    pub(crate) fn new(program: &impl Program) -> Joins {
+impl Walk {
+    pub(crate) fn new(program: &impl Program, joins: &Joins) -> Walk {
         let count = program.block_count();
-        let parents = immediate_dominators(program.successors(), program.predecessors(), 0);
-        let tree = Tree::new(parents, 0);
-        let mut preorder = vec![u32::MAX; count];
-        for (position, &block) in tree.preorder().iter().enumerate() {
-            preorder[block as usize] = position as u32;
-        }
-        Joins {
-            tree,
-            preorder,
+        Walk {
+            tree: Tree::new(joins.parents.clone(), 0),
             round: 0,
-            live: vec![0; count],
             defines: vec![0; count],
             visited: vec![0; count],
             placed: vec![0; count],
             queue: BinaryHeap::new(),
             stack: Vec::new(),
-            runs: Vec::new(),
-            ends: Vec::new(),
-            fresh: Vec::new(),
-            defining: Vec::new(),
-            order: Vec::new(),
-            names: Vec::new(),
+            joins: Vec::new(),
         }
     }
 
-    /// Marks the blocks where values join, given those that define the register.
-    fn place(&mut self, program: &impl Program, definitions: impl Iterator<Item = u32>) {
+    /// Finds the blocks where values join, given those that define the register and where it is live-in.
+    pub(crate) fn place(
+        &mut self,
+        program: &impl Program,
+        definitions: impl Iterator<Item = u32>,
+        is_live: impl Fn(u32) -> bool,
+    ) {
+        self.round += 1;
         let round = self.round;
+        self.joins.clear();
         for block in definitions {
             if std::mem::replace(&mut self.defines[block as usize], round) != round {
                 self.queue.push((self.tree.depth(block), Reverse(block)));
@@ -79,17 +262,18 @@ impl Joins {
                     if self.tree.depth(target) > depth
                         || self.tree.parent(target) == block
                         || self.placed[target as usize] == round
-                        || self.live[target as usize] != round
+                        || !is_live(target)
                     {
                         continue;
                     }
                     self.placed[target as usize] = round;
+                    self.joins.push(target);
                     if self.defines[target as usize] != round {
                         self.queue.push((self.tree.depth(target), Reverse(target)));
                     }
                 }
                 for &child in self.tree.children(block) {
-                    if self.visited[child as usize] != round && self.live[child as usize] == round {
+                    if self.visited[child as usize] != round && is_live(child) {
                         self.visited[child as usize] = round;
                         self.stack.push(child);
                     }
@@ -98,94 +282,8 @@ impl Joins {
         }
     }
 
-    /// Gives values to the segments of a register, of which each lies in one block, whose number stands in place of the
-    /// value, and joins neighbours of one value. A segment that starts where its block does is live-in. Results are
-    /// appended.
-    pub(crate) fn resolve(
-        &mut self,
-        program: &impl Program,
-        raw: &mut [Segment],
-        segments: &mut Vec<Segment>,
-        values: &mut Vec<ValueNumber>,
-    ) {
-        self.runs.clear();
-        self.round += 1;
-        let mut definitions = std::mem::take(&mut self.defining);
-        definitions.clear();
-        let mut at = 0;
-        while at < raw.len() {
-            let block = raw[at].value;
-            let first = at;
-            if raw[at].start.moment() == Moment::Block {
-                self.live[block as usize] = self.round;
-                at += 1;
-            }
-            // What comes into the entry from outside is no definition: it dominates everything, and meets others only
-            // where they are defined.
-            if at < raw.len() && raw[at].value == block {
-                definitions.push(block);
-            }
-            while at < raw.len() && raw[at].value == block {
-                at += 1;
-            }
-            self.runs.push((block, first as u32, at as u32));
-        }
-        self.place(program, definitions.iter().copied());
-        self.defining = definitions;
-        let mut runs = std::mem::take(&mut self.runs);
-        runs.sort_unstable_by_key(|run| self.preorder[run.0 as usize]);
-        self.ends.clear();
-        self.fresh.clear();
-        for &(block, first, last) in &runs {
-            while let Some(&(top, _)) = self.ends.last()
-                && !self.tree.is_ancestor(top, block)
-            {
-                self.ends.pop();
-            }
-            let mut current = self.ends.last().map(|top| top.1);
-            for segment in &mut raw[first as usize..last as usize] {
-                if segment.start.moment() == Moment::Block {
-                    if self.placed[block as usize] == self.round {
-                        current = Some(self.fresh(segment.start, ValueKind::Phi));
-                    } else if block == 0 {
-                        current = Some(self.fresh(segment.start, ValueKind::LiveIn));
-                    }
-                } else {
-                    current = Some(self.fresh(segment.start, ValueKind::Instruction));
-                }
-                segment.value =
-                    current.expect("a block without definition has a dominator with one");
-            }
-            if let Some(current) = current {
-                self.ends.push((block, current));
-            }
-        }
-        self.runs = runs;
-        // Values are numbered in order of their definitions.
-        self.order.clear();
-        self.order.extend(0..self.fresh.len() as u32);
-        self.order
-            .sort_unstable_by_key(|&value| self.fresh[value as usize].definition);
-        self.names.clear();
-        self.names.resize(self.fresh.len(), 0);
-        for (name, &value) in self.order.iter().enumerate() {
-            self.names[value as usize] = name as u32;
-            values.push(self.fresh[value as usize]);
-        }
-        let base = segments.len();
-        for segment in raw.iter() {
-            let value = self.names[segment.value as usize];
-            match segments[base..].last_mut() {
-                Some(last) if last.value == value && last.end == segment.start => {
-                    last.end = segment.end;
-                }
-                _ => segments.push(Segment { value, ..*segment }),
-            }
-        }
-    }
-
-    fn fresh(&mut self, definition: Slot, kind: ValueKind) -> u32 {
-        self.fresh.push(ValueNumber { definition, kind });
-        self.fresh.len() as u32 - 1
+    /// Whether values of the register at hand join in a block.
+    pub(crate) fn is_join(&self, block: u32) -> bool {
+        self.placed[block as usize] == self.round
     }
 }

@@ -19,13 +19,13 @@
 //! One walk backward through the layout finds all segments. Between a block and the next in layout only what changes is
 //! touched: what is live out above and not live in below, and the other way round, found a word of the live sets at a time.
 //! Registers with one definition that reaches all their uses, nearly all there are, need nothing more. For the others values
-//! are told apart as [`joins`](super::joins) says. All is linear in the instructions, the boundaries where something
-//! changes, and for registers with several definitions the blocks they are live in.
+//! are told apart as [`joins`](super::joins) says: their segments are cut where values join, and where no control goes from
+//! a block to the next. All is linear in the instructions and the boundaries where something changes.
 //!
 //! Results are in three arrays, 12 bytes a segment and 8 a value; what is edited later moves out of them.
 
-use super::joins::Joins;
-use super::live_sets::{LiveSets, Method};
+use super::joins::{Joins, Walk as JoinWalk, origin};
+use super::live_sets::{LiveSets, Method, Words};
 use super::program::{Access, AccessKind, Program};
 use super::slot_indexes::{Moment, Renumbering, Slot, SlotIndexes};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ const CLOSED: u32 = 0;
 
 struct Raw {
     entity: u32,
-    block: u32,
+    origin: u32,
     start: Slot,
     end: Slot,
 }
@@ -107,7 +107,11 @@ struct Walk<'a, P> {
     slots: &'a SlotIndexes,
     sets: &'a LiveSets,
     /// Bits of globals with several values.
-    complex: Vec<u64>,
+    complex: &'a [u64],
+    /// Where these join.
+    joins: &'a Words,
+    /// Position of each block in postorder.
+    positions: Vec<u32>,
     /// End of the segment that is being walked back, in bits of a slot.
     open: Vec<u32>,
     /// Where each global with one value is defined.
@@ -115,17 +119,15 @@ struct Walk<'a, P> {
     raw: Vec<Raw>,
     /// The block whose segments are found.
     block: u32,
-    /// Scratch: live-out words, or round stamps and a list.
+    /// Scratch, a word each: what is live out above a boundary, live in below, and joins below; zero in between.
     out: Vec<u64>,
-    stamps: Vec<u32>,
+    inside: Vec<u64>,
+    joining: Vec<u64>,
+    /// Words that are not zero.
     list: Vec<u32>,
 }
 
 impl<P: Program> Walk<'_, P> {
-    fn is_complex(&self, bit: u32) -> bool {
-        self.complex[bit as usize / 64] >> (bit % 64) & 1 != 0
-    }
-
     fn run(&mut self) {
         let (program, slots) = (self.program, self.slots);
         for block in (0..program.block_count() as u32).rev() {
@@ -172,10 +174,9 @@ impl<P: Program> Walk<'_, P> {
         } else {
             slot_from_bits(end)
         };
-        let block = self.block;
         self.raw.push(Raw {
             entity,
-            block,
+            origin: origin(self.block, false),
             start,
             end,
         });
@@ -184,125 +185,129 @@ impl<P: Program> Walk<'_, P> {
         }
     }
 
-    fn close(&mut self, bit: u32, start: Slot) {
+    fn close(&mut self, bit: u32, start: Slot, is_join: bool) {
         let entity = self.sets.entity(bit);
         let end = std::mem::replace(&mut self.open[entity as usize], CLOSED);
         debug_assert!(end != CLOSED);
-        let block = self.block;
         self.raw.push(Raw {
             entity,
-            block,
+            origin: origin(self.block, is_join),
             start,
             end: slot_from_bits(end),
         });
     }
 
     fn close_live_in_of_entry(&mut self) {
-        let mut bits = std::mem::take(&mut self.list);
-        bits.clear();
-        self.sets.for_each_live_in(0, |bit| bits.push(bit));
-        let start = self.slots.start(0);
-        for &bit in &bits {
-            self.close(bit, start);
+        let (sets, start) = (self.sets, self.slots.start(0));
+        let mut bits = Vec::new();
+        sets.for_each_live_in(0, |bit| bits.push(bit));
+        for bit in bits {
+            let is_join = self.joins.word(0, bit / 64) >> (bit % 64) & 1 != 0;
+            self.close(bit, start, is_join);
         }
-        self.list = bits;
     }
 
     /// Between the end of `above` and the start of the block below it in layout.
     fn boundary(&mut self, above: u32) {
+        let (program, sets, joins) = (self.program, self.sets, self.joins);
         let at = self.slots.end(above);
-        let below = (above as usize + 1 < self.program.block_count()).then_some(above + 1);
-        let successors: &[u32] = if self.sets.is_reachable(above) {
-            self.program.successors().of(above)
+        let below = (above as usize + 1 < program.block_count()).then_some(above + 1);
+        let is_reachable = sets.is_reachable(above);
+        let successors: &[u32] = if is_reachable {
+            program.successors().of(above)
         } else {
             &[]
         };
-        let exits: &[u32] = if self.sets.is_reachable(above) {
-            self.program.exit_uses(above)
+        let exits: &[u32] = if is_reachable {
+            program.exit_uses(above)
         } else {
             &[]
         };
-        if self.sets.is_sparse() {
-            self.sparse_boundary(above, below, at, successors, exits);
-        } else {
-            self.dense_boundary(below, at, successors, exits);
-        }
-    }
-
-    fn dense_boundary(&mut self, below: Option<u32>, at: Slot, successors: &[u32], exits: &[u32]) {
-        let sets = self.sets;
-        self.out.fill(0);
-        for &successor in successors {
-            let row = sets.row(successor).expect("dense");
-            for (word, &other) in self.out.iter_mut().zip(row) {
-                *word |= other;
-            }
-        }
-        for &entity in exits {
-            let bit = sets.bit(entity).expect("what is read at an exit is global");
-            self.out[bit as usize / 64] |= 1 << (bit % 64);
-        }
-        for word in 0..sets.word_count() {
-            let out = self.out[word];
-            let inside = below.map_or(0, |below| sets.row(below).expect("dense")[word]);
-            let complex = self.complex[word];
-            let mut closes = inside & (!out | complex);
-            while closes != 0 {
-                self.close(word as u32 * 64 + closes.trailing_zeros(), at);
-                closes &= closes - 1;
-            }
-            let mut opens = out & (!inside | complex);
-            while opens != 0 {
-                let entity = sets.entity(word as u32 * 64 + opens.trailing_zeros());
-                self.open[entity as usize] = at.bits();
-                opens &= opens - 1;
-            }
-        }
-    }
-
-    fn sparse_boundary(
-        &mut self,
-        above: u32,
-        below: Option<u32>,
-        at: Slot,
-        successors: &[u32],
-        exits: &[u32],
-    ) {
-        let sets = self.sets;
-        let stamp = above + 1;
-        let mut list = std::mem::take(&mut self.list);
-        list.clear();
-        for &successor in successors {
-            sets.for_each_live_in(successor, |bit| {
-                if std::mem::replace(&mut self.stamps[bit as usize], stamp) != stamp {
-                    list.push(bit);
+        // Where no control goes from one to the other, values with several definitions may differ. Where it goes back in
+        // depth-first order they do not, but a segment should begin in a block that nothing else in it dominates.
+        let falls_through = below.is_some_and(|below| {
+            successors.contains(&below)
+                && self.positions[above as usize] > self.positions[below as usize]
+        });
+        if let Some(words) = sets.sparse() {
+            for &successor in successors {
+                for (index, word) in words.of(successor) {
+                    let out = &mut self.out[index as usize];
+                    if *out == 0 {
+                        self.list.push(index);
+                    }
+                    *out |= word;
                 }
-            });
+            }
+            if let Some(below) = below {
+                for (index, word) in words.of(below) {
+                    if self.out[index as usize] == 0 {
+                        self.list.push(index);
+                    }
+                    self.inside[index as usize] = word;
+                }
+            }
+        } else {
+            for &successor in successors {
+                let row = sets.row(successor).expect("dense");
+                for (word, &other) in self.out.iter_mut().zip(row) {
+                    *word |= other;
+                }
+            }
+            match below {
+                Some(below) => self.inside.copy_from_slice(sets.row(below).expect("dense")),
+                None => self.inside.fill(0),
+            }
         }
         for &entity in exits {
             let bit = sets.bit(entity).expect("what is read at an exit is global");
-            if std::mem::replace(&mut self.stamps[bit as usize], stamp) != stamp {
-                list.push(bit);
+            let index = bit as usize / 64;
+            if self.out[index] | self.inside[index] == 0 && sets.is_sparse() {
+                self.list.push(index as u32);
             }
+            self.out[index] |= 1 << (bit % 64);
         }
         if let Some(below) = below {
-            let mut closing = Vec::new();
-            sets.for_each_live_in(below, |bit| {
-                if self.stamps[bit as usize] != stamp || self.is_complex(bit) {
-                    closing.push(bit);
-                }
-            });
-            for bit in closing {
-                self.close(bit, at);
+            for (index, word) in joins.of(below) {
+                self.joining[index as usize] = word;
             }
         }
-        for &bit in &list {
-            let open = &mut self.open[sets.entity(bit) as usize];
-            if *open == CLOSED {
-                *open = at.bits();
+        if sets.is_sparse() {
+            let mut list = std::mem::take(&mut self.list);
+            for &index in &list {
+                self.boundary_word(index as usize, at, falls_through);
+            }
+            list.clear();
+            self.list = list;
+        } else {
+            for index in 0..sets.word_count() {
+                self.boundary_word(index, at, falls_through);
             }
         }
-        self.list = list;
+    }
+
+    /// Closes and opens what changes at a boundary, of one word of globals, and makes the scratch words zero again.
+    fn boundary_word(&mut self, index: usize, at: Slot, falls_through: bool) {
+        let out = std::mem::take(&mut self.out[index]);
+        let inside = std::mem::take(&mut self.inside[index]);
+        let joining = std::mem::take(&mut self.joining[index]);
+        let cut = if falls_through {
+            joining
+        } else {
+            self.complex[index]
+        };
+        let mut closes = inside & (!out | cut);
+        while closes != 0 {
+            let low = closes.trailing_zeros();
+            self.close(index as u32 * 64 + low, at, joining >> low & 1 != 0);
+            closes &= closes - 1;
+        }
+        let mut opens = out & (!inside | cut);
+        while opens != 0 {
+            let entity = self.sets.entity(index as u32 * 64 + opens.trailing_zeros());
+            self.open[entity as usize] = at.bits();
+            opens &= opens - 1;
+        }
     }
 }
 
@@ -325,7 +330,7 @@ impl LiveIntervals {
     /// The intervals of a program, with live sets computed in a given way.
     pub fn with(program: &impl Program, method: Method) -> LiveIntervals {
         let slots = SlotIndexes::of(program);
-        let sets = LiveSets::with(program, method);
+        let (sets, defined) = LiveSets::with_definitions(program, method);
         let bits = sets.bit_count();
         let mut complex = vec![0u64; sets.word_count()];
         let mut any_complex = false;
@@ -338,30 +343,34 @@ impl LiveIntervals {
             }
         }
         let entities = program.entity_count();
+        let mut dominators = any_complex.then(|| Joins::new(program));
+        let joins = match &dominators {
+            Some(dominators) => dominators.place(program, &sets, &complex, &defined),
+            None => Words::new(program.block_count(), &[]),
+        };
+        drop(defined);
         let mut walk = Walk {
             program,
             slots: &slots,
             sets: &sets,
-            complex,
+            complex: &complex,
+            joins: &joins,
+            positions: sets.positions(),
             open: vec![CLOSED; entities],
             definition: vec![u32::MAX; bits],
             raw: Vec::with_capacity(program.instruction_count()),
             block: 0,
             out: vec![0; sets.word_count()],
-            stamps: vec![0; if sets.is_sparse() { bits } else { 0 }],
+            inside: vec![0; sets.word_count()],
+            joining: vec![0; sets.word_count()],
             list: Vec::new(),
         };
         walk.run();
         let Walk {
-            raw,
-            complex,
-            definition,
-            open,
-            ..
+            raw, definition, ..
         } = walk;
-        drop(open);
+        drop(joins);
         let (starts, sorted) = sort_by_entity(raw, entities);
-        let mut joins = any_complex.then(|| Joins::new(program));
         let mut intervals = LiveIntervals {
             slots,
             sets,
@@ -371,7 +380,6 @@ impl LiveIntervals {
             values: Vec::with_capacity(sorted.len()),
             edited: BTreeMap::new(),
         };
-        let mut sorted = sorted;
         for entity in 0..entities as u32 {
             intervals
                 .segment_starts
@@ -381,7 +389,7 @@ impl LiveIntervals {
             if range.is_empty() {
                 continue;
             }
-            let raw = &mut sorted[range];
+            let raw = &sorted[range];
             match intervals.sets.bit(entity) {
                 // Never live across blocks: every definition is a value of its own.
                 None => {
@@ -417,8 +425,9 @@ impl LiveIntervals {
                     });
                 }
                 Some(_) => {
-                    joins.as_mut().expect("made for complex registers").resolve(
-                        program,
+                    let dominators = dominators.as_mut().expect("made for complex registers");
+                    dominators.resolve(
+                        &intervals.slots,
                         raw,
                         &mut intervals.segments,
                         &mut intervals.values,
@@ -543,7 +552,7 @@ fn kind_at(definition: Slot) -> ValueKind {
     }
 }
 
-/// Sorts segments found backward by entity and then forward; their blocks stand in place of values.
+/// Sorts segments found backward by entity and then forward; their origins stand in place of values.
 fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
     let mut starts = vec![0u32; entities + 1];
     for segment in &raw {
@@ -564,7 +573,7 @@ fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
     ];
     for Raw {
         entity,
-        block,
+        origin,
         start,
         end,
     } in raw
@@ -574,7 +583,7 @@ fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
         sorted[*place as usize] = Segment {
             start,
             end,
-            value: block,
+            value: origin,
         };
     }
     (starts, sorted)
@@ -808,6 +817,17 @@ impl LiveIntervals {
                 }
             }
         }
+        let parameter = definitions
+            .iter()
+            .copied()
+            .find(|slot| slot.moment() == Moment::Block);
+        let mut dominators = parameter.is_none().then(|| Joins::new(program));
+        let joins = dominators.as_ref().map(|dominators| {
+            let mut walk = JoinWalk::new(program, dominators);
+            let defining = (0..blocks as u32).filter(|&block| defines[block as usize]);
+            walk.place(program, defining, |block| live_in[block as usize]);
+            walk
+        });
         let mut raw = Vec::new();
         let mut at = 0;
         for block in 0..blocks as u32 {
@@ -829,33 +849,29 @@ impl LiveIntervals {
                     found.push(Segment {
                         start: slot,
                         end,
-                        value: block,
+                        value: origin(block, false),
                     });
                 } else {
                     end = end.or(Some(slot));
                 }
             }
             if live_in[block as usize] {
+                let is_join = joins.as_ref().is_some_and(|joins| joins.is_join(block));
                 found.push(Segment {
                     start: self.slots.start(block),
                     end: end.expect("live-in blocks read or pass on"),
-                    value: block,
+                    value: origin(block, is_join),
                 });
             }
             raw.extend(found.into_iter().rev());
         }
         let mut owned = Owned::default();
-        let parameters: Vec<Slot> = definitions
-            .iter()
-            .copied()
-            .filter(|slot| slot.moment() == Moment::Block)
-            .collect();
-        if parameters.is_empty() {
-            Joins::new(program).resolve(program, &mut raw, &mut owned.segments, &mut owned.values);
-        } else {
+        if let Some(dominators) = &mut dominators {
+            dominators.resolve(&self.slots, &raw, &mut owned.segments, &mut owned.values);
+        } else if let Some(definition) = parameter {
             // A parameter is its value's only definition.
             owned.values.push(ValueNumber {
-                definition: parameters[0],
+                definition,
                 kind: ValueKind::Parameter,
             });
             for segment in raw {

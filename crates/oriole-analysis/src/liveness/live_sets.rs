@@ -7,10 +7,11 @@
 //! registers and predicates, each of whole 64-bit words with the tail bits zero; both go through one fixed point with one
 //! changed flag. Blocks are taken in postorder from a worklist.
 //!
-//! Rows are quadratic where thousands of globals live in a few blocks each. There each global is followed back from the
-//! blocks that read it instead, which costs what it finds; should that exceed the size of the rows, the rows are cheaper
-//! after all and are used. A function of one block has no rows, one of at most [`SMALL`] instructions is iterated without
-//! a worklist. All ways give the same sets.
+//! Rows are quadratic where thousands of globals live in a few blocks each. There the words are taken one after the other:
+//! the 64 globals of a word are followed back together from the blocks that read them, and a row keeps only the words that
+//! are not zero. Globals are numbered in the order in which they are read, so those of one word tend to live side by side.
+//! A function of one block has no rows, one of at most [`SMALL`] instructions is iterated without a worklist. All ways give
+//! the same sets.
 
 use super::program::{Program, RegisterFile};
 use oriole_ir::graph::postorder;
@@ -31,15 +32,109 @@ pub enum Method {
     Automatic,
     /// Bit vectors and a worklist.
     Dense,
-    /// Each global followed back from its uses.
+    /// Word after word, each followed back from its uses.
     Sparse,
 }
 
 #[derive(Clone, Debug)]
 enum Rows {
     Dense(Vec<u64>),
-    /// Starts of the lists, and the sorted lists.
-    Sparse(Vec<u32>, Vec<u32>),
+    Sparse(Words),
+}
+
+/// Bits of blocks, by blocks and words; words that are zero are left out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    starts: Vec<u32>,
+    /// Which words a block has, in rising order.
+    indices: Vec<u32>,
+    words: Vec<u64>,
+}
+
+/// A word of a block's bits: its index, the block, and the bits.
+pub(crate) type Found = (u32, u32, u64);
+
+impl Words {
+    /// Sorts words by blocks; those of each block come in rising order.
+    pub(crate) fn new(block_count: usize, found: &[Found]) -> Words {
+        let mut starts = vec![0u32; block_count + 1];
+        for &(_, block, _) in found {
+            starts[block as usize + 1] += 1;
+        }
+        for block in 0..block_count {
+            starts[block + 1] += starts[block];
+        }
+        let mut next = starts.clone();
+        let mut indices = vec![0; found.len()];
+        let mut words = vec![0; found.len()];
+        for &(index, block, word) in found {
+            let place = next[block as usize] as usize;
+            next[block as usize] += 1;
+            indices[place] = index;
+            words[place] = word;
+        }
+        Words {
+            starts,
+            indices,
+            words,
+        }
+    }
+
+    /// A block's words with their indices.
+    pub(crate) fn of(&self, block: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let range = self.range(block);
+        let indices = self.indices[range.clone()].iter().copied();
+        indices.zip(self.words[range].iter().copied())
+    }
+
+    /// One word.
+    pub(crate) fn word(&self, block: u32, index: u32) -> u64 {
+        let range = self.range(block);
+        match self.indices[range.clone()].binary_search(&index) {
+            Ok(place) => self.words[range.start + place],
+            Err(_) => 0,
+        }
+    }
+
+    fn range(&self, block: u32) -> std::ops::Range<usize> {
+        self.starts[block as usize] as usize..self.starts[block as usize + 1] as usize
+    }
+}
+
+/// Pairs of a bit and a block, sorted by the words of the bits.
+pub(crate) struct ByWord {
+    starts: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl ByWord {
+    pub(crate) fn new(
+        word_count: usize,
+        pairs: impl Iterator<Item = (u32, u32)> + Clone,
+    ) -> ByWord {
+        let mut starts = vec![0u32; word_count + 1];
+        for (bit, _) in pairs.clone() {
+            starts[bit as usize / 64 + 1] += 1;
+        }
+        for word in 0..word_count {
+            starts[word + 1] += starts[word];
+        }
+        let mut next = starts.clone();
+        let mut sorted = vec![(0, 0); starts[word_count] as usize];
+        for pair in pairs {
+            let place = &mut next[pair.0 as usize / 64];
+            sorted[*place as usize] = pair;
+            *place += 1;
+        }
+        ByWord {
+            starts,
+            pairs: sorted,
+        }
+    }
+
+    pub(crate) fn of(&self, word: usize) -> &[(u32, u32)] {
+        &self.pairs[self.starts[word] as usize..self.starts[word + 1] as usize]
+    }
 }
 
 /// The live-in and live-out sets of all blocks.
@@ -125,6 +220,14 @@ impl LiveSets {
 
     /// The sets of a program, computed in a given way.
     pub fn with(program: &impl Program, method: Method) -> LiveSets {
+        LiveSets::with_definitions(program, method).0
+    }
+
+    /// The sets, and which globals are defined in which blocks, as bits.
+    pub(crate) fn with_definitions(
+        program: &impl Program,
+        method: Method,
+    ) -> (LiveSets, Vec<(u32, u32)>) {
         let blocks = program.block_count();
         let postorder = if blocks == 0 {
             Vec::new()
@@ -137,7 +240,7 @@ impl LiveSets {
         }
         let Scan {
             definitions,
-            exposed,
+            mut exposed,
             mut defined,
         } = scan(program, &reachable);
         let mut sets = LiveSets {
@@ -150,20 +253,26 @@ impl LiveSets {
             definitions,
         };
         sets.number_globals(program, &exposed);
-        defined.retain(|&(entity, _)| sets.bits[entity as usize] != NONE);
-        let dense_size = blocks * sets.words;
+        // From here on both lists have bits.
+        for pair in &mut exposed {
+            pair.0 = sets.bits[pair.0 as usize];
+        }
+        defined.retain_mut(|pair| {
+            pair.0 = sets.bits[pair.0 as usize];
+            pair.0 != NONE
+        });
         let small = method == Method::Automatic && program.instruction_count() <= SMALL;
-        let sparse = match method {
-            Method::Dense => None,
-            Method::Sparse => Some(usize::MAX),
-            Method::Automatic => (sets.words > NARROW).then_some(dense_size),
+        let dense = match method {
+            Method::Dense => true,
+            Method::Sparse => false,
+            Method::Automatic => sets.words <= NARROW,
         };
-        let rows = sparse.and_then(|budget| sets.follow(program, &exposed, &mut defined, budget));
-        sets.rows = match rows {
-            Some(rows) => rows,
-            None => sets.iterate(program, &exposed, &defined, small),
+        sets.rows = if dense {
+            sets.iterate(program, &exposed, &defined, small)
+        } else {
+            sets.follow(program, &exposed, &defined)
         };
-        sets
+        (sets, defined)
     }
 
     /// Gives every exposed entity, and every one read at a block's end, a bit: data registers first.
@@ -195,12 +304,12 @@ impl LiveSets {
         let blocks = program.block_count();
         let mut live_in = vec![0u64; blocks * words];
         let mut kept = vec![!0u64; blocks * words];
-        for &(entity, block) in exposed {
-            let bit = self.bits[entity as usize] as usize;
+        for &(bit, block) in exposed {
+            let bit = bit as usize;
             live_in[block as usize * words + bit / 64] |= 1 << (bit % 64);
         }
-        for &(entity, block) in defined {
-            let bit = self.bits[entity as usize] as usize;
+        for &(bit, block) in defined {
+            let bit = bit as usize;
             kept[block as usize * words + bit / 64] &= !(1 << (bit % 64));
         }
         if words == 0 {
@@ -228,10 +337,7 @@ impl LiveSets {
             {}
             return Rows::Dense(live_in);
         }
-        let mut position = vec![0u32; blocks];
-        for (index, &block) in self.postorder.iter().enumerate() {
-            position[block as usize] = index as u32;
-        }
+        let position = self.positions();
         // The worklist is a bit per block in postorder; taking the lowest again and again sweeps it in that order.
         let mut pending = vec![true; self.postorder.len()];
         let mut again = true;
@@ -256,75 +362,87 @@ impl LiveSets {
         Rows::Dense(live_in)
     }
 
-    /// Follows each global back from its uses; nothing if that takes more than `budget` steps.
+    /// Position of each block in postorder.
+    pub(crate) fn positions(&self) -> Vec<u32> {
+        let mut position = vec![0u32; self.reachable.len()];
+        for (index, &block) in self.postorder.iter().enumerate() {
+            position[block as usize] = index as u32;
+        }
+        position
+    }
+
+    /// Follows the globals back from their uses, those of one word together.
     fn follow(
         &self,
         program: &impl Program,
         exposed: &[(u32, u32)],
-        defined: &mut [(u32, u32)],
-        budget: usize,
-    ) -> Option<Rows> {
+        defined: &[(u32, u32)],
+    ) -> Rows {
         let blocks = program.block_count();
-        let mut uses: Vec<(u32, u32)> = exposed
-            .iter()
-            .map(|&(entity, block)| (self.bits[entity as usize], block))
-            .collect();
-        uses.sort_unstable();
-        defined.sort_unstable_by_key(|&(entity, block)| (self.bits[entity as usize], block));
-        let mut live_in = vec![NONE; blocks];
-        let mut defines = vec![NONE; blocks];
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        let mut stack: Vec<u32> = Vec::new();
-        let (mut at, mut at_definition) = (0, 0);
-        while at < uses.len() {
-            let bit = uses[at].0;
-            while at_definition < defined.len()
-                && self.bits[defined[at_definition].0 as usize] <= bit
-            {
-                let (entity, block) = defined[at_definition];
-                if self.bits[entity as usize] == bit {
-                    defines[block as usize] = bit;
+        let position = self.positions();
+        let exposed = ByWord::new(self.words, exposed.iter().copied());
+        let defined = ByWord::new(self.words, defined.iter().copied());
+        let mut live = vec![0u64; blocks];
+        let mut kept = vec![!0u64; blocks];
+        // Blocks to look at, a bit each, in postorder; they are taken from the lowest up, again and again.
+        let mut pending = vec![0u64; self.postorder.len().div_ceil(64)];
+        let mut found: Vec<Found> = Vec::new();
+        for word in 0..self.words {
+            let first_found = found.len();
+            let (mut waiting, mut start) = (0usize, pending.len());
+            for &(bit, block) in defined.of(word) {
+                kept[block as usize] &= !(1 << (bit % 64));
+            }
+            for &(bit, block) in exposed.of(word) {
+                if live[block as usize] == 0 {
+                    found.push((word as u32, block, 0));
+                    let at = position[block as usize] as usize;
+                    pending[at / 64] |= 1 << (at % 64);
+                    waiting += 1;
+                    start = start.min(at / 64);
                 }
-                at_definition += 1;
+                live[block as usize] |= 1 << (bit % 64);
             }
-            while at < uses.len() && uses[at].0 == bit {
-                stack.push(uses[at].1);
-                at += 1;
-            }
-            while let Some(block) = stack.pop() {
-                if std::mem::replace(&mut live_in[block as usize], bit) == bit {
+            let mut at = start;
+            while waiting > 0 {
+                if pending[at] == 0 {
+                    at += 1;
+                    if at >= pending.len() {
+                        at = start;
+                    }
                     continue;
                 }
-                found.push((bit, block));
+                let low = pending[at].trailing_zeros() as usize;
+                pending[at] &= pending[at] - 1;
+                waiting -= 1;
+                let block = self.postorder[at * 64 + low];
+                let here = live[block as usize];
                 for &from in program.predecessors().of(block) {
-                    if self.reachable[from as usize]
-                        && defines[from as usize] != bit
-                        && live_in[from as usize] != bit
-                    {
-                        stack.push(from);
+                    let before = live[from as usize];
+                    let new = here & kept[from as usize] & !before;
+                    if new == 0 || !self.reachable[from as usize] {
+                        continue;
+                    }
+                    if before == 0 {
+                        found.push((word as u32, from, 0));
+                    }
+                    live[from as usize] = before | new;
+                    let place = position[from as usize] as usize;
+                    if pending[place / 64] >> (place % 64) & 1 == 0 {
+                        pending[place / 64] |= 1 << (place % 64);
+                        waiting += 1;
+                        start = start.min(place / 64);
                     }
                 }
             }
-            if found.len() > budget {
-                return None;
+            for &(_, block) in defined.of(word) {
+                kept[block as usize] = !0;
+            }
+            for (_, block, bits) in &mut found[first_found..] {
+                *bits = std::mem::take(&mut live[*block as usize]);
             }
         }
-        let mut starts = vec![0u32; blocks + 1];
-        for &(_, block) in &found {
-            starts[block as usize + 1] += 1;
-        }
-        for block in 0..blocks {
-            starts[block + 1] += starts[block];
-        }
-        let mut next = starts.clone();
-        let mut lists = vec![0; found.len()];
-        // Bits come in rising order, so the lists are sorted.
-        for &(bit, block) in &found {
-            let place = &mut next[block as usize];
-            lists[*place as usize] = bit;
-            *place += 1;
-        }
-        Some(Rows::Sparse(starts, lists))
+        Rows::Sparse(Words::new(blocks, &found))
     }
 
     /// Whether execution can get to a block.
@@ -338,14 +456,22 @@ impl LiveSets {
         if bit == NONE {
             return false;
         }
+        self.word(block, bit / 64) >> (bit % 64) & 1 != 0
+    }
+
+    /// One word of what is live at the start of a block.
+    pub(crate) fn word(&self, block: u32, index: u32) -> u64 {
         match &self.rows {
-            Rows::Dense(words) => {
-                words[block as usize * self.words + bit as usize / 64] >> (bit % 64) & 1 != 0
-            }
-            Rows::Sparse(starts, lists) => {
-                let range = starts[block as usize] as usize..starts[block as usize + 1] as usize;
-                lists[range].binary_search(&bit).is_ok()
-            }
+            Rows::Dense(words) => words[block as usize * self.words + index as usize],
+            Rows::Sparse(words) => words.word(block, index),
+        }
+    }
+
+    /// The words that are not zero, if only those are kept.
+    pub(crate) fn sparse(&self) -> Option<&Words> {
+        match &self.rows {
+            Rows::Dense(_) => None,
+            Rows::Sparse(words) => Some(words),
         }
     }
 
@@ -378,9 +504,9 @@ impl LiveSets {
             .filter(|&entity| entity != NONE)
     }
 
-    /// Whether the sets are lists rather than bit vectors.
+    /// Whether only words that are not zero are kept.
     pub fn is_sparse(&self) -> bool {
-        matches!(self.rows, Rows::Sparse(..))
+        self.sparse().is_some()
     }
 
     /// Bytes the sets take.
@@ -390,7 +516,7 @@ impl LiveSets {
             + self.entities.len() * 4
             + match &self.rows {
                 Rows::Dense(words) => words.len() * 8,
-                Rows::Sparse(starts, lists) => (starts.len() + lists.len()) * 4,
+                Rows::Sparse(words) => words.starts.len() * 4 + words.words.len() * 12,
             }
     }
 
@@ -421,21 +547,23 @@ impl LiveSets {
     }
 
     pub(crate) fn for_each_live_in(&self, block: u32, mut visit: impl FnMut(u32)) {
+        let mut spread = |index: u32, word: u64| {
+            let mut rest = word;
+            while rest != 0 {
+                visit(index * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        };
         match &self.rows {
             Rows::Dense(_) => {
                 let row = self.row(block).expect("dense");
                 for (index, &word) in row.iter().enumerate() {
-                    let mut rest = word;
-                    while rest != 0 {
-                        visit(index as u32 * 64 + rest.trailing_zeros());
-                        rest &= rest - 1;
-                    }
+                    spread(index as u32, word);
                 }
             }
-            Rows::Sparse(starts, lists) => {
-                let range = starts[block as usize] as usize..starts[block as usize + 1] as usize;
-                lists[range].iter().for_each(|&bit| visit(bit));
-            }
+            Rows::Sparse(words) => words
+                .of(block)
+                .for_each(|(index, word)| spread(index, word)),
         }
     }
 

@@ -10,6 +10,7 @@
 
 pub mod features;
 mod folding;
+mod in_flight;
 mod joins;
 mod live_intervals;
 mod live_sets;

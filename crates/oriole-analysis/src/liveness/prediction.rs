@@ -2,12 +2,12 @@
 //!
 //! ## Method
 //! The pressure of the PTX is not the answer: `ptxas` schedules, unrolls, rematerialises, folds and inlines first. So the
-//! count is `(pressure + 20) · e^t`, where the pressure is that of the registers as written, calls included, and `t` the
-//! mean of 24 regression trees over the [`features`](super::features), fitted to what `ptxas` 13.0.88 says of half of the
-//! corpus (`tools/record-register-counts`, `tools/fit-registers`). On the other half the mean error is 2.7 registers and
-//! the rank correlation 0.95; the test `prediction` holds it to 4 and 0.9. On kernels from sources none of whose variants
-//! was fitted the mean error is about 4, on another corpus 4.4. `low` and `high` hold four fifths of the counts of such
-//! kernels. `docs/pressure.md` has the figures.
+//! count is the geometric mean of `(pressure + 20) · e^t` over 25 regression trees, of which each starts from one of five
+//! pressures, calls included, and gives `t` from the [`features`](super::features). They are fitted to what `ptxas` 13.0.88
+//! says of half of the corpus, and of kernels made for this (`tools/record-register-counts`, `tools/vary-kernels`,
+//! `tools/fit-registers`). The test `prediction` holds the mean error on the other half to 4 registers and the rank
+//! correlation to 0.9. `low` and `high` hold four fifths of the counts of kernels from sources that were not fitted.
+//! `docs/pressure.md` has the figures.
 //!
 //! ## Not done
 //! Options of `ptxas` other than the defaults, and what a later version does.
@@ -36,7 +36,8 @@ enum Node {
 }
 
 struct Model {
-    trees: Vec<Vec<Node>>,
+    /// The pressure a tree starts from, and the tree.
+    trees: Vec<(usize, Vec<Node>)>,
     low: f32,
     high: f32,
 }
@@ -69,7 +70,11 @@ fn parse(text: &str) -> Option<Model> {
                 model.low = low.parse().ok()?;
                 model.high = high.parse().ok()?;
             }
-            "tree" => model.trees.push(parse_tree(rest)?),
+            "tree" => {
+                let (base, tree) = rest.split_once(' ')?;
+                let base = base.parse().ok().filter(|&base| base < NAMES.len())?;
+                model.trees.push((base, parse_tree(tree)?));
+            }
             _ => return None,
         }
     }
@@ -131,10 +136,11 @@ pub fn predict(features: &Features) -> Prediction {
     let sum: f32 = model
         .trees
         .iter()
-        .map(|tree| evaluate(tree, features.values()))
+        .map(|(base, tree)| {
+            evaluate(tree, features.values()) + (features.values()[*base] + OFFSET).ln()
+        })
         .sum();
-    let base = features.get("written_deep") + OFFSET;
-    let guess = base * (sum / model.trees.len() as f32).exp();
+    let guess = (sum / model.trees.len() as f32).exp();
     let count = |guess: f32| (guess.round() as u32).clamp(4, features.limit.max(4));
     let best = count(guess);
     Prediction {
@@ -159,6 +165,6 @@ mod tests {
         for wrong in ["", "=1 =2", "0<1 =1", "900<1 =1 =2", "0<x =1 =2"] {
             assert!(parse_tree(wrong).is_none(), "{wrong}");
         }
-        assert_eq!(model().trees.len(), 24);
+        assert_eq!(model().trees.len(), 25);
     }
 }

@@ -8,6 +8,7 @@
 //! A guarded definition reads what it may leave in place, so it is a use and a definition tied together; so is a write to
 //! part of a vector register, and everything an unknown instruction mentions.
 
+use super::in_flight::InFlight;
 use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
@@ -196,7 +197,7 @@ impl Registers {
             label_blocks: vec![u32::MAX; scopes.labels.len()],
             written: vec![u32::MAX; scopes.registers.len()],
             read: vec![u32::MAX; scopes.registers.len()],
-            in_flight: Vec::new(),
+            in_flight: InFlight::default(),
             ends: Vec::new(),
             labels: Vec::new(),
             blocks: vec![0],
@@ -212,6 +213,7 @@ impl Registers {
             calls,
             ends,
             label_blocks,
+            in_flight,
             ..
         } = reader;
         let count = blocks.len() - 1;
@@ -225,6 +227,7 @@ impl Registers {
             .filter(|edge| edge.1 != u32::MAX)
             .collect();
         let successors = Adjacency::new(count, edges.iter().copied());
+        let accesses = in_flight.hold(accesses, &blocks, &successors, files.len());
         Registers {
             predecessors: successors.reversed(),
             successors,
@@ -260,8 +263,7 @@ struct Reader<'a> {
     /// Instruction that last wrote, and read, each register: an instruction may mention one several times.
     written: Vec<u32>,
     read: Vec<u32>,
-    /// Registers that an asynchronous instruction still reads.
-    in_flight: Vec<u32>,
+    in_flight: InFlight,
     /// Blocks and the labels they lead to, or [`NEXT`], in order.
     ends: Vec<(u32, u32)>,
     labels: Vec<u32>,
@@ -304,7 +306,6 @@ impl Reader<'_> {
     }
 
     fn start_block(&mut self) {
-        self.in_flight.clear();
         self.blocks.push(self.statements.len() as u32);
     }
 
@@ -372,8 +373,8 @@ impl Reader<'_> {
                         (true, false) => AccessKind::Define,
                         (false, _) => AccessKind::Use,
                     };
-                    if asynchronous && role.pinned && !defines {
-                        self.in_flight.push(register);
+                    if asynchronous && role.pinned {
+                        self.in_flight.take(number, register);
                     }
                     if defines {
                         if self.written[at] != number {
@@ -396,13 +397,10 @@ impl Reader<'_> {
             }
         }
         if opcode == Opcode::WgmmaWaitGroup {
-            // The operands of what was waited for may not be overwritten before.
-            for register in std::mem::take(&mut self.in_flight) {
-                if self.read[register as usize] != number {
-                    self.read[register as usize] = number;
-                    self.accesses.push(Access::new(register, AccessKind::Use));
-                }
-            }
+            let left = nodes
+                .first()
+                .and_then(|node| self.module.text(node.text).parse().ok());
+            self.in_flight.wait(number, left);
         }
         self.accesses.close();
         self.statements.push(statement);
