@@ -289,11 +289,14 @@ impl Run<'_, '_> {
             }
             cost = after;
             rounds += 1;
-            // The passes leave nothing to do in what they see, but they do not see the copies, and branches made straight
-            // bring others together.
+            // The passes leave nothing to do in what they see, but they do not see the copies, branches made straight bring
+            // others together, and loads have what was stored before a store that is gone.
+            let exposing = ["predication.branches", "dead-stores.stores"];
             is_settled = must_improve
                 && done.copies == 0
-                && done.statistics.get("predication.branches") == 0;
+                && exposing
+                    .iter()
+                    .all(|counter| done.statistics.get(counter) == 0);
             self.record(index, done);
             if is_settled {
                 break;
