@@ -1,4 +1,4 @@
-//! Every launch of the corpus, against what an H200 wrote.
+//! Every launch of the corpus, as written and optimized, against what an H200 wrote.
 //!
 //! `tests/corpus/runs.toml` describes the launches and `tests/corpus/recorded/` holds the results. `ORIOLE_ONLY=text` runs the
 //! launches whose name contains the text and prints what differs. Approximate instructions give what the same GPU gave;
@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 use recorded::{Comparison, Recording, compare};
 
@@ -18,12 +19,24 @@ fn corpus() -> PathBuf {
 }
 
 #[test]
+fn the_corpus_runs_as_on_the_gpu() {
+    run_all(|_| {});
+}
+
+#[test]
+fn the_optimized_corpus_runs_as_on_the_gpu() {
+    run_all(|module| {
+        oriole::optimize(module, &oriole::Options::default()).expect("a sound file");
+    });
+}
+
+/// Runs every launch of every file, prepared in some way.
 #[allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a test that leaves work out says so"
 )]
-fn the_corpus_runs_as_on_the_gpu() {
+fn run_all(prepare: fn(&mut Module)) {
     let recording = Recording::read(&corpus());
     let runs = recorded::runs(&corpus());
     let approximations = recorded::approximations(&corpus());
@@ -44,7 +57,7 @@ fn the_corpus_runs_as_on_the_gpu() {
         }
         let started = Instant::now();
         let outcome = std::panic::catch_unwind(|| {
-            compare(&corpus(), launch, run, &recording, &approximations)
+            compare(&corpus(), launch, run, &recording, &approximations, prepare)
         })
         .unwrap_or_else(|_| Comparison::Failed("panicked".to_string()));
         let seconds = started.elapsed().as_secs_f64();

@@ -101,12 +101,14 @@ fn insert_additions(editor: &mut Editor<'_>, defined: &[(Value, Block, u32)], ra
     }
 }
 
+/// The mnemonics of a function, without branches: those that lead to the next place anyway are not written.
 fn instruction_texts(function: &Function) -> Vec<String> {
     function
         .block_order()
         .iter()
         .flat_map(|&block| function.instructions_of(block))
         .map(|instruction: Instruction| function.format(instruction).mnemonic.text().to_owned())
+        .filter(|mnemonic| !mnemonic.starts_with("bra"))
         .collect()
 }
 

@@ -261,13 +261,14 @@ impl Run<'_, '_> {
         let mut rounds = 0;
         let mut cost = before;
         let mut is_settled = false;
+        let mut only_copies = false;
         while rounds < most {
             let fuel = self.fuel.clone();
             let translated = match translated.take() {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let Some(done) = self.phases(index, translated, phases) else {
+            let Some(done) = self.phases(index, translated, phases, only_copies) else {
                 if rounds == 0 {
                     return Ok(());
                 }
@@ -291,12 +292,10 @@ impl Run<'_, '_> {
             rounds += 1;
             // The passes leave nothing to do in what they see, but they do not see the copies, branches made straight bring
             // others together, and loads have what was stored before a store that is gone.
-            let exposing = ["predication.branches", "dead-stores.stores"];
-            is_settled = must_improve
-                && done.copies == 0
-                && exposing
-                    .iter()
-                    .all(|counter| done.statistics.get(counter) == 0);
+            only_copies = ["predication.branches", "dead-stores.stores"]
+                .iter()
+                .all(|counter| done.statistics.get(counter) == 0);
+            is_settled = must_improve && only_copies && done.copies == 0;
             self.record(index, done);
             if is_settled {
                 break;
@@ -313,7 +312,7 @@ impl Run<'_, '_> {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let Some(mut done) = self.phases(index, translated, &careful) else {
+            let Some(mut done) = self.phases(index, translated, &careful, false) else {
                 return Ok(());
             };
             done.statistics.add("functions.not-worth-it", 1);
@@ -351,28 +350,34 @@ impl Run<'_, '_> {
         body.map_or(Cost::default(), |body| Cost::of(self.module, body))
     }
 
-    /// Runs phases and writes the function back; nothing if it had to be left as it was.
+    /// Runs phases and writes the function back; nothing if it had to be left as it was. If only copies are new since the
+    /// last round, the later phases have work only if those up to gvn-cse have.
     fn phases(
         &mut self,
         index: usize,
         mut translated: Translated,
         phases: &[Phase],
+        only_copies: bool,
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
         let (module, observer) = (&mut *self.module, &mut *self.observer);
-        let changes = oriole_opt::run(
-            &mut translated.function,
-            phases,
-            &mut oriole_opt::Context {
-                knobs: &self.options.knobs,
-                fuel: self.fuel,
-                statistics: &mut statistics,
-                remarks: self.options.remarks.then_some(&mut remarks),
-                hooks: &self.options.hooks,
-            },
-            &mut |phase, function| observer(module, phase, function),
-        );
+        let mut context = oriole_opt::Context {
+            knobs: &self.options.knobs,
+            fuel: self.fuel,
+            statistics: &mut statistics,
+            remarks: self.options.remarks.then_some(&mut remarks),
+            hooks: &self.options.hooks,
+        };
+        let numbering = phases.iter().position(|phase| phase.pass.name == "gvn-cse");
+        let first = numbering.filter(|_| only_copies).map_or(0, |at| at + 1);
+        let (first, rest) = phases.split_at(first);
+        let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
+        let function = &mut translated.function;
+        let mut changes = oriole_opt::run(function, first, &mut context, &mut observer);
+        if first.is_empty() || changes > 0 {
+            changes += oriole_opt::run(function, rest, &mut context, &mut observer);
+        }
         if changes == 0 && !phases.is_empty() {
             *self.formats = translated.function.into_formats();
             return Some(Done {

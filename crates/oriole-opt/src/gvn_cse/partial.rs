@@ -13,15 +13,16 @@
 use super::numbering::Member;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
-use oriole_isa::Opcode;
+use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
+use oriole_isa::{Opcode, ScalarType};
 
 /// A way to make a partially redundant instruction go.
 pub(super) struct Plan {
     /// The block that has the value, and the value.
     known: (Block, Value),
-    /// The block that is going to compute it.
+    /// The block that is going to compute it, unless it has the value too.
     other: Block,
+    other_known: Option<Value>,
 }
 
 /// Whether an instruction without a dominating equal can be made one of `leaders` on one way and its own twin on the other.
@@ -68,25 +69,27 @@ pub(super) fn plan(
         {
             continue;
         }
-        let leader = leaders
-            .iter()
-            .find(|leader| dominators.dominates(leader.block, has));
-        if let Some(leader) = leader {
-            let value = function.results(leader.instruction).next()?;
-            let type_of = |value: Value| function.values()[value].scalar_type;
-            if type_of(value) == type_of(result) {
-                return Some(Plan {
-                    known: (has, value),
-                    other: lacks,
-                });
-            }
+        let type_of = |value: Value| function.values()[value].scalar_type;
+        let known_in = |block: Block| {
+            leaders
+                .iter()
+                .filter(|leader| dominators.dominates(leader.block, block))
+                .filter_map(|leader| function.results(leader.instruction).next())
+                .find(|&value| type_of(value) == type_of(result))
+        };
+        if let Some(value) = known_in(has) {
+            return Some(Plan {
+                known: (has, value),
+                other: lacks,
+                other_known: known_in(lacks),
+            });
         }
     }
     None
 }
 
-/// Carries a plan out.
-pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
+/// Carries a plan out. Gives the parameter that stands for the instruction now.
+pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value {
     let function = editor.function();
     let result = function
         .results(late.instruction)
@@ -102,18 +105,10 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
             operand => operand,
         })
         .collect();
-    let last = function
-        .last_instruction(plan.other)
-        .filter(|&last| function.format(last).is_terminator());
-    let twin: Instruction = match last {
-        Some(last) => editor.insert_before(last, format, &operands, &[data.scalar_type]),
-        None => editor.append(plan.other, format, &operands, &[data.scalar_type]),
+    let computed = match plan.other_known {
+        Some(known) => editor.resolve(known),
+        None => compute(editor, plan.other, format, &operands, data.scalar_type),
     };
-    let computed = editor
-        .function()
-        .results(twin)
-        .next()
-        .expect("the twin has a result");
     let (has, known) = plan.known;
     let known = editor.resolve(known);
     let parameter = editor.add_parameter(late.block, data.scalar_type);
@@ -122,6 +117,30 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) {
     editor.push_argument(plan.other, 0, computed);
     editor.replace_value(result, parameter);
     editor.remove_instruction(late.instruction);
+    parameter
+}
+
+/// Computes something at the end of a block, before its branch.
+fn compute(
+    editor: &mut Editor<'_>,
+    block: Block,
+    format: Format,
+    operands: &[Operand],
+    scalar_type: ScalarType,
+) -> Value {
+    let function = editor.function();
+    let last = function
+        .last_instruction(block)
+        .filter(|&last| function.format(last).is_terminator());
+    let twin = match last {
+        Some(last) => editor.insert_before(last, format, operands, &[scalar_type]),
+        None => editor.append(block, format, operands, &[scalar_type]),
+    };
+    editor
+        .function()
+        .results(twin)
+        .next()
+        .expect("the twin has a result")
 }
 
 /// Integer arithmetic as addresses are made of, with one result.
