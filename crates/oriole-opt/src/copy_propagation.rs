@@ -245,6 +245,14 @@ impl Propagation<'_> {
                 Original::Value(original) if is_tied => {
                     same_type(function, value, original).then_some(Operand::Value(original))
                 }
+                // A copy of an address stands for the variable too.
+                Original::Value(original)
+                    if in_address
+                        && let Some(&Original::Address(symbol)) = self.originals.get(&original)
+                        && self.reaches(function, instruction, symbol) =>
+                {
+                    Some(Operand::Symbol(symbol))
+                }
                 Original::Value(original) => {
                     is_acceptable(function, value, original).then_some(Operand::Value(original))
                 }

@@ -11,8 +11,8 @@ use crate::{
 };
 
 const PARTS: &[&Pass] = &[
-    &copy_propagation::PASS,
     &address_spaces::PASS,
+    &copy_propagation::PASS,
     &constant_folding::PASS,
     &algebra::PASS,
     &branch_simplification::PASS,

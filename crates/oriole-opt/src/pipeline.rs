@@ -62,6 +62,15 @@ const fn phase(number: u16, from: Level, pass: &'static Pass) -> Phase {
     }
 }
 
+/// A phase of our own.
+const fn unnumbered(from: Level, pass: &'static Pass) -> Phase {
+    Phase {
+        number: None,
+        from,
+        pass,
+    }
+}
+
 /// The whole pipeline, in order.
 const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
@@ -78,6 +87,8 @@ const PIPELINE: &[Phase] = &[
     phase(82, Level::Less, &back_copy_propagation::HOOKED_PASS),
     phase(83, Level::Default, &back_copy_propagation::PASS),
     phase(84, Level::Less, &dead_code::PASS),
+    unnumbered(Level::Less, &dead_stores::PASS),
+    unnumbered(Level::Less, &dead_code::PASS),
 ];
 
 /// The phases of a level.

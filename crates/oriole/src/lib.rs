@@ -290,9 +290,11 @@ impl Run<'_, '_> {
             }
             cost = after;
             rounds += 1;
-            // The passes leave nothing to do in what they see, but they do not see the copies, and branches made straight
-            // bring others together.
-            only_copies = done.statistics.get("predication.branches") == 0;
+            // The passes leave nothing to do in what they see, but they do not see the copies, branches made straight bring
+            // others together, and loads have what was stored before a store that is gone.
+            only_copies = ["predication.branches", "dead-stores.stores"]
+                .iter()
+                .all(|counter| done.statistics.get(counter) == 0);
             is_settled = must_improve && only_copies && done.copies == 0;
             self.record(index, done);
             if is_settled {

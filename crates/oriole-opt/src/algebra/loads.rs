@@ -3,8 +3,8 @@
 use super::operands::address_of;
 use super::view::is_integer;
 use super::{Outcome, Walk};
-use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Value};
-use oriole_isa::{MulMode, Opcode, ScalarType};
+use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
+use oriole_isa::{MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
@@ -70,6 +70,53 @@ impl Walk<'_, '_, '_> {
         self.editor.replace_value(result, value);
         self.step(load);
         Outcome::Removed
+    }
+
+    /// `mov.u32 %r1, tile; cvt.u64.u32 %rd1, %r1` → `mov.u64 %rd1, tile`: addresses of shared memory have 32 bits.
+    pub(super) fn extend_address(&mut self, instruction: Instruction) -> Outcome {
+        let Some(symbol) = self.extended_address(instruction) else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.extended-address",
+            "an address of shared memory has zeros above",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let shape = [ShapeNode::LEAF; 2];
+        let format = self
+            .editor
+            .format("mov.u64", Guard::None, shape.iter().copied());
+        let operands = [Operand::Result(0), Operand::Symbol(symbol)];
+        self.rewrite(instruction, format, &operands);
+        Outcome::Changed
+    }
+
+    /// The shared variable whose address a conversion extends, if nobody else reads the narrow one.
+    fn extended_address(&self, instruction: Instruction) -> Option<Symbol> {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        if format.mnemonic.text() != "cvt.u64.u32" || format.is_guarded() {
+            return None;
+        }
+        let view = self.view();
+        let narrow = view.site(instruction)?.arg(0).value()?;
+        let Definition::Instruction(producer) = function.values()[narrow].definition else {
+            return None;
+        };
+        function.block_of(producer)?;
+        let source = function.format(producer);
+        let plain = matches!(source.mnemonic.text(), "mov.u32" | "mov.b32" | "mov.s32")
+            && !source.opaque
+            && !source.is_guarded()
+            && *source.shape == [ShapeNode::LEAF; 2];
+        let &[Operand::Result(0), Operand::Symbol(symbol)] = function.leaves(producer) else {
+            return None;
+        };
+        let shared = function.symbols()[symbol].space == Some(Space::Shared);
+        (plain && shared && view.is_single(narrow)).then_some(symbol)
     }
 
     /// The load behind a conversion, which nobody else reads, and the type with which it would extend as the conversion does.

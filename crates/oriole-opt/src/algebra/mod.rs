@@ -156,6 +156,7 @@ impl Walk<'_, '_, '_> {
         }
         for further in [
             Walk::extend_load,
+            Walk::extend_address,
             Walk::unpack,
             Walk::immediates,
             Walk::fold_address,
