@@ -53,11 +53,13 @@ impl<'function> Editor<'function> {
     }
 
     /// The function, to read.
+    #[inline]
     pub fn function(&self) -> &Function {
         self.function
     }
 
     /// What stands for `value` after the replacements so far.
+    #[inline]
     pub fn resolve(&self, mut value: Value) -> Value {
         while let Some(&next) = self.replacements.get(&value) {
             value = next;
@@ -91,6 +93,7 @@ impl<'function> Editor<'function> {
     }
 
     /// Sets one operand, counted as in [`Function::operands`].
+    #[inline]
     pub fn set_operand(&mut self, instruction: Instruction, index: usize, operand: Operand) {
         self.function.operands_mut(instruction)[index] = operand;
         self.journal.values = true;

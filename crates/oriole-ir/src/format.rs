@@ -295,11 +295,13 @@ impl FormatData {
     }
 
     /// Whether instructions of this format are guarded.
+    #[inline]
     pub fn is_guarded(&self) -> bool {
         self.guard != Guard::None
     }
 
     /// Whether the instruction ends its block.
+    #[inline]
     pub fn is_terminator(&self) -> bool {
         self.effects.terminator != oriole_isa::Terminator::None
     }

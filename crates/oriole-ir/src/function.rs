@@ -173,21 +173,25 @@ impl Function {
     }
 
     /// All values, dead ones included.
+    #[inline]
     pub fn values(&self) -> &IndexVec<Value, ValueData> {
         &self.values
     }
 
     /// All blocks, removed ones included.
+    #[inline]
     pub fn blocks(&self) -> &IndexVec<Block, BlockData> {
         &self.blocks
     }
 
     /// All symbols.
+    #[inline]
     pub fn symbols(&self) -> &IndexVec<Symbol, SymbolData> {
         &self.symbols
     }
 
     /// All constants.
+    #[inline]
     pub fn constants(&self) -> &IndexVec<Constant, ConstantData> {
         &self.constants
     }
@@ -208,36 +212,43 @@ impl Function {
     }
 
     /// The instructions of a block, in order.
+    #[inline]
     pub fn instructions_of(&self, block: Block) -> impl Iterator<Item = Instruction> + '_ {
         std::iter::successors(self.layout.first(block), |&at| self.layout.next(at))
     }
 
     /// The instruction behind another in its block.
+    #[inline]
     pub fn next_instruction(&self, instruction: Instruction) -> Option<Instruction> {
         self.layout.next(instruction)
     }
 
     /// The last instruction of a block.
+    #[inline]
     pub fn last_instruction(&self, block: Block) -> Option<Instruction> {
         self.layout.last(block)
     }
 
     /// The block an instruction is in, or nothing if it was removed.
+    #[inline]
     pub fn block_of(&self, instruction: Instruction) -> Option<Block> {
         self.layout.block_of(instruction)
     }
 
     /// An instruction's data.
+    #[inline]
     pub fn instruction(&self, instruction: Instruction) -> &InstructionData {
         &self.instructions[instruction]
     }
 
     /// An instruction's format.
+    #[inline]
     pub fn format(&self, instruction: Instruction) -> &FormatData {
         &self.formats[self.instructions[instruction].format]
     }
 
     /// What instructions of a format have in common.
+    #[inline]
     pub fn format_data(&self, format: Format) -> &FormatData {
         &self.formats[format]
     }
@@ -255,6 +266,7 @@ impl Function {
         Some(self.sources[instruction]).filter(|&source| source & REWRITTEN == 0)
     }
 
+    #[inline]
     fn operand_range(&self, instruction: Instruction) -> Range<usize> {
         let data = &self.instructions[instruction];
         let start = data.first_operand as usize;
@@ -262,16 +274,19 @@ impl Function {
     }
 
     /// All operands: guard, values for a false guard, leaves.
+    #[inline]
     pub fn operands(&self, instruction: Instruction) -> &[Operand] {
         &self.operands[self.operand_range(instruction)]
     }
 
+    #[inline]
     pub(crate) fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
         let range = self.operand_range(instruction);
         &mut self.operands[range]
     }
 
     /// How many operands stand before the leaves.
+    #[inline]
     fn leaf_offset(&self, instruction: Instruction) -> usize {
         if self.format(instruction).is_guarded() {
             1 + self.instructions[instruction].result_count as usize
@@ -281,6 +296,7 @@ impl Function {
     }
 
     /// The predicate of the guard.
+    #[inline]
     pub fn guard(&self, instruction: Instruction) -> Option<Operand> {
         self.format(instruction)
             .is_guarded()
@@ -288,17 +304,20 @@ impl Function {
     }
 
     /// What the results are if the guard is false; empty for unguarded instructions.
+    #[inline]
     pub fn otherwise(&self, instruction: Instruction) -> &[Operand] {
         let offset = self.leaf_offset(instruction);
         &self.operands(instruction)[offset.min(1)..offset]
     }
 
     /// The leaves, in order of the format's.
+    #[inline]
     pub fn leaves(&self, instruction: Instruction) -> &[Operand] {
         &self.operands(instruction)[self.leaf_offset(instruction)..]
     }
 
     /// The results.
+    #[inline]
     pub fn results(
         &self,
         instruction: Instruction,
@@ -323,6 +342,7 @@ impl Function {
     }
 
     /// The values an instruction reads.
+    #[inline]
     pub fn uses(&self, instruction: Instruction) -> impl Iterator<Item = Value> + '_ {
         self.operands(instruction)
             .iter()
@@ -480,6 +500,7 @@ impl FunctionBuilder {
     }
 
     /// The operands of an instruction, to rename them.
+    #[inline]
     pub fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
         self.function.operands_mut(instruction)
     }

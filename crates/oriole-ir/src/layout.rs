@@ -41,20 +41,24 @@ impl Layout {
         self.order.retain(keep);
     }
 
+    #[inline]
     pub fn block_of(&self, instruction: Instruction) -> Option<Block> {
         self.instructions
             .get(instruction)
             .and_then(|node| node.block.expand())
     }
 
+    #[inline]
     pub fn first(&self, block: Block) -> Option<Instruction> {
         self.blocks[block].first.expand()
     }
 
+    #[inline]
     pub fn last(&self, block: Block) -> Option<Instruction> {
         self.blocks[block].last.expand()
     }
 
+    #[inline]
     pub fn next(&self, instruction: Instruction) -> Option<Instruction> {
         self.instructions[instruction].next.expand()
     }

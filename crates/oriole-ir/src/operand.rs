@@ -82,6 +82,7 @@ pub enum Operand {
 
 impl Operand {
     /// The value read, if this is one.
+    #[inline]
     pub fn value(self) -> Option<Value> {
         match self {
             Operand::Value(value) => Some(value),

@@ -127,12 +127,14 @@ impl Effects {
     };
 
     /// Whether the results depend on the operands only and nothing else happens.
+    #[inline]
     pub fn is_pure(self) -> bool {
         self == Effects::PURE
     }
 
     /// Whether the instruction may be deleted when nothing uses its results: it changes no memory, no order, no flag and
     /// no control flow. A convergent read such as `shfl` may be deleted.
+    #[inline]
     pub fn is_removable(self) -> bool {
         self.writes.is_empty()
             && self.ordering.is_none()

@@ -79,26 +79,31 @@ impl Mnemonic {
     }
 
     /// What the instruction does; [`Opcode::Unknown`] when the table has no such opcode.
+    #[inline]
     pub fn opcode(&self) -> Opcode {
         self.entry.map_or(Opcode::Unknown, |entry| entry.opcode)
     }
 
     /// The types named, in order of appearance.
+    #[inline]
     pub fn types(&self) -> &[ScalarType] {
         &self.types[..usize::from(self.type_count)]
     }
 
     /// The first type named.
+    #[inline]
     pub fn first_type(&self) -> Option<ScalarType> {
         self.types().first().copied()
     }
 
     /// The decoded modifiers.
+    #[inline]
     pub fn modifiers(&self) -> &Modifiers {
         &self.modifiers
     }
 
     /// Whether a modifier without a value is present.
+    #[inline]
     pub fn has(&self, flag: Flag) -> bool {
         self.modifiers.has(flag)
     }
@@ -119,12 +124,14 @@ impl Mnemonic {
     }
 
     /// Whether nothing may be assumed: the opcode is unknown or has an unknown modifier.
+    #[inline]
     pub fn is_opaque(&self) -> bool {
         self.entry.is_none() || self.unknown_modifier
     }
 
     /// The state space of the access: the one named, else generic for opcodes that address memory. For copies, the
     /// destination's; see [`Mnemonic::source_space`].
+    #[inline]
     pub fn space(&self) -> Option<Space> {
         self.modifiers
             .first_space
@@ -142,6 +149,7 @@ impl Mnemonic {
     }
 
     /// Elements of a vector access: 1, 2, 4 or 8.
+    #[inline]
     pub fn vector_width(&self) -> u32 {
         self.modifiers.vector.map_or(1, u32::from)
     }
@@ -204,6 +212,7 @@ impl Mnemonic {
     }
 
     /// The effects of executing the instruction.
+    #[inline]
     pub fn effects(&self) -> Effects {
         self.effects
     }

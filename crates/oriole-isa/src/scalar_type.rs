@@ -65,6 +65,7 @@ impl ScalarType {
 
     /// Bits of storage a value of this type takes in a register. Six-bit formats are padded to a byte per lane, as
     /// `cvt` produces them; a predicate is one bit; opaque types are the 64-bit handle.
+    #[inline]
     pub const fn bits(self) -> u32 {
         use ScalarType::*;
         match self {
@@ -89,16 +90,19 @@ impl ScalarType {
     }
 
     /// Whether the value is floating point.
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), TypeKind::Float)
     }
 
     /// Whether the value is a two's complement integer.
+    #[inline]
     pub const fn is_signed(self) -> bool {
         matches!(self.kind(), TypeKind::Signed)
     }
 
     /// Whether the value is an unsigned integer.
+    #[inline]
     pub const fn is_unsigned(self) -> bool {
         matches!(self.kind(), TypeKind::Unsigned)
     }
@@ -109,6 +113,7 @@ impl ScalarType {
     }
 
     /// Whether the value is untyped bits.
+    #[inline]
     pub const fn is_bits(self) -> bool {
         matches!(self.kind(), TypeKind::Bits)
     }

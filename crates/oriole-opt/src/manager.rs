@@ -125,8 +125,8 @@ struct Runner<'function> {
     function: &'function mut Function,
     analyses: Analyses,
     changes: u64,
-    /// Passes that found nothing to do, and how many changes had been made by then: until there are more, they will again
-    /// find nothing.
+    /// Passes that ran, and how many changes had been made by then, their own included: each does what it can in one run, so
+    /// until others change something it will find nothing.
     settled: Vec<(&'static str, u64)>,
 }
 
@@ -189,11 +189,9 @@ impl Runner<'_> {
         let journal = editor.finish();
         self.analyses.invalidate(&journal);
         self.changes += journal.changes;
-        if journal.is_empty() {
-            match last {
-                Some((_, at)) => *at = self.changes,
-                None => self.settled.push((name, self.changes)),
-            }
+        match last {
+            Some((_, at)) => *at = self.changes,
+            None => self.settled.push((name, self.changes)),
         }
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {
