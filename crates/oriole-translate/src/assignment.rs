@@ -80,6 +80,27 @@ impl Assignment {
             .sum::<usize>()
             + self.ties.values_unordered().map(Vec::len).sum::<usize>()
     }
+
+    /// Whether copies look as if optimizing what was written could save some: one register goes to several or to one that was
+    /// made for the exchange, or predicates are kept apart.
+    pub fn has_doubtful_copies(&self, function: &Function) -> bool {
+        // New registers have no type of their own there.
+        let is_doubtful = |register: Register| {
+            function
+                .registers()
+                .get(register)
+                .is_none_or(|data| data.scalar_type == Some(ScalarType::Pred))
+        };
+        self.edges.iter().any(|edge| {
+            edge.copies.iter().enumerate().any(|(index, copy)| {
+                is_doubtful(copy.to)
+                    || is_doubtful(copy.from)
+                    || edge.copies[..index]
+                        .iter()
+                        .any(|earlier| earlier.from == copy.from || earlier.to == copy.from)
+            })
+        }) || !self.ties.is_empty()
+    }
 }
 
 /// Something that happens to a register in a block.

@@ -39,6 +39,8 @@ pub struct Written {
     pub formats: Formats,
     /// How many copies were inserted.
     pub copies: usize,
+    /// Whether optimizing again could save some of them.
+    pub doubtful_copies: bool,
     /// The body the function had before.
     pub original: Body,
 }
@@ -116,8 +118,9 @@ pub fn out_of_ssa(
         }
     }
     Ok(Written {
-        formats: function.into_formats(),
         copies: assignment.copy_count(),
+        doubtful_copies: assignment.has_doubtful_copies(&function),
+        formats: function.into_formats(),
         original,
     })
 }

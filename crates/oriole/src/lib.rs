@@ -295,7 +295,7 @@ impl Run<'_, '_> {
             only_copies = ["predication.branches", "dead-stores.stores"]
                 .iter()
                 .all(|counter| done.statistics.get(counter) == 0);
-            is_settled = must_improve && only_copies && done.copies == 0;
+            is_settled = must_improve && only_copies && !done.doubtful_copies;
             self.record(index, done);
             if is_settled {
                 break;
@@ -384,6 +384,7 @@ impl Run<'_, '_> {
                 statistics,
                 changes,
                 copies: 0,
+                doubtful_copies: false,
                 original: None,
                 remarks,
             });
@@ -395,6 +396,7 @@ impl Run<'_, '_> {
                     statistics,
                     changes,
                     copies: written.copies,
+                    doubtful_copies: written.doubtful_copies,
                     original: Some(written.original),
                     remarks,
                 })
@@ -416,6 +418,7 @@ struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
+    doubtful_copies: bool,
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
