@@ -76,6 +76,18 @@ impl SpaceSet {
     /// Every kind of memory.
     pub const ALL: SpaceSet = SpaceSet(255);
 
+    /// Each kind of memory by itself.
+    pub const EACH: [SpaceSet; 8] = [
+        SpaceSet::GLOBAL,
+        SpaceSet::SHARED,
+        SpaceSet::REMOTE_SHARED,
+        SpaceSet::LOCAL,
+        SpaceSet::CONST,
+        SpaceSet::PARAM,
+        SpaceSet::TENSOR_MEMORY,
+        SpaceSet::TEXTURE,
+    ];
+
     /// Both sets.
     pub const fn union(self, other: SpaceSet) -> SpaceSet {
         SpaceSet(self.0 | other.0)

@@ -27,12 +27,12 @@
 //! ## Not done
 //! Block parameters and results of guarded instructions: their registers are tied to others.
 
+use crate::copy_propagation::copy_of;
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::{LiveIntervals, Liveness};
 use oriole_analysis::{Analyses, ControlFlow, Uses};
-use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Register, ShapeNode, Value};
-use oriole_isa::Opcode;
+use oriole_ir::{Definition, Editor, Function, Instruction, Register, Value};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -131,21 +131,6 @@ fn has_copies(function: &Function, flow: &ControlFlow) -> bool {
             .instructions_of(block)
             .any(|instruction| copy_of(function, instruction).is_some())
     })
-}
-
-/// The result and source of a plain copy between registers.
-fn copy_of(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
-    let format = function.format(instruction);
-    let plain = format.mnemonic.opcode() == Opcode::Mov
-        && !format.is_guarded()
-        && !format.opaque
-        && *format.shape == [ShapeNode::LEAF; 2];
-    match (plain, function.leaves(instruction)) {
-        (true, &[Operand::Result(0), Operand::Value(source)]) => {
-            Some((function.results(instruction).next()?, source))
-        }
-        _ => None,
-    }
 }
 
 /// The instruction that gives `source`, if it could write the register of `destination`.

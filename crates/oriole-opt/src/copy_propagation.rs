@@ -488,6 +488,21 @@ fn definer(function: &Function, value: Value) -> Option<Instruction> {
     }
 }
 
+/// The result and source of a plain copy between registers.
+pub(crate) fn copy_of(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
+    let format = function.format(instruction);
+    let plain = format.mnemonic.opcode() == Opcode::Mov
+        && !format.is_guarded()
+        && !format.opaque
+        && *format.shape == [ShapeNode::LEAF; 2];
+    match (plain, function.leaves(instruction)) {
+        (true, &[Operand::Result(0), Operand::Value(source)]) => {
+            Some((function.results(instruction).next()?, source))
+        }
+        _ => None,
+    }
+}
+
 /// Guards an instruction by the opposite of another predicate.
 fn invert_guard(editor: &mut Editor<'_>, instruction: Instruction, predicate: Value) {
     let function = editor.function();

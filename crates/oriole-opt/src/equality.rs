@@ -47,7 +47,12 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
     } else {
         Kind::Load(format.effects.reads)
     };
-    let sound = function
+    has_stable_operands(function, instruction).then_some(kind)
+}
+
+/// Whether the operands are what they are wherever the instruction stands: no pinned registers, no clocks.
+pub(crate) fn has_stable_operands(function: &Function, instruction: Instruction) -> bool {
+    function
         .operands(instruction)
         .iter()
         .all(|operand| match *operand {
@@ -57,8 +62,7 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
                 _ => true,
             },
             _ => true,
-        });
-    sound.then_some(kind)
+        })
 }
 
 /// Compares instructions.

@@ -246,20 +246,8 @@ fn complement_of(
     same.then_some(earlier)
 }
 
-/// Each kind of memory by itself.
-const SPACES: [SpaceSet; 8] = [
-    SpaceSet::GLOBAL,
-    SpaceSet::SHARED,
-    SpaceSet::REMOTE_SHARED,
-    SpaceSet::LOCAL,
-    SpaceSet::CONST,
-    SpaceSet::PARAM,
-    SpaceSet::TENSOR_MEMORY,
-    SpaceSet::TEXTURE,
-];
-
 /// For each kind of memory, when it last changed.
-type Stamps = [u32; SPACES.len()];
+type Stamps = [u32; SpaceSet::EACH.len()];
 
 /// Finds pairs of instructions that give the same.
 struct Search<'function> {
@@ -293,7 +281,7 @@ impl<'function> Search<'function> {
             known: ScopedMap::new(),
             versions: DenseMap::new(),
             classes: 0,
-            stamps: [0; SPACES.len()],
+            stamps: [0; SpaceSet::EACH.len()],
             clock: 0,
             found: Vec::new(),
         }
@@ -310,7 +298,7 @@ impl<'function> Search<'function> {
         }
         // For each block, the classes and stamps at its end.
         let mut ends: Vec<(u64, Stamps)> =
-            vec![(0, [0; SPACES.len()]); self.function.blocks().len()];
+            vec![(0, [0; SpaceSet::EACH.len()]); self.function.blocks().len()];
         let mut stack = vec![Walk::Enter(self.function.entry())];
         while let Some(walk) = stack.pop() {
             let Walk::Enter(block) = walk else {
@@ -340,7 +328,7 @@ impl<'function> Search<'function> {
             return;
         }
         self.clock += 1;
-        for (space, stamp) in SPACES.into_iter().zip(&mut self.stamps) {
+        for (space, stamp) in SpaceSet::EACH.into_iter().zip(&mut self.stamps) {
             if spaces.intersects(space) {
                 *stamp = self.clock;
             }
@@ -359,7 +347,7 @@ impl<'function> Search<'function> {
         };
         let version = match kind {
             Kind::Pure => 0,
-            Kind::Load(spaces) => SPACES
+            Kind::Load(spaces) => SpaceSet::EACH
                 .into_iter()
                 .zip(self.stamps)
                 .filter(|(space, _)| spaces.intersects(*space))

@@ -16,21 +16,19 @@
 //! see [`crate::fusion`].
 //!
 //! ## Method
-//! A bounded number of instructions at the start of each arm is compared by a table; what is hoisted makes its readers
-//! candidates in the same walk.
+//! A bounded number of instructions at the start of each arm is compared by hash and then in full, see
+//! [`crate::equality`]; what is hoisted makes its readers candidates in the same walk.
 //!
 //! ## Not done
 //! More than two arms, loads from memory that changes, instructions behind a terminator's operands.
 
 use crate::copy_propagation::is_acceptable;
-use crate::fusion::is_contractible;
+use crate::equality::{Equality, Kind, kind_of};
 use crate::manager::{Action, Context, Pass};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::Opcode;
-use oriole_syntax::literal::Literal;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -64,9 +62,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
 }
 
-/// An instruction as a list of words, equal for equal instructions.
-type Key = Vec<u64>;
-
 /// Whether to go on.
 fn hoist(
     editor: &mut Editor<'_>,
@@ -78,7 +73,8 @@ fn hoist(
     let Some(branch) = editor.function().last_instruction(block) else {
         return true;
     };
-    let mut known: DenseMap<Key, Instruction> = DenseMap::new();
+    let mut equality = Equality::default();
+    let mut known: DenseMap<u64, Instruction> = DenseMap::new();
     let candidates: Vec<Instruction> = editor
         .function()
         .instructions_of(one)
@@ -90,18 +86,26 @@ fn hoist(
         .take(WINDOW)
         .collect();
     for &instruction in &candidates {
-        if let Some(key) = key(editor, instruction) {
-            known.insert(key, instruction);
+        if is_movable(editor.function(), instruction) {
+            let hash = equality.hash(editor.function(), instruction, |value| {
+                editor.resolve(value)
+            });
+            known.insert(hash, instruction);
         }
     }
     for late in others {
-        let Some(late_key) = key(editor, late) else {
-            continue;
-        };
-        let Some(&early) = known.get(&late_key) else {
-            continue;
-        };
         let function = editor.function();
+        if !is_movable(function, late) {
+            continue;
+        }
+        let find = |value: Value| editor.resolve(value);
+        let hash = equality.hash(function, late, find);
+        let Some(&early) = known.get(&hash) else {
+            continue;
+        };
+        if !equality.same(function, early, late, find) {
+            continue;
+        }
         // Readers of both must accept what is left, and its operands must be there before the branch.
         let fits = function
             .results(late)
@@ -143,55 +147,13 @@ fn hoist(
     true
 }
 
-/// The words of an instruction that may be hoisted.
-fn key(editor: &Editor<'_>, instruction: Instruction) -> Option<Key> {
-    let function = editor.function();
-    let format = function.format(instruction);
-    let movable = function.results(instruction).len() > 0
-        && !format.opaque
-        && (format.is_pure() || function.is_invariant_load(instruction))
-        && !is_contractible(function, instruction)
-        && !is_free(function, instruction);
-    if !movable {
-        return None;
-    }
-    let mut key = Key::new();
-    key.push(u64::from(function.instruction(instruction).format.as_u32()));
-    for &operand in function.operands(instruction) {
-        let word = match operand {
-            Operand::Value(value) => u64::from(editor.resolve(value).as_u32()),
-            Operand::Result(index) => 1 << 60 | u64::from(index),
-            Operand::Constant(constant) => match function.constants()[constant].literal {
-                Some(Literal::Integer { bits, .. }) => {
-                    key.push(2 << 60);
-                    bits
-                }
-                Some(Literal::Single(bits)) => 3 << 60 | u64::from(bits),
-                Some(Literal::Double(bits)) => {
-                    key.push(4 << 60);
-                    bits
-                }
-                None => return None,
-            },
-            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                SymbolKind::Special(special) if special.is_volatile() => return None,
-                // A variable may be declared in the arm's own scope.
-                SymbolKind::Variable(_) => return None,
-                _ => 5 << 60 | u64::from(symbol.as_u32()),
-            },
-            Operand::Sink => 6 << 60,
-            Operand::Register(_) | Operand::Target(_) => return None,
-        };
-        key.push(word);
-    }
-    Some(key)
-}
-
-/// Moves of constants put a value where it is needed; elsewhere they would only have to be copied.
-fn is_free(function: &Function, instruction: Instruction) -> bool {
-    function.format(instruction).mnemonic.opcode() == Opcode::Mov
-        && function
-            .leaves(instruction)
-            .iter()
-            .all(|leaf| matches!(leaf, Operand::Result(_) | Operand::Constant(_)))
+/// Whether an instruction gives the same before the branch. One that names a variable may be in the variable's own scope.
+fn is_movable(function: &Function, instruction: Instruction) -> bool {
+    kind_of(function, instruction) == Some(Kind::Pure)
+        && function.leaves(instruction).iter().all(|leaf| match leaf {
+            Operand::Symbol(symbol) => {
+                !matches!(function.symbols()[*symbol].kind, SymbolKind::Variable(_))
+            }
+            _ => true,
+        })
 }

@@ -13,18 +13,6 @@ use oriole_collections::IndexVec;
 use oriole_ir::{Block, FormatData, Function};
 use oriole_isa::SpaceSet;
 
-/// The kinds of memory, one bit of a [`SpaceSet`] each.
-const KINDS: [SpaceSet; 8] = [
-    SpaceSet::GLOBAL,
-    SpaceSet::SHARED,
-    SpaceSet::REMOTE_SHARED,
-    SpaceSet::LOCAL,
-    SpaceSet::CONST,
-    SpaceSet::PARAM,
-    SpaceSet::TENSOR_MEMORY,
-    SpaceSet::TEXTURE,
-];
-
 /// Memory other threads can reach: what barriers and fences are about.
 const COMMON: SpaceSet = SpaceSet::GLOBAL
     .union(SpaceSet::SHARED)
@@ -133,7 +121,7 @@ impl<'run> Memory<'run> {
             .loops
             .innermost(block)
             .filter(|&this| self.loops.header(this) == block);
-        for (kind, &spaces) in KINDS.iter().enumerate() {
+        for (kind, &spaces) in SpaceSet::EACH.iter().enumerate() {
             let mut version = None;
             let mut agree = self.across_blocks;
             for from in self.flow.predecessors(block) {
@@ -168,7 +156,7 @@ impl<'run> Memory<'run> {
     /// Something happens that may change memory. Gives the version a store of a known place creates there.
     pub fn change(&mut self, spaces: SpaceSet, place: Option<Place>) -> u64 {
         let version = self.fresh();
-        for (kind, &space) in KINDS.iter().enumerate() {
+        for (kind, &space) in SpaceSet::EACH.iter().enumerate() {
             if spaces.intersects(space) {
                 self.current[kind] = version;
             }
@@ -201,7 +189,7 @@ impl<'run> Memory<'run> {
 /// The last event that touched any of these spaces. Numbers are given out along the walk, so equal ones mean that nothing
 /// happened to any of them in between.
 fn newest(versions: &[u64; 8], spaces: SpaceSet) -> u64 {
-    KINDS
+    SpaceSet::EACH
         .iter()
         .zip(versions)
         .filter(|(space, _)| spaces.intersects(**space))

@@ -3,11 +3,14 @@
 //! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
 //! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
+use crate::copy_propagation::copy_of;
+use crate::equality::has_stable_operands;
+
 use super::memory::{Memory, Place, clobbers};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     Block, Constant, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
-    SymbolKind, Value,
+    Value,
 };
 use oriole_isa::{Comparison, Opcode, Role, ScalarType, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -112,11 +115,10 @@ impl Numbering {
     ) {
         let function = editor.function();
         let format = function.format(instruction);
-        if let Some(original) = copied(function, instruction) {
-            let result = function
-                .results(instruction)
-                .next()
-                .expect("a copy has one");
+        let type_of = |value: Value| function.values()[value].scalar_type;
+        if let Some((result, original)) = copy_of(function, instruction)
+            && type_of(result).bits() == type_of(original).bits()
+        {
             self.numbers[result] = self.numbers[original];
             return;
         }
@@ -396,23 +398,6 @@ pub(super) fn contents(function: &Function, instruction: Instruction) -> SmallVe
     values
 }
 
-/// The source of a plain copy between registers of one width.
-fn copied(function: &Function, instruction: Instruction) -> Option<Value> {
-    let format = function.format(instruction);
-    let plain = format.mnemonic.opcode() == Opcode::Mov
-        && !format.is_guarded()
-        && !format.opaque
-        && *format.shape == [ShapeNode::LEAF; 2];
-    match (plain, function.leaves(instruction)) {
-        (true, &[Operand::Result(0), Operand::Value(original)]) => {
-            let result = function.results(instruction).next()?;
-            let type_of = |value: Value| function.values()[value].scalar_type;
-            (type_of(result).bits() == type_of(original).bits()).then_some(original)
-        }
-        _ => None,
-    }
-}
-
 /// Moves of constants cost nothing to repeat, and each puts a value into the register where it is needed.
 fn copies_constant(function: &Function, instruction: Instruction) -> bool {
     function.format(instruction).mnemonic.opcode() == Opcode::Mov
@@ -420,21 +405,6 @@ fn copies_constant(function: &Function, instruction: Instruction) -> bool {
             .leaves(instruction)
             .iter()
             .all(|leaf| matches!(leaf, Operand::Result(_) | Operand::Constant(_)))
-}
-
-/// Whether the operands are what they are wherever the instruction stands.
-fn has_stable_operands(function: &Function, instruction: Instruction) -> bool {
-    function
-        .operands(instruction)
-        .iter()
-        .all(|operand| match *operand {
-            Operand::Register(_) | Operand::Target(_) => false,
-            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                SymbolKind::Special(special) => !special.is_volatile(),
-                _ => true,
-            },
-            _ => true,
-        })
 }
 
 /// Whether a part of an operand is a part of a register, or negated.
