@@ -85,10 +85,7 @@ impl<'function> Editor<'function> {
 
     /// From now on, whoever reads `old` reads a value nobody defined. Only for values whose readers are dead.
     pub fn replace_with_undefined(&mut self, old: Value) {
-        let undefined = self.function.values.push(ValueData {
-            definition: Definition::Undefined,
-            ..self.function.values[old]
-        });
+        let undefined = self.undefined_like(old);
         self.replace_value(old, undefined);
     }
 
@@ -260,12 +257,11 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
-    /// A value that nobody defines: any will do.
-    pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
+    /// A value that nobody defines, of the type and home of another: any will do.
+    pub fn undefined_like(&mut self, value: Value) -> Value {
         self.function.values.push(ValueData {
             definition: Definition::Undefined,
-            home: PackedOption::none(),
-            scalar_type,
+            ..self.function.values[value]
         })
     }
 

@@ -392,14 +392,11 @@ impl Predication<'_> {
                     matches!(choice, Choice::Guard { instruction: chosen, .. } if *chosen == instruction)
                 });
                 if !chosen && is_plain_load(editor.function(), instruction) {
-                    let types: SmallVec<[ScalarType; 4]> = editor
-                        .function()
-                        .results(instruction)
-                        .map(|result| editor.function().values()[result].scalar_type)
-                        .collect();
-                    let kept: SmallVec<[Value; 4]> = types
+                    let results: SmallVec<[Value; 4]> =
+                        editor.function().results(instruction).collect();
+                    let kept: SmallVec<[Value; 4]> = results
                         .into_iter()
-                        .map(|each| editor.undefined(each))
+                        .map(|result| editor.undefined_like(result))
                         .collect();
                     guard(editor, instruction, predicate, guard_if(taken), &kept);
                 }
