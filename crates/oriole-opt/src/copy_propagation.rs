@@ -353,6 +353,7 @@ impl Propagation<'_> {
                     function.leaves(instruction)
                     && let Some(result) = function.results(instruction).next()
                     && function.values()[result].scalar_type == ScalarType::Pred
+                    && function.values()[original].scalar_type == ScalarType::Pred
                 {
                     self.originals
                         .insert(result, Original::Complement(original));
