@@ -1,17 +1,11 @@
 //! The `oriole` command as users see it: output, messages, exit status.
 
+mod common;
+
+use common::{err, oriole, out};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-
-fn oriole(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_oriole"))
-        .args(arguments)
-        .env_remove("NO_COLOR")
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command runs")
-}
 
 fn with_input(arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_oriole"))
@@ -23,14 +17,6 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .expect("the command runs");
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";

@@ -1,24 +1,9 @@
 //! What `oriole opt` says about its work: statistics, remarks, differences, verification, bisection, profiles.
 
+mod common;
+
+use common::{err, oriole, out};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn oriole(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_oriole"))
-        .args(arguments)
-        .env_remove("NO_COLOR")
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command runs")
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
 
 /// Two kernels; lines 12 and 13 of the first are dead.
 const KERNELS: &str = r#".version 8.0

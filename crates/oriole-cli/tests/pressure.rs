@@ -1,24 +1,10 @@
 //! `oriole pressure` as users see it.
 
+mod common;
+
+use common::{err, oriole, out};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn oriole(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_oriole"))
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command runs")
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
 
 fn corpus(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx");
