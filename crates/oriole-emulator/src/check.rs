@@ -254,31 +254,22 @@ impl Executor<'_> {
                 is_write,
                 lane,
             )?;
-            if let Spot::Shared(owner, offset) = spot {
-                let checks = &mut group.blocks[owner].checks;
-                if is_write {
-                    checks.initialize(offset, access.width.into());
-                } else if !checks.is_initialized(offset, access.width.into()) {
-                    let message =
-                        format!("shared memory at offset {offset:#x} is read before it is written");
-                    self.report(
-                        group,
-                        block,
-                        warp,
-                        lane,
-                        fragment,
-                        FindingKind::UninitializedRead,
-                        message,
-                        None,
-                    );
+            let unwritten = match spot {
+                Spot::Shared(owner, offset) => {
+                    let checks = &mut group.blocks[owner].checks;
+                    if is_write {
+                        checks.initialize(offset, access.width.into());
+                    }
+                    (!checks.is_initialized(offset, access.width.into()))
+                        .then(|| format!("shared memory at offset {offset:#x}"))
                 }
-            }
-            if let Spot::Local(offset) = spot
-                && !is_write
-                && !warp.local.is_written(lane as u32, offset, access.width)
-            {
-                let message =
-                    format!("local memory at offset {offset:#x} is read before it is written");
+                Spot::Local(offset) if !is_write => {
+                    (!warp.local.is_written(lane as u32, offset, access.width))
+                        .then(|| format!("local memory at offset {offset:#x}"))
+                }
+                _ => None,
+            };
+            if let Some(place) = unwritten {
                 self.report(
                     group,
                     block,
@@ -286,7 +277,7 @@ impl Executor<'_> {
                     lane,
                     fragment,
                     FindingKind::UninitializedRead,
-                    message,
+                    format!("{place} is read before it is written"),
                     None,
                 );
             }
