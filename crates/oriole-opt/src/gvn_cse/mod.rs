@@ -100,7 +100,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let dominators = analyses.get::<Dominators>(function);
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
-    let numbering = number(editor, &flow, &loops, mode);
+    let numbering = number(function, &flow, &loops, mode);
     let uses = analyses.get::<Uses>(editor.function());
     let mut elimination = Elimination {
         dominators: &dominators,
@@ -145,8 +145,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 }
 
 /// Numbers all values.
-fn number(editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops, mode: Mode) -> Numbering {
-    let function = editor.function();
+fn number(function: &Function, flow: &ControlFlow, loops: &Loops, mode: Mode) -> Numbering {
     let mut numbering = Numbering::new(function);
     let mut memory = Memory::new(function, flow, loops, mode >= Mode::Memory);
     let convergent = if mode >= Mode::Convergent {
@@ -172,7 +171,7 @@ fn number(editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops, mode: Mode) ->
             }
         }
         for instruction in function.instructions_of(block) {
-            numbering.visit(editor, &mut memory, block, instruction, convergent);
+            numbering.visit(function, &mut memory, block, instruction, convergent);
         }
         memory.leave(block);
     }

@@ -9,8 +9,7 @@ use crate::equality::has_stable_operands;
 use super::memory::{Memory, Place, clobbers};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
-    Block, Constant, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
-    Value,
+    Block, Constant, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
 use oriole_isa::{Comparison, Opcode, Role, ScalarType, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -107,13 +106,12 @@ impl Numbering {
     /// Numbers the results of an instruction, and notes what it does to memory.
     pub fn visit(
         &mut self,
-        editor: &Editor<'_>,
+        function: &Function,
         memory: &mut Memory<'_>,
         block: Block,
         instruction: Instruction,
         convergent: Convergent,
     ) {
-        let function = editor.function();
         let format = function.format(instruction);
         let type_of = |value: Value| function.values()[value].scalar_type;
         if let Some((result, original)) = copy_of(function, instruction)
