@@ -301,7 +301,10 @@ mod generic {
     #[derive(Clone, Copy)]
     pub(crate) struct Wide(u16);
 
-    #[allow(dead_code)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
     impl Wide {
         /// The tag of a hash.
         #[inline(always)]
@@ -346,7 +349,10 @@ mod generic {
     #[derive(Clone, Copy)]
     pub(crate) struct Matches(u32);
 
-    #[allow(dead_code)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
     impl Matches {
         /// One bit for each tag that does.
         #[inline(always)]
@@ -363,7 +369,10 @@ mod generic {
 
     /// Moves one of sixteen tags to where another is, and leaves zero.
     #[inline(always)]
-    #[allow(dead_code)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
     pub(crate) fn move_tag(tags: &mut [WideTags; 2], from: usize, to: usize) {
         tags[to / 8].0[to % 8] = tags[from / 8].0[from % 8];
         tags[from / 8].0[from % 8] = 0;
@@ -371,7 +380,10 @@ mod generic {
 
     /// Does nothing here.
     #[inline(always)]
-    #[allow(dead_code)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
     pub(crate) fn prefetch<T>(_: *const T) {}
 }
 
