@@ -154,16 +154,24 @@ fn merge_parameters(
         if data[original].scalar_type != data[parameter].scalar_type {
             continue;
         }
-        let Some(at) = function.instructions_of(block).next() else {
-            continue;
+        let (counter, why) = (
+            "copy-propagation.parameters",
+            "every way here brings the same value",
+        );
+        let allowed = match function.instructions_of(block).next() {
+            Some(instruction) => {
+                let equal = definer(function, original);
+                let rewrite = Rewrite {
+                    counter,
+                    instruction,
+                    why,
+                    equal,
+                };
+                context.allows(function, rewrite)
+            }
+            None => context.allows_other(counter, 1, why),
         };
-        let rewrite = Rewrite {
-            counter: "copy-propagation.parameters",
-            instruction: at,
-            why: "every way here brings the same value",
-            equal: definer(function, original),
-        };
-        if !context.allows(function, rewrite) {
+        if !allowed {
             return;
         }
         editor.replace_value(parameter, original);

@@ -22,6 +22,8 @@ pub struct Context<'run> {
     pub remarks: Option<&'run mut Vec<Remark>>,
     /// What the user of the library adds.
     pub hooks: &'run Hooks,
+    /// Set when an empty block is kept as a place for copies, which may turn out not to be needed once values have registers.
+    pub kept_for_copies: bool,
 }
 
 impl Context<'_> {
@@ -64,6 +66,8 @@ pub enum Action {
     Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>)),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached.
     Repeat(&'static [&'static Pass], Limit),
+    /// All phases so far, as long as one of these counters rises, at most so often.
+    StartOver(&'static [&'static str], u32),
 }
 
 /// When to stop repeating passes that still change something.
@@ -84,6 +88,17 @@ pub struct Pass {
     pub summary: &'static str,
     /// What it does.
     pub action: Action,
+}
+
+impl Pass {
+    /// Whether this is the pass of this name or one that runs it.
+    pub fn includes(&self, name: &str) -> bool {
+        self.name == name
+            || match self.action {
+                Action::Repeat(passes, _) => passes.iter().any(|pass| pass.includes(name)),
+                Action::Once(_) | Action::StartOver(..) => false,
+            }
+    }
 }
 
 impl std::fmt::Debug for Pass {
@@ -108,7 +123,21 @@ pub fn run(
         changes: 0,
         settled: Vec::new(),
     };
-    for phase in phases {
+    let mut starts = 0;
+    let mut counted = 0;
+    let mut next = 0;
+    while let Some(phase) = phases.get(next) {
+        next += 1;
+        if let Action::StartOver(counters, most) = phase.pass.action {
+            let count = counters
+                .iter()
+                .map(|counter| context.statistics.get(counter))
+                .sum();
+            if count > counted && starts < most {
+                (starts, counted, next) = (starts + 1, count, 0);
+            }
+            continue;
+        }
         let before = (context.fuel.spent(), context.statistics.instructions());
         runner.pass(phase.pass, context);
         context.statistics.add_phase(PhaseStatistics {
@@ -135,6 +164,7 @@ impl Runner<'_> {
         match pass.action {
             Action::Once(run) => self.once(pass.name, run, context),
             Action::Repeat(passes, limit) => self.repeat(passes, limit, context),
+            Action::StartOver(..) => {}
         }
     }
 

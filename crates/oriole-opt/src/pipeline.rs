@@ -4,7 +4,7 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, general_optimize, gvn_cse, late_commoning,
-    predication, reassociate, speculative_hoist,
+    predication, reassociate, speculative_hoist, start_over,
 };
 use std::fmt;
 
@@ -51,6 +51,7 @@ pub const PASSES: &[&Pass] = &[
     &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,
+    &start_over::PASS,
 ];
 
 /// A phase of the documented pipeline.
@@ -89,6 +90,7 @@ const PIPELINE: &[Phase] = &[
     phase(84, Level::Less, &dead_code::PASS),
     unnumbered(Level::Less, &dead_stores::PASS),
     unnumbered(Level::Less, &dead_code::PASS),
+    unnumbered(Level::Less, &start_over::PASS),
 ];
 
 /// The phases of a level.

@@ -81,6 +81,13 @@ impl Assignment {
             + self.ties.values_unordered().map(Vec::len).sum::<usize>()
     }
 
+    /// Whether some copies are in blocks of their own.
+    pub fn has_new_blocks(&self) -> bool {
+        self.edges
+            .iter()
+            .any(|edge| edge.placement == Placement::NewBlock)
+    }
+
     /// Whether copies look as if optimizing what was written could save some: one register goes to several or to one that was
     /// made for the exchange, or predicates are kept apart.
     pub fn has_doubtful_copies(&self, function: &Function) -> bool {

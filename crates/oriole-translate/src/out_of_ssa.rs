@@ -41,6 +41,8 @@ pub struct Written {
     pub copies: usize,
     /// Whether optimizing again could save some of them.
     pub doubtful_copies: bool,
+    /// Whether some of them are in blocks of their own.
+    pub new_blocks: bool,
     /// The body the function had before.
     pub original: Body,
 }
@@ -120,6 +122,7 @@ pub fn out_of_ssa(
     Ok(Written {
         copies: assignment.copy_count(),
         doubtful_copies: assignment.has_doubtful_copies(&function),
+        new_blocks: assignment.has_new_blocks(),
         formats: function.into_formats(),
         original,
     })

@@ -257,6 +257,7 @@ impl Run<'_, '_> {
             }
         };
         let phases = &self.options.phases;
+        let copy_phases = copy_phases(phases);
         let mut translated = Some(translated);
         let mut rounds = 0;
         let mut cost = before;
@@ -268,7 +269,8 @@ impl Run<'_, '_> {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let Some(done) = self.phases(index, translated, phases, only_copies) else {
+            let phases = if only_copies { &copy_phases } else { phases };
+            let Some(done) = self.phases(index, translated, phases) else {
                 if rounds == 0 {
                     return Ok(());
                 }
@@ -290,12 +292,15 @@ impl Run<'_, '_> {
             }
             cost = after;
             rounds += 1;
-            // The passes leave nothing to do in what they see, but they do not see the copies, branches made straight bring
-            // others together, and loads have what was stored before a store that is gone.
-            only_copies = ["predication.branches", "dead-stores.stores"]
-                .iter()
-                .all(|counter| done.statistics.get(counter) == 0);
-            is_settled = must_improve && only_copies && !done.doubtful_copies;
+            // Copies that look avoidable are worth writing the function once more without them, and only if that helps the
+            // other passes have another look.
+            let doubts = match done.doubts {
+                _ if only_copies => Doubts::Blocks,
+                Doubts::Copies if copy_phases.is_empty() => Doubts::None,
+                doubts => doubts,
+            };
+            only_copies = doubts == Doubts::Copies;
+            is_settled = must_improve && doubts == Doubts::None;
             self.record(index, done);
             if is_settled {
                 break;
@@ -312,7 +317,7 @@ impl Run<'_, '_> {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let Some(mut done) = self.phases(index, translated, &careful, false) else {
+            let Some(mut done) = self.phases(index, translated, &careful) else {
                 return Ok(());
             };
             done.statistics.add("functions.not-worth-it", 1);
@@ -350,14 +355,12 @@ impl Run<'_, '_> {
         body.map_or(Cost::default(), |body| Cost::of(self.module, body))
     }
 
-    /// Runs phases and writes the function back; nothing if it had to be left as it was. If only copies are new since the
-    /// last round, the later phases have work only if those up to gvn-cse have.
+    /// Runs phases and writes the function back; nothing if it had to be left as it was.
     fn phases(
         &mut self,
         index: usize,
         mut translated: Translated,
         phases: &[Phase],
-        only_copies: bool,
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
@@ -368,23 +371,19 @@ impl Run<'_, '_> {
             statistics: &mut statistics,
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
+            kept_for_copies: false,
         };
-        let numbering = phases.iter().position(|phase| phase.pass.name == "gvn-cse");
-        let first = numbering.filter(|_| only_copies).map_or(0, |at| at + 1);
-        let (first, rest) = phases.split_at(first);
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;
-        let mut changes = oriole_opt::run(function, first, &mut context, &mut observer);
-        if first.is_empty() || changes > 0 {
-            changes += oriole_opt::run(function, rest, &mut context, &mut observer);
-        }
+        let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
+        let kept_for_copies = context.kept_for_copies;
         if changes == 0 && !phases.is_empty() {
             *self.formats = translated.function.into_formats();
             return Some(Done {
                 statistics,
                 changes,
                 copies: 0,
-                doubtful_copies: false,
+                doubts: Doubts::None,
                 original: None,
                 remarks,
             });
@@ -392,11 +391,19 @@ impl Run<'_, '_> {
         match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
             Ok(written) => {
                 *self.formats = written.formats;
+                let straightened = statistics.get("predication.branches") > 0;
+                let doubts = if kept_for_copies || straightened && written.new_blocks {
+                    Doubts::Blocks
+                } else if written.doubtful_copies {
+                    Doubts::Copies
+                } else {
+                    Doubts::None
+                };
                 Some(Done {
                     statistics,
                     changes,
                     copies: written.copies,
-                    doubtful_copies: written.doubtful_copies,
+                    doubts,
                     original: Some(written.original),
                     remarks,
                 })
@@ -413,12 +420,33 @@ impl Run<'_, '_> {
     }
 }
 
+/// The phases that remove copies, if they are among those that were asked for.
+fn copy_phases(phases: &[Phase]) -> Vec<Phase> {
+    let is_asked_for = |name| phases.iter().any(|phase| phase.pass.includes(name));
+    let names = ["copy-propagation", "dead-code"];
+    if !names.into_iter().all(is_asked_for) {
+        return Vec::new();
+    }
+    oriole_opt::select(names).expect("these are passes")
+}
+
+/// What the passes could not see of what was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubts {
+    /// Nothing: they have nothing left to do.
+    None,
+    /// Copies that look avoidable.
+    Copies,
+    /// Blocks that stand where they saw none, or none where they kept one.
+    Blocks,
+}
+
 /// What phases did to one function.
 struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
-    doubtful_copies: bool,
+    doubts: Doubts,
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
