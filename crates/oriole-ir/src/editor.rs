@@ -4,7 +4,7 @@ use crate::entities::{Block, Format, Instruction, Value};
 use crate::format::ShapeNode;
 use crate::function::{ConstantData, Definition, Edge, Function, ValueData};
 use crate::operand::Operand;
-use oriole_collections::{DenseMap, DenseSet, PackedOption};
+use oriole_collections::{DenseSet, IndexVec, PackedOption};
 use oriole_isa::ScalarType;
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
@@ -38,8 +38,18 @@ impl Journal {
 #[derive(Debug)]
 pub struct Editor<'function> {
     function: &'function mut Function,
-    replacements: DenseMap<Value, Value>,
+    /// What stands for each value; empty until there is a first replacement.
+    replacements: IndexVec<Value, PackedOption<Value>>,
     journal: Journal,
+}
+
+/// What stands for a value, if something does.
+#[inline]
+fn replacement(
+    replacements: &IndexVec<Value, PackedOption<Value>>,
+    value: Value,
+) -> Option<Value> {
+    replacements.get(value)?.expand()
 }
 
 impl<'function> Editor<'function> {
@@ -47,7 +57,7 @@ impl<'function> Editor<'function> {
     pub fn new(function: &'function mut Function) -> Editor<'function> {
         Editor {
             function,
-            replacements: DenseMap::new(),
+            replacements: IndexVec::new(),
             journal: Journal::default(),
         }
     }
@@ -61,7 +71,7 @@ impl<'function> Editor<'function> {
     /// What stands for `value` after the replacements so far.
     #[inline]
     pub fn resolve(&self, mut value: Value) -> Value {
-        while let Some(&next) = self.replacements.get(&value) {
+        while let Some(next) = replacement(&self.replacements, value) {
             value = next;
         }
         value
@@ -78,7 +88,10 @@ impl<'function> Editor<'function> {
             self.function.values[old].scalar_type.bits(),
             self.function.values[new].scalar_type.bits()
         );
-        self.replacements.insert(old, new);
+        if self.replacements.is_empty() {
+            self.replacements = IndexVec::from_elem(PackedOption::none(), self.function.values.len());
+        }
+        *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
         self.journal.values = true;
         self.journal.changes += 1;
     }
@@ -477,14 +490,15 @@ impl<'function> Editor<'function> {
         let mut resolve = |value: Value| {
             let mut last = value;
             let mut length = 0;
-            while let Some(&next) = replacements.get(&last) {
+            while let Some(next) = replacement(&replacements, last) {
                 last = next;
                 length += 1;
             }
             if length > 1 {
                 let mut at = value;
                 while at != last {
-                    at = replacements.insert(at, last).unwrap_or(last);
+                    let next = std::mem::replace(&mut replacements[at], PackedOption::some(last));
+                    at = next.unwrap();
                 }
             }
             last

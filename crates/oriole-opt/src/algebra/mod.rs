@@ -49,8 +49,9 @@ use oriole_collections::IndexVec;
 use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
+use rules::Rule;
 use std::rc::Rc;
-use view::{Arg, Change, View};
+use view::{Arg, Change, Facts, View};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -142,32 +143,42 @@ impl Walk<'_, '_, '_> {
         if opaque {
             return true;
         }
+        let facts = self.view().facts(instruction);
         let mut outcome = Outcome::Unchanged;
         if guarded {
-            outcome = self.flip_guard(instruction);
+            if facts.have_any(Facts::made_by(Opcode::Not)) {
+                outcome = self.flip_guard(instruction);
+            }
             if !matches!(outcome, Outcome::OutOfFuel) && self.is_read(instruction) {
-                match self.guarded(instruction, opcode) {
+                match self.guarded(instruction, opcode, facts) {
                     Outcome::Unchanged => {}
                     changed => outcome = changed,
                 }
             }
-        } else if self.is_read(instruction) && !rules::of(opcode).is_empty() {
-            outcome = self.apply_rules(instruction);
+        } else if self.is_read(instruction) {
+            outcome = self.apply_rules(instruction, facts);
         }
-        for further in [
-            Walk::extend_load,
-            Walk::extend_address,
-            Walk::unpack,
-            Walk::immediates,
-            Walk::fold_address,
-            Walk::reveal_address,
-        ] {
+        let further: &[fn(&mut Self, Instruction) -> Outcome] = match opcode {
+            Opcode::Cvt => &[Walk::extend_load, Walk::extend_address, Walk::immediates],
+            Opcode::Mov => &[Walk::unpack, Walk::immediates],
+            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => {
+                &[Walk::fold_address, Walk::reveal_address]
+            }
+            Opcode::St | Opcode::Atom | Opcode::Red => {
+                &[Walk::immediates, Walk::fold_address, Walk::reveal_address]
+            }
+            _ if outcome == Outcome::Changed || facts.have_all(Facts::HELD_CONSTANT) => {
+                &[Walk::immediates]
+            }
+            _ => &[],
+        };
+        for step in further {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
                 _ => {}
             }
-            match further(self, instruction) {
+            match step(self, instruction) {
                 Outcome::Unchanged => {}
                 changed => outcome = changed,
             }
@@ -187,11 +198,11 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Rewrites a guarded instruction that is a choice.
-    fn guarded(&mut self, instruction: Instruction, opcode: Opcode) -> Outcome {
+    fn guarded(&mut self, instruction: Instruction, opcode: Opcode, facts: Facts) -> Outcome {
         match opcode {
             Opcode::Setp => self.guarded_comparison(instruction),
             Opcode::Mov => match self.guarded_predicate(instruction) {
-                Outcome::Unchanged => match self.apply_rules(instruction) {
+                Outcome::Unchanged => match self.apply_rules(instruction, facts) {
                     Outcome::Unchanged => self.guarded_choice(instruction),
                     changed => changed,
                 },
@@ -201,26 +212,10 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    fn apply_rules(&mut self, instruction: Instruction) -> Outcome {
+    fn apply_rules(&mut self, instruction: Instruction, mut facts: Facts) -> Outcome {
         let mut outcome = Outcome::Unchanged;
         for _ in 0..MAXIMUM_REWRITES {
-            let view = self.view();
-            let guarded = view.function().format(instruction).is_guarded();
-            let site = match guarded {
-                true => view.guarded_move(instruction),
-                false => view.site(instruction),
-            };
-            let Some(site) = site else {
-                break;
-            };
-            let rules = match guarded {
-                true => rules::OF_GUARDED_MOVES,
-                false => rules::of(site.opcode),
-            };
-            let found = rules
-                .iter()
-                .find_map(|rule| Some((rule, (rule.find)(&view, &site)?)));
-            let Some((rule, change)) = found else {
+            let Some((rule, result, change)) = self.find_rule(instruction, facts) else {
                 break;
             };
             let equal = match change {
@@ -230,13 +225,48 @@ impl Walk<'_, '_, '_> {
             if !self.allows(instruction, rule.counter, rule.why, equal) {
                 return Outcome::OutOfFuel;
             }
-            if self.apply(instruction, site.result, change) {
+            if self.apply(instruction, result, change) {
                 return Outcome::Removed;
             }
             outcome = Outcome::Changed;
             self.step(instruction);
+            facts = self.view().facts(instruction);
         }
         outcome
+    }
+
+    /// The first rule that finds something at an instruction with these facts, its result, and what it becomes.
+    fn find_rule(
+        &self,
+        instruction: Instruction,
+        facts: Facts,
+    ) -> Option<(&'static Rule, Value, Change)> {
+        let view = self.view();
+        let format = view.function().format(instruction);
+        let guarded = format.is_guarded();
+        let rules = match guarded {
+            true => rules::OF_GUARDED_MOVES,
+            false => rules::of(format.mnemonic.opcode()),
+        };
+        let is_hopeless = !rules.iter().any(|rule| rule.may_apply(facts));
+        if is_hopeless && !cfg!(debug_assertions) {
+            return None;
+        }
+        let site = match guarded {
+            true => view.guarded_move(instruction)?,
+            false => view.site(instruction)?,
+        };
+        rules.iter().find_map(|rule| {
+            if !rule.may_apply(facts) {
+                debug_assert!(
+                    (rule.find)(&view, &site).is_none(),
+                    "{} applies without its premise",
+                    rule.counter
+                );
+                return None;
+            }
+            Some((rule, site.result, (rule.find)(&view, &site)?))
+        })
     }
 
     fn definition(&self, value: Value) -> Option<Instruction> {

@@ -90,6 +90,92 @@ impl Site {
     }
 }
 
+/// What can be told of an instruction at a glance, a bit each. Most instructions have none of what a rule looks for, and most
+/// rules need not look at them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Facts(u32);
+
+/// Opcodes that rules look for behind operands: each has a bit, behind those of [`Facts`] themselves.
+const PRODUCERS: [Opcode; 18] = [
+    Opcode::Add,
+    Opcode::Sub,
+    Opcode::Mul,
+    Opcode::Mad,
+    Opcode::Div,
+    Opcode::Min,
+    Opcode::Max,
+    Opcode::Neg,
+    Opcode::Not,
+    Opcode::And,
+    Opcode::Or,
+    Opcode::Xor,
+    Opcode::Shl,
+    Opcode::Shr,
+    Opcode::Setp,
+    Opcode::Selp,
+    Opcode::Cvt,
+    Opcode::Cvta,
+];
+
+/// The bit of each opcode.
+const PRODUCER_BITS: [u32; Opcode::ALL.len()] = {
+    let mut bits = [0; Opcode::ALL.len()];
+    let mut index = 0;
+    while index < PRODUCERS.len() {
+        bits[PRODUCERS[index] as usize] = 1 << (index + 4);
+        index += 1;
+    }
+    bits
+};
+
+impl Facts {
+    /// Nothing.
+    pub(super) const NONE: Facts = Facts(0);
+    /// An operand is constant.
+    pub(super) const CONSTANT: Facts = Facts(1);
+    /// An operand is a register that holds a constant.
+    pub(super) const HELD_CONSTANT: Facts = Facts(2);
+    /// Two operands are the same value.
+    pub(super) const EQUAL: Facts = Facts(4);
+    /// All of the result is known.
+    pub(super) const KNOWN_RESULT: Facts = Facts(8);
+
+    /// An operand is the result of such an instruction.
+    pub(super) const fn made_by(opcode: Opcode) -> Facts {
+        Facts(PRODUCER_BITS[opcode as usize])
+    }
+
+    /// An operand is the result of one of these.
+    pub(super) const fn made_by_any(opcodes: &[Opcode]) -> Facts {
+        let mut facts = Facts::NONE;
+        let mut index = 0;
+        while index < opcodes.len() {
+            let one = Facts::made_by(opcodes[index]);
+            assert!(one.0 != 0, "an opcode without a bit");
+            facts = facts.or(one);
+            index += 1;
+        }
+        facts
+    }
+
+    pub(super) const fn or(self, other: Facts) -> Facts {
+        Facts(self.0 | other.0)
+    }
+
+    /// Whether all of these are among them.
+    pub(super) const fn have_all(self, wanted: Facts) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+
+    /// Whether one of these is among them, or nothing is wanted.
+    pub(super) const fn have_any(self, wanted: Facts) -> bool {
+        wanted.0 == 0 || self.0 & wanted.0 != 0
+    }
+}
+
+/// Operands that are compared with each other.
+const COMPARED: usize = 6;
+
 /// What a rule makes of an instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
@@ -124,6 +210,42 @@ impl View<'_, '_> {
 
     pub(super) fn type_of(&self, value: Value) -> ScalarType {
         self.function().values()[value].scalar_type
+    }
+
+    /// What can be told of an instruction at a glance.
+    pub(super) fn facts(&self, instruction: Instruction) -> Facts {
+        let function = self.function();
+        let mut facts = Facts::NONE;
+        let mut seen = [Value::from_index(0); COMPARED];
+        let mut count = 0;
+        for operand in function.operands(instruction) {
+            let value = match *operand {
+                Operand::Value(value) => self.editor.resolve(value),
+                Operand::Constant(_) => {
+                    facts = facts.or(Facts::CONSTANT);
+                    continue;
+                }
+                _ => continue,
+            };
+            if self.known.of(value).as_constant().is_some() {
+                facts = facts.or(Facts::CONSTANT).or(Facts::HELD_CONSTANT);
+            }
+            if let Definition::Instruction(producer) = function.values()[value].definition {
+                facts = facts.or(Facts::made_by(function.format(producer).mnemonic.opcode()));
+            }
+            if seen[..count].contains(&value) {
+                facts = facts.or(Facts::EQUAL);
+            } else if count < COMPARED {
+                seen[count] = value;
+                count += 1;
+            }
+        }
+        if let Some(result) = function.results(instruction).next()
+            && self.known.of(result).as_constant().is_some()
+        {
+            facts = facts.or(Facts::KNOWN_RESULT);
+        }
+        facts
     }
 
     /// An instruction as rules see it.
