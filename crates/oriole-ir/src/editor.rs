@@ -22,6 +22,8 @@ pub struct Journal {
     pub effects: bool,
     /// How many changes were made.
     pub changes: u64,
+    /// How many of them only took something away that nobody needed: an instruction, a block, a parameter.
+    pub removals: u64,
     /// Instructions added, less those removed.
     pub instructions: i64,
 }
@@ -45,10 +47,7 @@ pub struct Editor<'function> {
 
 /// What stands for a value, if something does.
 #[inline]
-fn replacement(
-    replacements: &IndexVec<Value, PackedOption<Value>>,
-    value: Value,
-) -> Option<Value> {
+fn replacement(replacements: &IndexVec<Value, PackedOption<Value>>, value: Value) -> Option<Value> {
     replacements.get(value)?.expand()
 }
 
@@ -89,7 +88,8 @@ impl<'function> Editor<'function> {
             self.function.values[new].scalar_type.bits()
         );
         if self.replacements.is_empty() {
-            self.replacements = IndexVec::from_elem(PackedOption::none(), self.function.values.len());
+            self.replacements =
+                IndexVec::from_elem(PackedOption::none(), self.function.values.len());
         }
         *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
         self.journal.values = true;
@@ -100,6 +100,7 @@ impl<'function> Editor<'function> {
     pub fn replace_with_undefined(&mut self, old: Value) {
         let undefined = self.undefined_like(old);
         self.replace_value(old, undefined);
+        self.journal.removals += 1;
     }
 
     /// Sets one operand, counted as in [`Function::operands`].
@@ -285,6 +286,7 @@ impl<'function> Editor<'function> {
         self.journal.order = true;
         self.journal.values = true;
         self.journal.changes += 1;
+        self.journal.removals += 1;
         self.journal.instructions -= 1;
         self.function.layout.remove(instruction);
     }
@@ -441,6 +443,7 @@ impl<'function> Editor<'function> {
             .retain_blocks(|block| !gone.contains(block));
         self.journal.control_flow = true;
         self.journal.changes += 1;
+        self.journal.removals += 1;
     }
 
     /// Removes the parameters of a block that `keep` rejects, by position, with the arguments for them.
@@ -473,6 +476,7 @@ impl<'function> Editor<'function> {
         }
         self.journal.values = true;
         self.journal.changes += 1;
+        self.journal.removals += 1;
     }
 
     /// Applies the replacements and gives the journal.

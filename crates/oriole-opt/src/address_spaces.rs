@@ -24,7 +24,7 @@
 //! ## Not done
 //! Pointers loaded from memory or parameters, of which nothing is known. Conversions under guards.
 
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
 use oriole_collections::DenseSet;
@@ -39,7 +39,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "address-spaces",
     summary: "Let accesses through generic addresses of a known state space name the space",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Rewrites),
 };
 
 /// The most values of a family.

@@ -28,7 +28,7 @@
 //! Block parameters and results of guarded instructions: their registers are tied to others.
 
 use crate::copy_propagation::copy_of;
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::{LiveIntervals, Liveness};
 use oriole_analysis::{Analyses, ControlFlow, Uses};
@@ -38,25 +38,31 @@ use oriole_ir::{Definition, Editor, Function, Instruction, Register, Value};
 pub(crate) const PASS: Pass = Pass {
     name: "back-copy-propagation",
     summary: "Let instructions write the register their result is copied to",
-    action: Action::Once(|editor, analyses, context| {
-        run(editor, analyses, context, "back-copy-propagation.copies");
-    }),
+    action: Action::Once(
+        |editor, analyses, context| {
+            run(editor, analyses, context, "back-copy-propagation.copies");
+        },
+        Sees::Changes,
+    ),
 };
 
 /// The pass that does nothing unless somebody who knows the machine supplies a hook.
 pub(crate) const HOOKED_PASS: Pass = Pass {
     name: "advanced-phase-back-prop-vreg",
     summary: "Let instructions write the register their result is copied to, where a hook of the machine allows it",
-    action: Action::Once(|editor, analyses, context| {
-        if context.hooks.back_propagation.is_some() {
-            run(
-                editor,
-                analyses,
-                context,
-                "advanced-phase-back-prop-vreg.copies",
-            );
-        }
-    }),
+    action: Action::Once(
+        |editor, analyses, context| {
+            if context.hooks.back_propagation.is_some() {
+                run(
+                    editor,
+                    analyses,
+                    context,
+                    "advanced-phase-back-prop-vreg.copies",
+                );
+            }
+        },
+        Sees::Changes,
+    ),
 };
 
 fn run(

@@ -25,7 +25,7 @@
 //! An edge with arguments that would need copies is not made critical: the empty block is then the place for the copies.
 //! Blocks that are apart are not brought together.
 
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
 use oriole_collections::{BitSet, IndexVec};
@@ -36,7 +36,7 @@ use oriole_isa::Terminator;
 pub(crate) const PASS: Pass = Pass {
     name: "branch-simplification",
     summary: "Thread jumps, merge blocks and drop branches that decide nothing",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 /// Empty blocks an edge is led past in one go.

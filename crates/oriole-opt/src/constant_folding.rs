@@ -30,7 +30,7 @@
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::is_acceptable;
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::IndexVec;
@@ -45,7 +45,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Rewrites),
 };
 
 /// The most operands of an instruction that is folded.

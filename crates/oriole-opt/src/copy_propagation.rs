@@ -30,7 +30,7 @@
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::DenseMap;
@@ -45,7 +45,7 @@ use oriole_syntax::tree::{FunctionKind, Guard};
 pub(crate) const PASS: Pass = Pass {
     name: "copy-propagation",
     summary: "Let readers of a register copy read the original",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Rewrites),
 };
 
 /// What a copy stands for.

@@ -20,7 +20,7 @@
 //! ## Not done
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
@@ -31,7 +31,7 @@ use oriole_isa::Opcode;
 pub(crate) const PASS: Pass = Pass {
     name: "dead-code",
     summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

@@ -19,7 +19,7 @@
 //! ## Not done
 //! Stores that are overwritten before they are read; variables indexed by registers.
 
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
@@ -32,7 +32,7 @@ use oriole_syntax::tree::Prefix;
 pub(crate) const PASS: Pass = Pass {
     name: "dead-stores",
     summary: "Remove stores to local variables that nobody reads",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 /// The most different places read of one variable.

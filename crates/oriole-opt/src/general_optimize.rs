@@ -14,22 +14,30 @@ const PARTS: &[&Pass] = &[
     &address_spaces::PASS,
     &copy_propagation::PASS,
     &constant_folding::PASS,
-    &algebra::PASS,
-    &branch_simplification::PASS,
     &dead_stores::PASS,
     &dead_code::PASS,
+    &branch_simplification::PASS,
+    &algebra::PASS,
 ];
 
 /// The pass as the early phases run it.
 pub(crate) const PASS: Pass = Pass {
     name: "general-optimize",
     summary: "Propagate copies, fold constants, simplify and remove dead code until nothing changes",
-    action: Action::Repeat(PARTS, Limit::Rounds("GeneralOptimizeRounds")),
+    action: Action::Repeat(
+        PARTS,
+        Limit::Rounds("GeneralOptimizeRounds"),
+        &dead_code::PASS,
+    ),
 };
 
 /// The pass as the later phases run it.
 pub(crate) const LATE: Pass = Pass {
     name: "general-optimize-late",
     summary: "The same, until a round changes little",
-    action: Action::Repeat(PARTS, Limit::Threshold("GeneralOptimizeThreshold")),
+    action: Action::Repeat(
+        PARTS,
+        Limit::Threshold("GeneralOptimizeThreshold"),
+        &dead_code::PASS,
+    ),
 };

@@ -44,7 +44,7 @@
 
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
@@ -62,7 +62,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "late-commoning",
     summary: "Replace instructions, guarded ones too, that a dominating one makes redundant, looking through copies",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

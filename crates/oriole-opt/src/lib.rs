@@ -37,7 +37,7 @@ mod statistics;
 pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
-pub use manager::{Action, Context, Limit, Observer, Pass, run};
+pub use manager::{Action, Context, Limit, Observer, Pass, Sees, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};
 pub use profile::{Generation, Profile, UnknownProfile};
 pub use remark::{Remark, Rewrite};

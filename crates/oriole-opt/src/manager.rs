@@ -62,12 +62,21 @@ impl Context<'_> {
 /// What a pass does.
 #[derive(Clone, Copy)]
 pub enum Action {
-    /// One walk over the function.
-    Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>)),
-    /// Other passes in turn, again and again until a round changes nothing or the limit is reached.
-    Repeat(&'static [&'static Pass], Limit),
+    /// One walk over the function. It does what it can, so until something it sees has changed it would find nothing.
+    Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
+    /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
+    Repeat(&'static [&'static Pass], Limit, &'static Pass),
     /// All phases so far, as long as one of these counters rises, at most so often.
     StartOver(&'static [&'static str], u32),
+}
+
+/// What gives a pass work that it did not have before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sees {
+    /// Any change.
+    Changes,
+    /// Anything but what only took something away.
+    Rewrites,
 }
 
 /// When to stop repeating passes that still change something.
@@ -95,8 +104,10 @@ impl Pass {
     pub fn includes(&self, name: &str) -> bool {
         self.name == name
             || match self.action {
-                Action::Repeat(passes, _) => passes.iter().any(|pass| pass.includes(name)),
-                Action::Once(_) | Action::StartOver(..) => false,
+                Action::Repeat(passes, _, last) => {
+                    last.includes(name) || passes.iter().any(|pass| pass.includes(name))
+                }
+                Action::Once(..) | Action::StartOver(..) => false,
             }
     }
 }
@@ -121,6 +132,7 @@ pub fn run(
         function,
         analyses: Analyses::new(),
         changes: 0,
+        removals: 0,
         settled: Vec::new(),
     };
     let mut starts = 0;
@@ -154,16 +166,20 @@ struct Runner<'function> {
     function: &'function mut Function,
     analyses: Analyses,
     changes: u64,
-    /// Passes that ran, and how many changes had been made by then, their own included: each does what it can in one run, so
-    /// until others change something it will find nothing.
+    /// How many of the changes only took something away.
+    removals: u64,
+    /// Passes that ran, and how many of the changes they see had been made by then, their own included.
     settled: Vec<(&'static str, u64)>,
 }
 
 impl Runner<'_> {
     fn pass(&mut self, pass: &Pass, context: &mut Context<'_>) {
         match pass.action {
-            Action::Once(run) => self.once(pass.name, run, context),
-            Action::Repeat(passes, limit) => self.repeat(passes, limit, context),
+            Action::Once(run, sees) => self.once(pass.name, run, sees, context),
+            Action::Repeat(passes, limit, last) => {
+                self.repeat(passes, limit, context);
+                self.pass(last, context);
+            }
             Action::StartOver(..) => {}
         }
     }
@@ -190,6 +206,14 @@ impl Runner<'_> {
         }
     }
 
+    /// How many changes were made that give a pass work.
+    fn seen(&self, sees: Sees) -> u64 {
+        match sees {
+            Sees::Changes => self.changes,
+            Sees::Rewrites => self.changes - self.removals,
+        }
+    }
+
     fn size(&self) -> u64 {
         let function = &*self.function;
         let counts = function
@@ -203,15 +227,15 @@ impl Runner<'_> {
         &mut self,
         name: &'static str,
         run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+        sees: Sees,
         context: &mut Context<'_>,
     ) {
+        let seen = self.seen(sees);
         let last = self
             .settled
-            .iter_mut()
-            .find(|(settled, _)| *settled == name);
-        if let Some((_, at)) = &last
-            && *at == self.changes
-        {
+            .iter()
+            .position(|&(settled, _)| settled == name);
+        if last.is_some_and(|last| self.settled[last].1 == seen) {
             return;
         }
         let mut editor = Editor::new(self.function);
@@ -219,9 +243,11 @@ impl Runner<'_> {
         let journal = editor.finish();
         self.analyses.invalidate(&journal);
         self.changes += journal.changes;
+        self.removals += journal.removals;
+        let settled = (name, self.seen(sees));
         match last {
-            Some((_, at)) => *at = self.changes,
-            None => self.settled.push((name, self.changes)),
+            Some(last) => self.settled[last] = settled,
+            None => self.settled.push(settled),
         }
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {

@@ -25,7 +25,7 @@
 //! Arms with effects, arms that end elsewhere, predicates as results where a `selp` would be needed.
 
 use crate::fusion::{is_contractible, may_fuse};
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
 use oriole_collections::SmallVec;
@@ -39,7 +39,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "predication",
     summary: "Turn short arms of branches into guarded instructions or selections",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {

@@ -139,7 +139,7 @@ impl FromStr for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::{Action, Pass};
+    use crate::manager::{Action, Pass, Sees};
     use crate::pipeline::Level;
 
     /// Passes that do nothing under the names that profiles know: profiles go by name.
@@ -154,7 +154,7 @@ mod tests {
         Pass {
             name,
             summary: "",
-            action: Action::Once(|_, _, _| {}),
+            action: Action::Once(|_, _, _| {}, Sees::Changes),
         }
     }
 

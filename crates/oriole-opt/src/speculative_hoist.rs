@@ -24,7 +24,7 @@
 
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseMap, SmallVec};
@@ -34,7 +34,7 @@ use oriole_ir::{Block, Editor, Function, Instruction, Operand, SymbolKind, Value
 pub(crate) const PASS: Pass = Pass {
     name: "speculative-hoist",
     summary: "Move instructions that both arms of a branch have to before the branch",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 /// Instructions of an arm that are looked at.

@@ -22,7 +22,7 @@
 //! ## Method
 //! The rules are a table (`rules`), by opcode. One walk in reverse postorder with the known bits of every value seen so far;
 //! each instruction is rewritten until no rule applies, reading operands as they are after the rewrites before it, so chains
-//! simplify in one run. A rule that looks through an operand's definition applies only if that definition then has no reader
+//! simplify in one run. What looks at a value that later lost a reader is visited again. A rule that looks through an operand's definition applies only if that definition then has no reader
 //! left, or if the instruction goes: no rewrite makes the code longer once dead code is removed, nor keeps a register
 //! alive beside the one computed from it, which would cost copies around loops. Products are not moved into other blocks.
 //!
@@ -42,22 +42,22 @@ mod tests;
 mod view;
 
 use crate::copy_propagation::is_acceptable;
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, KnownBits, Uses, sign_extend};
-use oriole_collections::IndexVec;
+use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
+use oriole_collections::{IndexVec, SmallVec};
 use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
 use rules::Rule;
 use std::rc::Rc;
-use view::{Arg, Change, Facts, View};
+use view::{Arg, Change, Facts, MAXIMUM_READERS, NewReaders, View};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "algebraic-simplification",
     summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Rewrites),
 };
 
 /// The most rewrites of one instruction in one run. Rules lead somewhere; this is for the day when two do not.
@@ -70,14 +70,19 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     for (value, count) in reads.iter_mut() {
         *count = uses.count(value) as u32;
     }
-    let known = KnownBits::new(editor.function());
+    let function = editor.function();
+    let known = KnownBits::new(function);
     let fold_addresses = context.knobs.switch("CopyPropAddr");
     let mut walk = Walk {
+        visited: IndexVec::from_elem(0, function.instruction_bound()),
         editor,
         context,
         known,
         uses,
+        new_readers: NewReaders::new(),
         reads,
+        visits: 0,
+        loosened: Vec::new(),
         fold_addresses,
     };
     let mut instructions = Vec::new();
@@ -93,6 +98,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         let (known, editor) = (&mut walk.known, &walk.editor);
         known.leave(editor.function(), block, |value| editor.resolve(value));
     }
+    walk.revisit();
 }
 
 /// Whether to go on.
@@ -112,8 +118,14 @@ struct Walk<'a, 'f, 'c> {
     context: &'a mut Context<'c>,
     known: KnownBits,
     uses: Rc<Uses>,
+    new_readers: NewReaders,
     /// How many operands and arguments read each value, after the rewrites so far.
     reads: IndexVec<Value, u32>,
+    /// How many instructions have been visited, and how many that were when each of them was.
+    visits: u32,
+    visited: IndexVec<Instruction, u32>,
+    /// Values that lost a reader but not the last one, and how many visits there had been.
+    loosened: Vec<(Value, u32)>,
     fold_addresses: bool,
 }
 
@@ -124,6 +136,7 @@ impl Walk<'_, '_, '_> {
             known: &self.known,
             reads: &self.reads,
             uses: &self.uses,
+            new_readers: &self.new_readers,
         }
     }
 
@@ -134,7 +147,58 @@ impl Walk<'_, '_, '_> {
         });
     }
 
+    /// Visits again what looks at values that have lost readers since: rules may apply now that did not then.
+    fn revisit(&mut self) {
+        // Rewrites lead somewhere; this is for the day when they do not.
+        let mut left = self.visits;
+        while let Some((value, when)) = self.loosened.pop() {
+            if self.reads[value] as usize > MAXIMUM_READERS {
+                continue;
+            }
+            for reader in self.readers(value) {
+                // Rules look two instructions back.
+                let again = self.looked_before(reader, when);
+                let further = match self.editor.function().results(reader).next() {
+                    Some(result) => self.readers(result),
+                    None => SmallVec::new(),
+                };
+                let further = further
+                    .into_iter()
+                    .filter(|&further| self.looked_before(further, when));
+                let all: SmallVec<[Instruction; 8]> =
+                    again.then_some(reader).into_iter().chain(further).collect();
+                for instruction in all {
+                    if left == 0 || !self.visit(instruction) {
+                        return;
+                    }
+                    left -= 1;
+                }
+            }
+        }
+    }
+
+    /// Whether an instruction that is still there was visited at a time and not since.
+    fn looked_before(&self, instruction: Instruction, when: u32) -> bool {
+        self.visited[instruction] <= when && self.editor.function().block_of(instruction).is_some()
+    }
+
+    /// The first few instructions that read a value; some may not read it any more.
+    fn readers(&self, value: Value) -> SmallVec<[Instruction; 8]> {
+        let before = self
+            .uses
+            .of(value)
+            .iter()
+            .filter_map(|reader| match *reader {
+                Use::Instruction(instruction) => Some(instruction),
+                Use::Edge(_) => None,
+            });
+        let since = self.new_readers.get(&value).into_iter().flatten().copied();
+        before.chain(since).take(MAXIMUM_READERS).collect()
+    }
+
     fn visit(&mut self, instruction: Instruction) -> GoOn {
+        self.visits += 1;
+        *self.visited.ensure(instruction, 0) = self.visits;
         let function = self.editor.function();
         let format = function.format(instruction);
         let opcode = format.mnemonic.opcode();
@@ -344,8 +408,16 @@ impl Walk<'_, '_, '_> {
     /// Rewrites an instruction and keeps count of who reads what.
     fn rewrite(&mut self, instruction: Instruction, format: Format, operands: &[Operand]) {
         for operand in operands {
-            if let Operand::Value(value) = operand {
-                *self.reads.ensure(*value, 0) += 1;
+            if let Operand::Value(value) = *operand {
+                *self.reads.ensure(value, 0) += 1;
+                if !self
+                    .editor
+                    .function()
+                    .uses(instruction)
+                    .any(|read| read == value)
+                {
+                    self.new_readers.get_or_default(value).push(instruction);
+                }
             }
         }
         self.release_operands(instruction);
@@ -369,12 +441,13 @@ impl Walk<'_, '_, '_> {
             }
             *reads -= 1;
             if *reads > 0 {
+                self.loosened.push((value, self.visits));
                 continue;
             }
             // Dead now, and its operands with it.
             if let Definition::Instruction(producer) = function.values()[value].definition
                 && function.block_of(producer).is_some()
-                && function.format(producer).is_pure()
+                && function.format(producer).effects.is_removable()
                 && function.results(producer).len() == 1
             {
                 stack.extend(function.uses(producer).map(|value| editor.resolve(value)));

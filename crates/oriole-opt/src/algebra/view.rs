@@ -1,7 +1,7 @@
 //! What rules see of the code, and what they may ask for.
 
 use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
-use oriole_collections::IndexVec;
+use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::tree::Guard;
@@ -10,7 +10,7 @@ use oriole_syntax::tree::Guard;
 pub(super) const MAXIMUM_ARGUMENTS: usize = 5;
 
 /// The most readers of a value that are asked whether they could do without it.
-const MAXIMUM_READERS: usize = 32;
+pub(super) const MAXIMUM_READERS: usize = 32;
 
 /// A source operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,12 +187,16 @@ pub(super) enum Change {
     Instruction(String, Vec<Arg>),
 }
 
+/// Instructions that were rewritten to read a value they did not read before.
+pub(super) type NewReaders = DenseMap<Value, SmallVec<[Instruction; 2]>>;
+
 /// The code, with what was found out so far.
 pub(super) struct View<'a, 'f> {
     pub(super) editor: &'a Editor<'f>,
     pub(super) known: &'a KnownBits,
     pub(super) reads: &'a IndexVec<Value, u32>,
     pub(super) uses: &'a Uses,
+    pub(super) new_readers: &'a NewReaders,
 }
 
 impl View<'_, '_> {
@@ -411,24 +415,44 @@ impl View<'_, '_> {
         value: Value,
         mut accepts: impl FnMut(Instruction) -> bool,
     ) -> bool {
-        let readers = self.uses.of(value);
+        let before = self.uses.of(value);
+        let since = self.new_readers.get(&value).map_or(&[][..], |list| list);
         let mut left = self.reads.get(value).map_or(0, |&reads| reads as usize);
-        if readers.len() > MAXIMUM_READERS || readers.len() < left {
+        if before.len() + since.len() > MAXIMUM_READERS || before.len() + since.len() < left {
             return false;
         }
-        for reader in readers {
-            let Use::Instruction(instruction) = *reader else {
-                return false;
-            };
-            // Some were rewritten and read it no more.
-            if self.function().uses(instruction).any(|read| read == value) {
-                if !accepts(instruction) {
-                    return false;
-                }
-                left = left.saturating_sub(1);
+        let mut readers: SmallVec<[Instruction; 8]> = SmallVec::new();
+        for reader in before {
+            match *reader {
+                Use::Instruction(instruction) => readers.push(instruction),
+                Use::Edge(_) => return false,
             }
         }
+        readers.extend_from_slice(since);
+        readers.sort_unstable();
+        readers.dedup();
+        for reader in readers {
+            // Some were rewritten and read it no more.
+            let times = self.function().uses(reader);
+            let times = times.filter(|&read| read == value).count();
+            if times == 0 || self.is_dead(reader) {
+                continue;
+            }
+            if !accepts(reader) {
+                return false;
+            }
+            left = left.saturating_sub(times);
+        }
         left == 0
+    }
+
+    /// Whether nobody reads the results of an instruction, which is there for nothing else.
+    fn is_dead(&self, instruction: Instruction) -> bool {
+        let function = self.function();
+        function.format(instruction).effects.is_removable()
+            && function
+                .results(instruction)
+                .all(|result| self.reads.get(result) == Some(&0))
     }
 
     pub(super) fn block(&self, site: &Site) -> Option<Block> {

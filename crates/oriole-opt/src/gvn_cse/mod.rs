@@ -43,7 +43,7 @@ mod scope_tree;
 
 use crate::copy_propagation::is_acceptable;
 use crate::fusion::may_fuse;
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use memory::Memory;
@@ -57,7 +57,7 @@ use scope_tree::ScopeTree;
 pub(crate) const PASS: Pass = Pass {
     name: "gvn-cse",
     summary: "Replace instructions that compute what a dominating one has computed",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 /// How far to look.

@@ -40,7 +40,7 @@ mod tree;
 use crate::associative::{Family, Node, Operation, integer, mask, power};
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
-use crate::manager::{Action, Context, Pass};
+use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, DenseMap};
@@ -54,7 +54,7 @@ use tree::{Leaf, Rank, Source, Step, Term, Terms};
 pub(crate) const PASS: Pass = Pass {
     name: "reassociate-and-common",
     summary: "Regroup integer sums, products and bitwise combinations, and compute equal parts of a block once",
-    action: Action::Once(run),
+    action: Action::Once(run, Sees::Changes),
 };
 
 /// How often everything is done at most.
