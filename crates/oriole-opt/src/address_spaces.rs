@@ -24,6 +24,7 @@
 //! ## Not done
 //! Pointers loaded from memory or parameters, of which nothing is known. Conversions under guards.
 
+use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
@@ -42,11 +43,14 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Rewrites),
 };
 
+// Settings.
+const COPY_PROP_ADDR: Switch = Switch::named("CopyPropAddr");
+
 /// The most values of a family.
 const MOST_VALUES: usize = 256;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if !context.knobs.switch("CopyPropAddr") {
+    if !context.knobs.switch(COPY_PROP_ADDR) {
         return;
     }
     let function = editor.function();

@@ -28,6 +28,7 @@
 //! Block parameters and results of guarded instructions: their registers are tied to others.
 
 use crate::copy_propagation::copy_of;
+use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::{LiveIntervals, Liveness};
@@ -65,16 +66,19 @@ pub(crate) const HOOKED_PASS: Pass = Pass {
     ),
 };
 
+// Settings.
+const BACK_COPY_PROP_BUDGET: Number = Number::named("BackCopyPropBudget");
+
 fn run(
     editor: &mut Editor<'_>,
     analyses: &mut Analyses,
     context: &mut Context<'_>,
     counter: &'static str,
 ) {
-    let mut budget = context.knobs.number("BackCopyPropBudget");
+    let mut budget = context.knobs.number(BACK_COPY_PROP_BUDGET);
     let function = editor.function();
     let flow = analyses.get::<ControlFlow>(function);
-    if budget == 0 || !has_copies(function, &flow) {
+    if budget == 0 || !has_candidates(function, &flow) {
         return;
     }
     let uses = analyses.get::<Uses>(function);
@@ -131,11 +135,14 @@ fn run(
     }
 }
 
-fn has_copies(function: &Function, flow: &ControlFlow) -> bool {
+/// Whether there is a copy of something that could be computed in its place, for all that can be told without analyses.
+fn has_candidates(function: &Function, flow: &ControlFlow) -> bool {
     flow.reverse_postorder().iter().any(|&block| {
-        function
-            .instructions_of(block)
-            .any(|instruction| copy_of(function, instruction).is_some())
+        function.instructions_of(block).any(|instruction| {
+            copy_of(function, instruction).is_some_and(|(destination, source)| {
+                renamable(function, destination, source).is_some()
+            })
+        })
     })
 }
 

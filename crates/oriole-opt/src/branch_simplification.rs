@@ -48,8 +48,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if function.block_order().len() < 2 {
         return;
     }
-    let uses = analyses.get::<Uses>(function);
     let order = function.block_order().to_vec();
+    // Who reads parameters is asked only of empty blocks that have some.
+    let asks = order.iter().any(|&block| {
+        !function.blocks()[block].parameters.is_empty()
+            && function.instructions_of(block).take(2).count() < 2
+    });
+    let uses = asks.then(|| analyses.get::<Uses>(function));
     let mut incoming: IndexVec<Block, u32> = IndexVec::from_elem(0, function.blocks().len());
     // Blocks that control cannot reach count too: what they lead to must stay until they are gone.
     for &block in &order {
@@ -60,7 +65,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut simplifier = Simplifier {
         editor,
         context,
-        uses: &uses,
+        uses: uses.as_deref(),
         is_gone: IndexVec::from_elem(false, incoming.len()),
         incoming,
         gone: Vec::new(),
@@ -79,7 +84,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 struct Simplifier<'run, 'editor, 'function, 'context> {
     editor: &'run mut Editor<'function>,
     context: &'run mut Context<'context>,
-    uses: &'editor Uses,
+    /// Who reads what, if an empty block has parameters.
+    uses: Option<&'editor Uses>,
     /// Edges to each block.
     incoming: IndexVec<Block, u32>,
     is_gone: IndexVec<Block, bool>,
@@ -278,10 +284,10 @@ impl Simplifier<'_, '_, '_, '_> {
         }
         // Parameters may be read by the way out only.
         let own = data.parameters.iter().all(|&parameter| {
-            self.uses
-                .of(parameter)
-                .iter()
-                .all(|reader| *reader == Use::Edge(block))
+            self.uses.is_some_and(|uses| {
+                let mut readers = uses.of(parameter).iter();
+                readers.all(|reader| *reader == Use::Edge(block))
+            })
         });
         if !own || edge.target == block {
             return None;

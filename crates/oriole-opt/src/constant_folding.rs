@@ -247,6 +247,14 @@ fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
 /// The result of an instruction all of whose operands are known, and its bits.
 fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<(Value, u64)> {
     let function = editor.function();
+    let is_known = |operand: &Operand| match *operand {
+        Operand::Value(value) => known[editor.resolve(value)].is_some(),
+        Operand::Constant(_) | Operand::Result(_) => true,
+        _ => false,
+    };
+    if !function.operands(instruction).iter().all(is_known) {
+        return None;
+    }
     let format = function.format(instruction);
     let mut results = function.results(instruction);
     let result = results.next().filter(|_| results.len() == 0)?;

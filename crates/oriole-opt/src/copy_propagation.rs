@@ -30,10 +30,11 @@
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
-use oriole_collections::DenseMap;
+use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
     Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
     Symbol, SymbolKind, Value,
@@ -48,6 +49,19 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Rewrites),
 };
 
+// Settings.
+const COPY_PROP_FORCE_GLOBAL: Switch = Switch::named("CopyPropForceGlobal");
+const COPY_PROP_GLOBAL_BUDGET: Number = Number::named("CopyPropGlobalBudget");
+const COPY_PROP_ADDR: Switch = Switch::named("CopyPropAddr");
+const COPY_PROP_CONSTANT_BANK: Switch = Switch::named("CopyPropConstantBank");
+const COPY_PROP_NO_MMA_CB: Switch = Switch::named("CopyPropNoMmaCb");
+const COPY_PROP_NO_WRITE_NON_RR: Switch = Switch::named("CopyPropNoWriteNonRR");
+const COPY_PROP_NON_REG_MULTI_DEF: Switch = Switch::named("CopyPropNonRegMultiDef");
+const COPY_PROP_PRE_ALLOC_REG: Switch = Switch::named("CopyPropPreAllocReg");
+const LATE_COPY_PROP_COMPL_PRED: Switch = Switch::named("LateCopyPropComplPred");
+const COPY_PROP_BUDGET: Number = Number::named("CopyPropBudget");
+const COPY_PROP_USE_REACHING_DEFS: Switch = Switch::named("CopyPropUseReachingDefs");
+
 /// What a copy stands for.
 #[derive(Clone, Copy)]
 enum Original {
@@ -60,9 +74,29 @@ enum Original {
     Address(Symbol),
 }
 
+/// What each copy stands for. Few values are copies, so that is asked first.
+struct Originals {
+    copies: BitSet<Value>,
+    of: DenseMap<Value, Original>,
+}
+
+impl Originals {
+    fn insert(&mut self, copy: Value, original: Original) {
+        self.copies.insert(copy);
+        self.of.insert(copy, original);
+    }
+
+    fn get(&self, value: Value) -> Option<Original> {
+        if !self.copies.contains(value) {
+            return None;
+        }
+        self.of.get(&value).copied()
+    }
+}
+
 struct Propagation<'run> {
     dominators: &'run Dominators,
-    originals: DenseMap<Value, Original>,
+    originals: Originals,
     special: DenseMap<u32, Value>,
     global_left: u64,
     addresses: bool,
@@ -80,23 +114,26 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let knobs = context.knobs;
     let mut propagation = Propagation {
         dominators: &dominators,
-        originals: DenseMap::new(),
+        originals: Originals {
+            copies: BitSet::with_domain(editor.function().values().len()),
+            of: DenseMap::new(),
+        },
         special: DenseMap::new(),
-        global_left: if knobs.switch("CopyPropForceGlobal") {
+        global_left: if knobs.switch(COPY_PROP_FORCE_GLOBAL) {
             u64::MAX
         } else {
-            knobs.number("CopyPropGlobalBudget")
+            knobs.number(COPY_PROP_GLOBAL_BUDGET)
         },
-        addresses: knobs.switch("CopyPropAddr"),
-        constant_bank: knobs.switch("CopyPropConstantBank"),
-        matrix: !knobs.switch("CopyPropNoMmaCb"),
-        mixed: !knobs.switch("CopyPropNoWriteNonRR"),
-        parts: knobs.switch("CopyPropNonRegMultiDef"),
-        fixed: knobs.switch("CopyPropPreAllocReg"),
-        complements: knobs.switch("LateCopyPropComplPred"),
+        addresses: knobs.switch(COPY_PROP_ADDR),
+        constant_bank: knobs.switch(COPY_PROP_CONSTANT_BANK),
+        matrix: !knobs.switch(COPY_PROP_NO_MMA_CB),
+        mixed: !knobs.switch(COPY_PROP_NO_WRITE_NON_RR),
+        parts: knobs.switch(COPY_PROP_NON_REG_MULTI_DEF),
+        fixed: knobs.switch(COPY_PROP_PRE_ALLOC_REG),
+        complements: knobs.switch(LATE_COPY_PROP_COMPL_PRED),
     };
-    let mut budget = knobs.number("CopyPropBudget");
-    let reaching = knobs.switch("CopyPropUseReachingDefs");
+    let mut budget = knobs.number(COPY_PROP_BUDGET);
+    let reaching = knobs.switch(COPY_PROP_USE_REACHING_DEFS);
     for &block in flow.reverse_postorder() {
         if reaching {
             merge_parameters(editor, &flow, block, context);
@@ -196,11 +233,11 @@ impl Propagation<'_> {
                 }
             }
         }
-        if self.originals.is_empty() {
-            self.note(editor.function(), block, instruction);
-            return true;
-        }
-        if !self.operands(editor, block, instruction, context) {
+        let reads_copy = editor
+            .function()
+            .uses(instruction)
+            .any(|value| self.originals.copies.contains(value));
+        if reads_copy && !self.operands(editor, block, instruction, context) {
             return false;
         }
         self.note(editor.function(), block, instruction);
@@ -239,7 +276,7 @@ impl Propagation<'_> {
             let Operand::Value(value) = function.operands(instruction)[index] else {
                 continue;
             };
-            let Some(&original) = self.originals.get(&value) else {
+            let Some(original) = self.originals.get(value) else {
                 continue;
             };
             let is_guard = first_leaf > 0 && index == 0;
@@ -256,7 +293,7 @@ impl Propagation<'_> {
                 // A copy of an address stands for the variable too.
                 Original::Value(original)
                     if in_address
-                        && let Some(&Original::Address(symbol)) = self.originals.get(&original)
+                        && let Some(Original::Address(symbol)) = self.originals.get(original)
                         && self.reaches(function, instruction, symbol) =>
                 {
                     Some(Operand::Symbol(symbol))
@@ -477,7 +514,7 @@ impl Propagation<'_> {
                 let function = editor.function();
                 let value =
                     editor.resolve(function.blocks()[block].edges[edge].arguments[position]);
-                if let Some(&Original::Value(original)) = self.originals.get(&value)
+                if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
                     && let Some(last) = function.last_instruction(block)
                     && self.spend(editor, block, value, last, context)

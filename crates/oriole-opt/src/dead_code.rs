@@ -20,6 +20,7 @@
 //! ## Not done
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -34,8 +35,13 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
+// Settings.
+const ENABLE_DEAD_CODE: Switch = Switch::named("EnableDeadCode");
+const DEAD_CODE_KEEP_LOADS: Switch = Switch::named("DeadCodeKeepLoads");
+const DEAD_CODE_BUDGET: Number = Number::named("DeadCodeBudget");
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if !context.knobs.switch("EnableDeadCode") {
+    if !context.knobs.switch(ENABLE_DEAD_CODE) {
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
@@ -43,7 +49,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let needed = Needed::of(
         editor.function(),
         &flow,
-        context.knobs.switch("DeadCodeKeepLoads"),
+        context.knobs.switch(DEAD_CODE_KEEP_LOADS),
     );
     remove_unneeded(editor, &flow, &needed, context);
 }
@@ -153,7 +159,7 @@ fn remove_unneeded(
     needed: &Needed,
     context: &mut Context<'_>,
 ) {
-    let mut budget = context.knobs.number("DeadCodeBudget");
+    let mut budget = context.knobs.number(DEAD_CODE_BUDGET);
     // Users before what they use; uses that are left (in arguments of dead parameters) read an undefined value instead, so
     // that running out of fuel leaves a sound function.
     for &block in flow.reverse_postorder().iter().rev() {

@@ -4,6 +4,7 @@
 //! The early phases (13 and 29) go on until nothing changes, up to a number of rounds; the later ones (37, 46, 58, 65) stop
 //! after a round that changed little.
 
+use crate::knobs::Number;
 use crate::manager::{Action, Limit, Pass};
 use crate::{
     address_spaces, algebra, branch_simplification, constant_folding, copy_propagation, dead_code,
@@ -26,7 +27,7 @@ pub(crate) const PASS: Pass = Pass {
     summary: "Propagate copies, fold constants, simplify and remove dead code until nothing changes",
     action: Action::Repeat(
         PARTS,
-        Limit::Rounds("GeneralOptimizeRounds"),
+        Limit::Rounds(Number::named("GeneralOptimizeRounds")),
         &dead_code::PASS,
     ),
 };
@@ -37,7 +38,7 @@ pub(crate) const LATE: Pass = Pass {
     summary: "The same, until a round changes little",
     action: Action::Repeat(
         PARTS,
-        Limit::Threshold("GeneralOptimizeThreshold"),
+        Limit::Threshold(Number::named("GeneralOptimizeThreshold")),
         &dead_code::PASS,
     ),
 };

@@ -121,6 +121,70 @@ pub const KNOBS: &[Knob] = &[
     Knob::switch("SpeculativeHoistCommonInsts", "speculative-hoist", true, "Move instructions that both arms of a branch begin with to before the branch"),
 ];
 
+/// A knob that is on or off, found when the pass that asks for it is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch(usize);
+
+impl Switch {
+    /// The switch of this name.
+    ///
+    /// # Panics
+    /// If there is none: in a constant, the compiler says so.
+    pub const fn named(name: &str) -> Switch {
+        let index = position(name);
+        assert!(
+            matches!(KNOBS[index].default, KnobValue::Switch(_)),
+            "the knob is a number"
+        );
+        Switch(index)
+    }
+}
+
+/// A knob with a number, found when the pass that asks for it is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Number(usize);
+
+impl Number {
+    /// The number of this name.
+    ///
+    /// # Panics
+    /// If there is none: in a constant, the compiler says so.
+    pub const fn named(name: &str) -> Number {
+        let index = position(name);
+        assert!(
+            matches!(KNOBS[index].default, KnobValue::Number(_)),
+            "the knob is a switch"
+        );
+        Number(index)
+    }
+}
+
+/// Where a knob is in the table.
+const fn position(name: &str) -> usize {
+    let mut index = 0;
+    while index < KNOBS.len() {
+        if is_same(KNOBS[index].name.as_bytes(), name.as_bytes()) {
+            return index;
+        }
+        index += 1;
+    }
+    panic!("there is no knob of this name")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
 /// Why a setting was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KnobError {
@@ -209,24 +273,15 @@ impl Knobs {
     }
 
     /// Whether a switch is on.
-    ///
-    /// # Panics
-    /// If there is no such switch: pass authors name knobs of the table.
-    pub fn switch(&self, name: &str) -> bool {
-        match Knobs::index(name).map(|index| self.values[index]) {
-            Some(KnobValue::Switch(on)) => on,
-            _ => panic!("there is no switch `{name}`"),
-        }
+    pub fn switch(&self, knob: Switch) -> bool {
+        self.values[knob.0] == KnobValue::Switch(true)
     }
 
     /// The value of a number.
-    ///
-    /// # Panics
-    /// If there is no such number: pass authors name knobs of the table.
-    pub fn number(&self, name: &str) -> u64 {
-        match Knobs::index(name).map(|index| self.values[index]) {
-            Some(KnobValue::Number(number)) => number,
-            _ => panic!("there is no number `{name}`"),
+    pub fn number(&self, knob: Number) -> u64 {
+        match self.values[knob.0] {
+            KnobValue::Number(number) => number,
+            KnobValue::Switch(_) => unreachable!("the name was looked up among the numbers"),
         }
     }
 }
@@ -239,11 +294,11 @@ mod tests {
     fn settings_are_checked() {
         let mut knobs = Knobs::default();
         assert_eq!(knobs.set("DeadCodeBudget=7"), Ok(()));
-        assert_eq!(knobs.number("DeadCodeBudget"), 7);
+        assert_eq!(knobs.number(Number::named("DeadCodeBudget")), 7);
         assert_eq!(knobs.set("DeadCodeBudget=unlimited"), Ok(()));
-        assert_eq!(knobs.number("DeadCodeBudget"), u64::MAX);
+        assert_eq!(knobs.number(Number::named("DeadCodeBudget")), u64::MAX);
         assert_eq!(knobs.set("EnableDeadCode=off"), Ok(()));
-        assert!(!knobs.switch("EnableDeadCode"));
+        assert!(!knobs.switch(Switch::named("EnableDeadCode")));
         let message = |setting: &str| Knobs::default().set(setting).unwrap_err().to_string();
         assert_eq!(
             message("DeadCodeBudget"),
@@ -263,7 +318,7 @@ mod tests {
     fn numbers_have_a_largest_value() {
         let mut knobs = Knobs::default();
         assert_eq!(knobs.set("EnableGvnCseMode=0"), Ok(()));
-        assert_eq!(knobs.number("EnableGvnCseMode"), 0);
+        assert_eq!(knobs.number(Number::named("EnableGvnCseMode")), 0);
         for value in ["7", "9", "unlimited", "-1"] {
             assert_eq!(
                 knobs
@@ -273,7 +328,7 @@ mod tests {
                 format!("the knob `EnableGvnCseMode` takes a number from 0 to 6, not `{value}`")
             );
         }
-        assert_eq!(knobs.number("EnableGvnCseMode"), 0);
+        assert_eq!(knobs.number(Number::named("EnableGvnCseMode")), 0);
     }
 
     #[test]

@@ -44,6 +44,8 @@
 
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
+use crate::gvn_cse;
+use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand};
@@ -62,23 +64,32 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "late-commoning",
     summary: "Replace instructions, guarded ones too, that a dominating one makes redundant, looking through copies",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(
+        run,
+        Sees::ChangesSince(gvn_cse::PASS.name, gvn_cse::is_whole),
+    ),
 };
 
+// Settings.
+const LATE_COPY_PROP_COMPL_PRED: Switch = Switch::named("LateCopyPropComplPred");
+const DISABLE_MOVE_COMMONING: Switch = Switch::named("DisableMoveCommoning");
+const FORCE_LATE_COMMONING: Switch = Switch::named("ForceLateCommoning");
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if context.knobs.switch("LateCopyPropComplPred") && !drop_complements(editor, analyses, context)
+    if context.knobs.switch(LATE_COPY_PROP_COMPL_PRED)
+        && !drop_complements(editor, analyses, context)
     {
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
     let dominators = analyses.get::<Dominators>(editor.function());
-    let look_through_copies = !context.knobs.switch("DisableMoveCommoning");
+    let look_through_copies = !context.knobs.switch(DISABLE_MOVE_COMMONING);
     let found = Search::new(editor.function(), look_through_copies).run(&flow, &dominators);
     if found.is_empty() {
         return;
     }
     let bound = count_bound(editor.function());
-    let scale = if context.knobs.switch("ForceLateCommoning") {
+    let scale = if context.knobs.switch(FORCE_LATE_COMMONING) {
         None
     } else {
         Scale::new(&analyses.get::<Liveness>(editor.function()))

@@ -36,7 +36,7 @@ mod statistics;
 
 pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
-pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs};
+pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs, Number, Switch};
 pub use manager::{Action, Context, Limit, Observer, Pass, Sees, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, select};
 pub use profile::{Generation, Profile, UnknownProfile};

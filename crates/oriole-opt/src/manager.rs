@@ -2,7 +2,7 @@
 
 use crate::fuel::Fuel;
 use crate::hooks::Hooks;
-use crate::knobs::Knobs;
+use crate::knobs::{Knobs, Number};
 use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
@@ -71,21 +71,23 @@ pub enum Action {
 }
 
 /// What gives a pass work that it did not have before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Sees {
     /// Any change.
     Changes,
     /// Anything but what only took something away.
     Rewrites,
+    /// Any change since the pass of this name ran, if with these settings that one does all that this one does.
+    ChangesSince(&'static str, fn(&Knobs) -> bool),
 }
 
 /// When to stop repeating passes that still change something.
 #[derive(Clone, Copy)]
 pub enum Limit {
     /// After as many rounds as this knob says.
-    Rounds(&'static str),
+    Rounds(Number),
     /// After a round that made fewer rewrites, in percent of the instructions, than this knob says.
-    Threshold(&'static str),
+    Threshold(Number),
 }
 
 /// A pass.
@@ -209,7 +211,7 @@ impl Runner<'_> {
     /// How many changes were made that give a pass work.
     fn seen(&self, sees: Sees) -> u64 {
         match sees {
-            Sees::Changes => self.changes,
+            Sees::Changes | Sees::ChangesSince(..) => self.changes,
             Sees::Rewrites => self.changes - self.removals,
         }
     }
@@ -236,6 +238,12 @@ impl Runner<'_> {
             .iter()
             .position(|&(settled, _)| settled == name);
         if last.is_some_and(|last| self.settled[last].1 == seen) {
+            return;
+        }
+        if let Sees::ChangesSince(other, does_all) = sees
+            && self.settled.contains(&(other, seen))
+            && does_all(context.knobs)
+        {
             return;
         }
         let mut editor = Editor::new(self.function);

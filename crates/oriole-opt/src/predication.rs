@@ -25,6 +25,7 @@
 //! Arms with effects, arms that end elsewhere, predicates as results where a `selp` would be needed.
 
 use crate::fusion::{is_contractible, may_fuse};
+use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
@@ -42,8 +43,11 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
+// Settings.
+const PREDICATION_ARM: Number = Number::named("PredicationArm");
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    let longest = context.knobs.number("PredicationArm") as usize;
+    let longest = context.knobs.number(PREDICATION_ARM) as usize;
     if longest == 0 {
         return;
     }

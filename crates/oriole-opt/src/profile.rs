@@ -17,10 +17,13 @@
 //! Late commoning asks the knob `ForceLateCommoning`; Ampere and Ada are said to rely on it in place of gvn-cse, so there it
 //! runs unasked. Backward copy propagation is a hook that no documented generation fills: it runs only for callers who fill it.
 
-use crate::knobs::Knobs;
+use crate::knobs::{Knobs, Switch};
 use crate::pipeline::Phase;
 use std::fmt;
 use std::str::FromStr;
+
+// Settings.
+const FORCE_LATE_COMMONING: Switch = Switch::named("ForceLateCommoning");
 
 /// Architectures that `ptxas` treats alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +102,7 @@ impl Profile {
             (Profile::Default, _) => true,
             (Profile::Ptxas13, "gvn-cse") => generation.has_gvn_cse(),
             (Profile::Ptxas13, "late-commoning") => {
-                generation.relies_on_late_commoning() || knobs.switch("ForceLateCommoning")
+                generation.relies_on_late_commoning() || knobs.switch(FORCE_LATE_COMMONING)
             }
             (Profile::Ptxas13, "back-copy-propagation") => hook,
             (Profile::Ptxas13, _) => true,

@@ -24,6 +24,7 @@
 
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
+use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -37,11 +38,14 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
+// Settings.
+const SPECULATIVE_HOIST_COMMON_INSTS: Switch = Switch::named("SpeculativeHoistCommonInsts");
+
 /// Instructions of an arm that are looked at.
 const WINDOW: usize = 64;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if !context.knobs.switch("SpeculativeHoistCommonInsts") {
+    if !context.knobs.switch(SPECULATIVE_HOIST_COMMON_INSTS) {
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());

@@ -42,6 +42,7 @@ mod tests;
 mod view;
 
 use crate::copy_propagation::is_acceptable;
+use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
@@ -60,6 +61,9 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Rewrites),
 };
 
+// Settings.
+const COPY_PROP_ADDR: Switch = Switch::named("CopyPropAddr");
+
 /// The most rewrites of one instruction in one run. Rules lead somewhere; this is for the day when two do not.
 const MAXIMUM_REWRITES: usize = 16;
 
@@ -72,7 +76,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let function = editor.function();
     let known = KnownBits::new(function);
-    let fold_addresses = context.knobs.switch("CopyPropAddr");
+    let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
     let mut walk = Walk {
         visited: IndexVec::from_elem(0, function.instruction_bound()),
         editor,

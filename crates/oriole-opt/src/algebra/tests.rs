@@ -360,6 +360,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         statistics: &mut statistics,
         remarks: None,
         hooks: &crate::Hooks::default(),
+        kept_for_copies: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
     run(function, &phases, &mut context, &mut |_, _| {});

@@ -43,6 +43,7 @@ mod scope_tree;
 
 use crate::copy_propagation::is_acceptable;
 use crate::fusion::may_fuse;
+use crate::knobs::{Knobs, Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
@@ -59,6 +60,11 @@ pub(crate) const PASS: Pass = Pass {
     summary: "Replace instructions that compute what a dominating one has computed",
     action: Action::Once(run, Sees::Changes),
 };
+
+// Settings.
+const ENABLE_GVN_CSE: Switch = Switch::named("EnableGvnCse");
+const ENABLE_GVN_CSE_MODE: Number = Number::named("EnableGvnCseMode");
+const ENABLE_GVN_CSE_PER_INSTR: Number = Number::named("EnableGvnCsePerInstr");
 
 /// How far to look.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,11 +94,18 @@ impl Mode {
 /// Equal instructions, none of which dominates the others, that a later one is compared with.
 const MOST_LEADERS: usize = 8;
 
+/// Whether with these settings nothing is left that could be computed once: not a mode that looks less far, no budget.
+pub(crate) fn is_whole(knobs: &Knobs) -> bool {
+    knobs.switch(ENABLE_GVN_CSE)
+        && Mode::from_knob(knobs.number(ENABLE_GVN_CSE_MODE)) == Some(Mode::Widest)
+        && knobs.number(ENABLE_GVN_CSE_PER_INSTR) == u64::MAX
+}
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if !context.knobs.switch("EnableGvnCse") {
+    if !context.knobs.switch(ENABLE_GVN_CSE) {
         return;
     }
-    let Some(mode) = Mode::from_knob(context.knobs.number("EnableGvnCseMode")) else {
+    let Some(mode) = Mode::from_knob(context.knobs.number(ENABLE_GVN_CSE_MODE)) else {
         return;
     };
     let function = editor.function();
@@ -109,7 +122,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         leaders: DenseMap::new(),
         last_question: None,
         joined: DenseMap::new(),
-        left: context.knobs.number("EnableGvnCsePerInstr"),
+        left: context.knobs.number(ENABLE_GVN_CSE_PER_INSTR),
     };
     // Blocks with something to do, by their place in reverse postorder.
     let mut scopes = ScopeTree::default();

@@ -40,6 +40,7 @@ mod tree;
 use crate::associative::{Family, Node, Operation, integer, mask, power};
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -57,23 +58,32 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
+// Settings.
+const ALLOW_REASSOCIATE_CSE: Switch = Switch::named("AllowReassociateCSE");
+const REASSOCIATE_CSE_SKIP: Number = Number::named("ReassociateCSESkip");
+const REASSOCIATE_CSE_BUDGET: Number = Number::named("ReassociateCSEBudget");
+const REASSOCIATE_CSE_WINDOW: Number = Number::named("ReassociateCSEWindow");
+const REASSOCIATE_LARGE_IMM_IN_UIADD64: Switch = Switch::named("ReassociateLargeImmInUIADD64");
+const DISTRIBUTE_AND_REASSOCIATE_MUL_BUDGET: Number =
+    Number::named("DistributeAndReassociateMulBudget");
+
 /// How often everything is done at most.
 const ROUNDS: u32 = 8;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if !context.knobs.switch("AllowReassociateCSE") {
+    if !context.knobs.switch(ALLOW_REASSOCIATE_CSE) {
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let skip = context.knobs.number("ReassociateCSESkip");
-    let budget = context.knobs.number("ReassociateCSEBudget");
+    let skip = context.knobs.number(REASSOCIATE_CSE_SKIP);
+    let budget = context.knobs.number(REASSOCIATE_CSE_BUDGET);
     let mut reassociation = Reassociation {
         equality: Equality::default(),
         formats: Formats::default(),
         looked_at: skip..skip.saturating_add(budget),
-        window: context.knobs.number("ReassociateCSEWindow"),
-        large: context.knobs.switch("ReassociateLargeImmInUIADD64"),
-        distributions: context.knobs.number("DistributeAndReassociateMulBudget"),
+        window: context.knobs.number(REASSOCIATE_CSE_WINDOW),
+        large: context.knobs.switch(REASSOCIATE_LARGE_IMM_IN_UIADD64),
+        distributions: context.knobs.number(DISTRIBUTE_AND_REASSOCIATE_MUL_BUDGET),
         places: Vec::new(),
         facts: Vec::new(),
         taken: BitSet::new(),
