@@ -44,7 +44,6 @@
 
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{Equality, Kind, kind_of};
-use crate::gvn_cse;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
@@ -64,10 +63,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "late-commoning",
     summary: "Replace instructions, guarded ones too, that a dominating one makes redundant, looking through copies",
-    action: Action::Once(
-        run,
-        Sees::ChangesSince(gvn_cse::PASS.name, gvn_cse::is_whole),
-    ),
+    action: Action::Once(run, Sees::Changes),
 };
 
 // Settings.
@@ -76,6 +72,9 @@ const DISABLE_MOVE_COMMONING: Switch = Switch::named("DisableMoveCommoning");
 const FORCE_LATE_COMMONING: Switch = Switch::named("ForceLateCommoning");
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    if context.is_numbered {
+        return;
+    }
     if context.knobs.switch(LATE_COPY_PROP_COMPL_PRED)
         && !drop_complements(editor, analyses, context)
     {

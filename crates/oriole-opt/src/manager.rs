@@ -1,6 +1,7 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
 use crate::fuel::Fuel;
+use crate::gvn_cse;
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::pipeline::Phase;
@@ -24,6 +25,9 @@ pub struct Context<'run> {
     pub hooks: &'run Hooks,
     /// Set when an empty block is kept as a place for copies, which may turn out not to be needed once values have registers.
     pub kept_for_copies: bool,
+    /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
+    /// dominates the other, but for those it leaves alone on purpose.
+    pub is_numbered: bool,
 }
 
 impl Context<'_> {
@@ -71,14 +75,12 @@ pub enum Action {
 }
 
 /// What gives a pass work that it did not have before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sees {
     /// Any change.
     Changes,
     /// Anything but what only took something away.
     Rewrites,
-    /// Any change since the pass of this name ran, if with these settings that one does all that this one does.
-    ChangesSince(&'static str, fn(&Knobs) -> bool),
 }
 
 /// When to stop repeating passes that still change something.
@@ -137,6 +139,7 @@ pub fn run(
         removals: 0,
         settled: Vec::new(),
     };
+    context.is_numbered = false;
     let mut starts = 0;
     let mut counted = 0;
     let mut next = 0;
@@ -211,7 +214,7 @@ impl Runner<'_> {
     /// How many changes were made that give a pass work.
     fn seen(&self, sees: Sees) -> u64 {
         match sees {
-            Sees::Changes | Sees::ChangesSince(..) => self.changes,
+            Sees::Changes => self.changes,
             Sees::Rewrites => self.changes - self.removals,
         }
     }
@@ -240,18 +243,15 @@ impl Runner<'_> {
         if last.is_some_and(|last| self.settled[last].1 == seen) {
             return;
         }
-        if let Sees::ChangesSince(other, does_all) = sees
-            && self.settled.contains(&(other, seen))
-            && does_all(context.knobs)
-        {
-            return;
-        }
         let mut editor = Editor::new(self.function);
         run(&mut editor, &mut self.analyses, context);
         let journal = editor.finish();
         self.analyses.invalidate(&journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
+        if name != gvn_cse::PASS.name && !journal.is_empty() {
+            context.is_numbered = false;
+        }
         let settled = (name, self.seen(sees));
         match last {
             Some(last) => self.settled[last] = settled,

@@ -372,6 +372,7 @@ impl Run<'_, '_> {
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
             kept_for_copies: false,
+            is_numbered: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;

@@ -361,6 +361,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         remarks: None,
         hooks: &crate::Hooks::default(),
         kept_for_copies: false,
+        is_numbered: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
     run(function, &phases, &mut context, &mut |_, _| {});

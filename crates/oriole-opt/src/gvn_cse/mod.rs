@@ -43,7 +43,7 @@ mod scope_tree;
 
 use crate::copy_propagation::is_acceptable;
 use crate::fusion::may_fuse;
-use crate::knobs::{Knobs, Number, Switch};
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
@@ -94,13 +94,6 @@ impl Mode {
 /// Equal instructions, none of which dominates the others, that a later one is compared with.
 const MOST_LEADERS: usize = 8;
 
-/// Whether with these settings nothing is left that could be computed once: not a mode that looks less far, no budget.
-pub(crate) fn is_whole(knobs: &Knobs) -> bool {
-    knobs.switch(ENABLE_GVN_CSE)
-        && Mode::from_knob(knobs.number(ENABLE_GVN_CSE_MODE)) == Some(Mode::Widest)
-        && knobs.number(ENABLE_GVN_CSE_PER_INSTR) == u64::MAX
-}
-
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if !context.knobs.switch(ENABLE_GVN_CSE) {
         return;
@@ -114,6 +107,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
     let numbering = number(function, &flow, &loops, mode);
+    if numbering.shared.is_empty() {
+        context.is_numbered = mode == Mode::Widest;
+        return;
+    }
     let uses = analyses.get::<Uses>(editor.function());
     let mut elimination = Elimination {
         dominators: &dominators,
@@ -155,6 +152,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             }
         }
     }
+    context.is_numbered = mode == Mode::Widest;
 }
 
 /// Numbers all values.
