@@ -6,7 +6,7 @@
 
 use crate::entities::Format;
 use crate::operand::Member;
-use oriole_collections::{IndexVec, StringMap};
+use oriole_collections::{IndexVec, PackedOption, StringMap};
 use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
 use oriole_syntax::tree::{Guard, OperandKind, Prefix};
 
@@ -33,6 +33,7 @@ pub enum ShapeKind {
 
 impl ShapeKind {
     /// The shape of a tree operand.
+    #[inline]
     pub fn of(kind: OperandKind) -> ShapeKind {
         match kind {
             OperandKind::Name
@@ -146,11 +147,60 @@ pub struct FormatData {
 }
 
 /// All formats met so far; shared by the functions of a module.
+///
+/// Few are met again and again, so those with few operands are looked for in a small table first, by a cheap hash of their
+/// mnemonic and their shape packed into a number.
 #[derive(Debug, Default)]
 pub struct Formats {
     names: StringMap<Format>,
     data: IndexVec<Format, FormatData>,
+    /// Guard and shape of each format as a number, see [`packed`]; 0 for those with too many operands.
+    packed: IndexVec<Format, u128>,
+    /// The format met last with each hash.
+    recent: Vec<PackedOption<Format>>,
     key: String,
+}
+
+/// Formats kept by hash.
+const RECENT: usize = 1024;
+/// Nodes that fit into a packed shape: a byte each, and one for the guard.
+const MOST_PACKED: usize = 15;
+/// Nodes below a packed node and itself.
+const LARGEST_PACKED: u16 = 10;
+
+/// Guard and shape as a number, different for different ones; nothing for those with many nodes or parts of registers.
+#[inline]
+fn packed(guard: Guard, shape: impl Iterator<Item = ShapeNode>) -> Option<u128> {
+    let mut packed = guard as u128 + 1;
+    let mut count = 0;
+    for node in shape {
+        count += 1;
+        if count > MOST_PACKED || node.size > LARGEST_PACKED || node.member != Member::WHOLE {
+            return None;
+        }
+        // At most (7 * 3 + 2) * 10 + 10, and never zero.
+        let kind = node.kind as u16 * 3 + node.prefix as u16;
+        packed = packed << 8 | u128::from(kind * LARGEST_PACKED + node.size);
+    }
+    Some(packed)
+}
+
+/// The place of a format among those met last.
+#[inline]
+fn recent_place(mnemonic: &str, packed: u128) -> usize {
+    let bytes = mnemonic.as_bytes();
+    // Both ends of a mnemonic tell it from nearly all others.
+    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(&first), Some(&last)) => {
+            u64::from_le_bytes(first) ^ u64::from_le_bytes(last).rotate_left(29)
+        }
+        _ => bytes
+            .iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    let word = ends ^ (packed as u64).rotate_left(17) ^ (packed >> 64) as u64 ^ bytes.len() as u64;
+    // Fibonacci hashing: the top bits of the product depend on all bits of the word.
+    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % RECENT
 }
 
 impl Formats {
@@ -165,6 +215,29 @@ impl Formats {
         mnemonic: &str,
         guard: Guard,
         shape: impl Iterator<Item = ShapeNode> + Clone,
+    ) -> Format {
+        let Some(packed) = packed(guard, shape.clone()) else {
+            return self.intern_by_name(mnemonic, guard, shape, 0);
+        };
+        let place = recent_place(mnemonic, packed);
+        if let Some(format) = self.recent.get(place).and_then(|format| format.expand())
+            && self.packed[format] == packed
+            && self.data[format].mnemonic.text() == mnemonic
+        {
+            return format;
+        }
+        let format = self.intern_by_name(mnemonic, guard, shape, packed);
+        self.recent.resize(RECENT, PackedOption::none());
+        self.recent[place] = PackedOption::some(format);
+        format
+    }
+
+    fn intern_by_name(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: impl Iterator<Item = ShapeNode> + Clone,
+        packed: u128,
     ) -> Format {
         self.key.clear();
         match guard {
@@ -201,6 +274,7 @@ impl Formats {
         }
         let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.collect());
         let format = self.data.push(data);
+        self.packed.push(packed);
         self.names.insert(&self.key, format);
         format
     }

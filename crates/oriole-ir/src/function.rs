@@ -168,6 +168,7 @@ impl Function {
     }
 
     /// All registers.
+    #[inline]
     pub fn registers(&self) -> &IndexVec<Register, RegisterData> {
         &self.registers
     }
@@ -202,6 +203,7 @@ impl Function {
     }
 
     /// Blocks in order of layout.
+    #[inline]
     pub fn block_order(&self) -> &[Block] {
         self.layout.order()
     }
@@ -254,6 +256,7 @@ impl Function {
     }
 
     /// The statement an instruction came from.
+    #[inline]
     pub fn source(&self, instruction: Instruction) -> Option<u32> {
         match self.sources[instruction] {
             NO_SOURCE => None,
@@ -262,6 +265,7 @@ impl Function {
     }
 
     /// The statement an instruction came from, if it still is an instruction of the same format.
+    #[inline]
     pub fn spelling(&self, instruction: Instruction) -> Option<u32> {
         Some(self.sources[instruction]).filter(|&source| source & REWRITTEN == 0)
     }
@@ -353,9 +357,20 @@ impl Function {
 impl Function {
     /// Makes an instruction without results, in no block and from no statement.
     pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
+        self.add_instruction_from(format, operands, NO_SOURCE)
+    }
+
+    /// Makes an instruction without results, in no block.
+    #[inline]
+    fn add_instruction_from(
+        &mut self,
+        format: Format,
+        operands: &[Operand],
+        source: u32,
+    ) -> Instruction {
         let first_operand = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
-        self.sources.push(NO_SOURCE);
+        self.sources.push(source);
         self.instructions.push(InstructionData {
             format,
             first_operand,
@@ -394,6 +409,19 @@ impl Function {
     }
 }
 
+/// What renaming an instruction needs of a function that is being made, all at once.
+#[derive(Debug)]
+pub struct InstructionParts<'function> {
+    /// What it is.
+    pub format: &'function FormatData,
+    /// Its operands.
+    pub operands: &'function mut [Operand],
+    /// All registers.
+    pub registers: &'function IndexVec<Register, RegisterData>,
+    /// All values so far.
+    pub values: &'function mut IndexVec<Value, ValueData>,
+}
+
 /// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
 #[derive(Debug)]
 pub struct FunctionBuilder {
@@ -425,6 +453,7 @@ impl FunctionBuilder {
     }
 
     /// The function so far.
+    #[inline]
     pub fn function(&self) -> &Function {
         &self.function
     }
@@ -440,7 +469,16 @@ impl FunctionBuilder {
     }
 
     /// Makes room for about this much.
-    pub fn reserve(&mut self, instructions: usize, operands: usize) {
+    pub fn reserve(
+        &mut self,
+        registers: usize,
+        blocks: usize,
+        instructions: usize,
+        operands: usize,
+    ) {
+        self.function.registers.reserve(registers);
+        self.function.blocks.reserve(blocks);
+        self.function.layout.reserve(instructions, blocks);
         self.function.instructions.reserve(instructions);
         self.function.sources.reserve(instructions);
         self.function.operands.reserve(operands);
@@ -448,11 +486,13 @@ impl FunctionBuilder {
     }
 
     /// Adds a register.
+    #[inline]
     pub fn add_register(&mut self, data: RegisterData) -> Register {
         self.function.registers.push(data)
     }
 
     /// Excludes a register from SSA form.
+    #[inline]
     pub fn pin(&mut self, register: Register) {
         self.function.registers[register].pinned = true;
     }
@@ -466,6 +506,7 @@ impl FunctionBuilder {
     }
 
     /// Adds a constant.
+    #[inline]
     pub fn constant(&mut self, data: ConstantData) -> Constant {
         self.function.constants.push(data)
     }
@@ -481,11 +522,13 @@ impl FunctionBuilder {
     }
 
     /// A block, to set its edges.
+    #[inline]
     pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
         &mut self.function.blocks[block]
     }
 
     /// Appends an instruction without results yet.
+    #[inline]
     pub fn append(
         &mut self,
         block: Block,
@@ -493,24 +536,37 @@ impl FunctionBuilder {
         operands: &[Operand],
         source: u32,
     ) -> Instruction {
-        let instruction = self.function.add_instruction(format, operands);
-        self.function.sources[instruction] = source;
+        let instruction = self.function.add_instruction_from(format, operands, source);
         self.function.layout.append(block, instruction);
         instruction
     }
 
-    /// The operands of an instruction, to rename them.
+    /// An instruction and what it refers to, to rename it.
     #[inline]
-    pub fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
-        self.function.operands_mut(instruction)
+    pub fn parts_mut(&mut self, instruction: Instruction) -> InstructionParts<'_> {
+        let function = &mut self.function;
+        let range = function.operand_range(instruction);
+        InstructionParts {
+            format: &function.formats[function.instructions[instruction].format],
+            operands: &mut function.operands[range],
+            registers: &function.registers,
+            values: &mut function.values,
+        }
     }
 
-    /// Makes the next value.
-    pub fn add_value(&mut self, data: ValueData) -> Value {
-        self.function.values.push(data)
+    /// Registers and values, to make more of these.
+    #[inline]
+    pub fn registers_and_values(
+        &mut self,
+    ) -> (
+        &IndexVec<Register, RegisterData>,
+        &mut IndexVec<Value, ValueData>,
+    ) {
+        (&self.function.registers, &mut self.function.values)
     }
 
     /// Says that the instruction's results are the `count` values from `first` on.
+    #[inline]
     pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
         let data = &mut self.function.instructions[instruction];
         data.first_result = PackedOption::some(first);

@@ -7,8 +7,8 @@
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, ConstantData, Edge, Formats, FunctionBuilder, Member, Operand, Register, RegisterData,
-    ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
+    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Member, Operand, Register,
+    RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
@@ -38,8 +38,18 @@ struct Entering<'a> {
     /// Registers an instruction defines, to find those it defines twice.
     defined: Vec<Register>,
     block: Block,
-    /// Branches to resolve once all blocks exist: block, labels, whether it falls through.
-    ends: Vec<(Block, Vec<u32>, bool)>,
+    /// Blocks to connect once all exist.
+    ends: Vec<End>,
+    /// Labels that blocks branch to, those of one block after those of another.
+    labels: Vec<u32>,
+}
+
+/// How a block ends.
+struct End {
+    block: Block,
+    /// Where its labels end; they begin where those of the end before do.
+    labels_end: u32,
+    falls_through: bool,
 }
 
 /// Enters a function with resolved names.
@@ -57,14 +67,13 @@ pub(crate) fn enter(
     let mut builder = FunctionBuilder::new(function.name, function.kind, formats);
     let instruction_count = body.statements.len();
     builder.reserve(
+        scopes.registers.len(),
+        scopes.labels.len() + 1,
         instruction_count,
         body.operands.len() + body.operands.len() / 4,
     );
     for register in &scopes.registers {
-        let scalar_type = module
-            .text(register.element)
-            .strip_prefix('.')
-            .and_then(ScalarType::from_text);
+        let scalar_type = register.scalar_type;
         builder.add_register(RegisterData {
             name: register.name,
             scalar_type,
@@ -90,6 +99,7 @@ pub(crate) fn enter(
         defined: Vec::new(),
         block,
         ends: Vec::new(),
+        labels: Vec::new(),
     };
     entering.run();
     Entered {
@@ -110,7 +120,7 @@ impl Entering<'_> {
                     if targets.contains(label as usize) {
                         let next = self.builder.add_block(Some(label));
                         if open {
-                            self.ends.push((self.block, Vec::new(), true));
+                            self.end_block(true);
                         }
                         self.label_blocks[label as usize] = Some(next);
                         self.block = next;
@@ -151,84 +161,99 @@ impl Entering<'_> {
         targets
     }
 
+    /// Ends the block with the labels entered since the last one ended.
+    fn end_block(&mut self, falls_through: bool) {
+        self.ends.push(End {
+            block: self.block,
+            labels_end: self.labels.len() as u32,
+            falls_through,
+        });
+    }
+
     /// Makes the edges, now that all blocks exist. `open`: the last block runs off the end of the function.
     fn connect(&mut self, open: bool) {
         if open {
-            self.ends.push((self.block, Vec::new(), false));
+            self.end_block(false);
         }
         let block_count = self.builder.function().blocks().len();
-        for (block, labels, falls_through) in std::mem::take(&mut self.ends) {
-            let mut edges = Vec::new();
-            for label in labels {
-                match self.label_blocks[label as usize] {
-                    Some(target) => edges.push(Edge {
-                        target,
-                        arguments: Vec::new(),
-                    }),
-                    None => {
-                        let name = self.scopes.labels[label as usize].name;
-                        self.errors.push(Diagnostic::error(
-                            "not-a-branch-target",
-                            name.span(),
-                            format!(
-                                "`{}` names a table, not a place to branch to",
-                                self.module.text(name)
-                            ),
-                        ));
-                        return;
-                    }
-                }
-            }
-            // Behind the last block there is nothing to fall into: the function ends there.
-            let falls_through = falls_through && block.index() + 1 < block_count;
-            if falls_through {
-                edges.push(Edge {
-                    target: Block::from_index(block.index() + 1),
+        let mut labels_start = 0;
+        for end in &self.ends {
+            let labels_end = end.labels_end as usize;
+            let labels = &self.labels[labels_start..labels_end];
+            labels_start = labels_end;
+            let data = self.builder.block_mut(end.block);
+            for &label in labels {
+                let Some(target) = self.label_blocks[label as usize] else {
+                    let name = self.scopes.labels[label as usize].name;
+                    self.errors.push(Diagnostic::error(
+                        "not-a-branch-target",
+                        name.span(),
+                        format!(
+                            "`{}` names a table, not a place to branch to",
+                            self.module.text(name)
+                        ),
+                    ));
+                    return;
+                };
+                data.edges.push(Edge {
+                    target,
                     arguments: Vec::new(),
                 });
             }
-            let data = self.builder.block_mut(block);
-            data.edges = edges.into();
-            data.falls_through = falls_through;
+            // Behind the last block there is nothing to fall into: the function ends there.
+            data.falls_through = end.falls_through && end.block.index() + 1 < block_count;
+            if data.falls_through {
+                data.edges.push(Edge {
+                    target: Block::from_index(end.block.index() + 1),
+                    arguments: Vec::new(),
+                });
+            }
         }
     }
 
     /// Enters one instruction; whether it ends its block.
     fn instruction(&mut self, source: u32, instruction: &tree::Instruction) -> bool {
-        let body = self.body;
-        let nodes = body.operands(instruction);
-        let first_node = instruction.nodes().end - nodes.len();
         let (module, scopes) = (self.module, self.scopes);
-        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
-            kind: ShapeKind::of(node.kind),
-            prefix: node.prefix,
-            size: node.size,
-            member: match scopes.references[first_node + offset] {
-                Reference::Register(_) => member(module.text(node.text)).unwrap_or(Member::WHOLE),
-                _ => Member::WHOLE,
-            },
-        });
-        let mnemonic = self.module.text(instruction.mnemonic);
+        let guarded = instruction.guard != Guard::None;
+        let nodes = self.body.operands(instruction);
+        let first_node = instruction.nodes().end - nodes.len();
+        let references = &scopes.references[first_node..first_node + nodes.len()];
+        let dotted = scopes.has_dotted_registers;
+        let shape = nodes
+            .iter()
+            .zip(references)
+            .map(|(node, reference)| ShapeNode {
+                kind: ShapeKind::of(node.kind),
+                prefix: node.prefix,
+                size: node.size,
+                member: match reference {
+                    Reference::Register(_) if dotted => {
+                        member(module.text(node.text)).unwrap_or(Member::WHOLE)
+                    }
+                    _ => Member::WHOLE,
+                },
+            });
+        let mnemonic = module.text(instruction.mnemonic);
         let format = self
             .builder
             .formats_mut()
             .intern(mnemonic, instruction.guard, shape);
         self.operands.clear();
         self.defined.clear();
-        let mut labels: Vec<u32> = Vec::new();
+        if guarded {
+            let guard = self.guard_operand(instruction.nodes().start);
+            self.operands.push(guard);
+        }
+        let first_label = self.labels.len();
         let mut leaf = 0;
-        for (offset, node) in nodes.iter().enumerate() {
+        for (offset, (node, &reference)) in nodes.iter().zip(references).enumerate() {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
-            let operand = self.leaf(format, leaf, node, first_node + offset, &mut labels);
+            let role = self.builder.function().format_data(format).leaves[leaf];
+            let operand = self.leaf(role, node, reference, first_node + offset, first_label);
             self.operands.push(operand);
             leaf += 1;
-        }
-        let guard = (instruction.guard != Guard::None)
-            .then(|| self.guard_operand(instruction.nodes().start));
-        if let Some(guard) = guard {
-            self.operands.insert(0, guard);
         }
         self.pin_defined_twice();
         let terminator = self
@@ -237,38 +262,36 @@ impl Entering<'_> {
             .format_data(format)
             .effects
             .terminator;
-        let block = self.block;
-        self.builder.append(block, format, &self.operands, source);
-        let guarded = instruction.guard != Guard::None;
+        self.builder
+            .append(self.block, format, &self.operands, source);
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
-        if !labels.is_empty() && !is_branch {
+        let has_labels = self.labels.len() > first_label;
+        if has_labels && !is_branch {
             // Perhaps a branch of the future: where control goes cannot be told.
             self.errors.push(Diagnostic::note(
                 "unknown-control-flow",
                 instruction.mnemonic.span(),
                 format!(
-                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
-                    self.module.text(instruction.mnemonic)
+                    "the function is left as it is: `{mnemonic}` mentions a label and is no branch that Oriole knows"
                 ),
             ));
+            self.labels.truncate(first_label);
         }
-        match terminator {
-            Terminator::None => return false,
-            Terminator::Branch | Terminator::IndirectBranch => {
-                // A name that means nothing was reported when names were resolved.
-                let unknown =
-                    self.scopes.references[instruction.nodes()].contains(&Reference::Unknown);
-                if labels.is_empty() && !unknown {
-                    self.errors.push(Diagnostic::error(
-                        "not-a-branch-target",
-                        instruction.mnemonic.span(),
-                        "expected a label as branch target",
-                    ));
-                }
-                self.ends.push((block, labels, guarded));
+        if terminator == Terminator::None {
+            return false;
+        }
+        if is_branch && !has_labels {
+            // A name that means nothing was reported when names were resolved.
+            let unknown = scopes.references[instruction.nodes()].contains(&Reference::Unknown);
+            if !unknown {
+                self.errors.push(Diagnostic::error(
+                    "not-a-branch-target",
+                    instruction.mnemonic.span(),
+                    "expected a label as branch target",
+                ));
             }
-            Terminator::Return | Terminator::Exit => self.ends.push((block, Vec::new(), guarded)),
         }
+        self.end_block(guarded);
         true
     }
 
@@ -316,15 +339,15 @@ impl Entering<'_> {
         }
     }
 
+    /// The operand for a leaf, node number `index`. The instruction's labels are those from `first_label` on.
     fn leaf(
         &mut self,
-        format: oriole_ir::Format,
-        leaf: usize,
+        role: LeafRole,
         node: &tree::Operand,
+        reference: Reference,
         index: usize,
-        labels: &mut Vec<u32>,
+        first_label: usize,
     ) -> Operand {
-        let role = self.builder.function().format_data(format).leaves[leaf];
         match node.kind {
             OperandKind::Sink => return Operand::Sink,
             OperandKind::Number | OperandKind::Expression => {
@@ -338,7 +361,7 @@ impl Entering<'_> {
             }
             _ => {}
         }
-        match self.scopes.references[index] {
+        match reference {
             Reference::Register(register) => {
                 let register = Register::from_u32(register);
                 if role.pinned {
@@ -347,7 +370,8 @@ impl Entering<'_> {
                 if role.role == Role::Define {
                     self.defined.push(register);
                 }
-                if member(self.module.text(node.text)).is_none() {
+                if self.scopes.has_dotted_registers && member(self.module.text(node.text)).is_none()
+                {
                     self.errors.push(Diagnostic::error(
                         "unknown-member",
                         node.text.span(),
@@ -361,14 +385,14 @@ impl Entering<'_> {
             }
             Reference::Label(label) => {
                 if let Some(listed) = self.scopes.branch_targets.get(&label) {
-                    labels.extend_from_slice(listed);
+                    self.labels.extend_from_slice(listed);
                     return self.symbol(node.text, SymbolKind::Table(label), (1, label));
                 }
                 if self.scopes.labels[label as usize].table.is_some() {
                     return self.symbol(node.text, SymbolKind::Table(label), (1, label));
                 }
-                labels.push(label);
-                Operand::Target((labels.len() - 1) as u16)
+                self.labels.push(label);
+                Operand::Target((self.labels.len() - 1 - first_label) as u16)
             }
             Reference::Variable(variable) => {
                 let kind = if self.scopes.variables[variable as usize].in_header {

@@ -171,8 +171,8 @@ impl Globals {
         if self.ranges.is_empty() {
             return None;
         }
-        let (prefix, number) = split_number(name)?;
-        let &(first, count) = self.ranges.get(prefix)?;
+        let (length, number) = split_number(name.as_bytes())?;
+        let &(first, count) = self.ranges.get(&name[..length])?;
         (number < count).then_some(first + number)
     }
 
