@@ -6,7 +6,7 @@
 
 use crate::entities::Format;
 use crate::operand::Member;
-use oriole_collections::{IndexVec, PackedOption, StringMap};
+use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
 use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
 use oriole_syntax::tree::{Guard, OperandKind, Prefix};
 
@@ -168,21 +168,21 @@ const MOST_PACKED: usize = 15;
 /// Nodes below a packed node and itself.
 const LARGEST_PACKED: u16 = 10;
 
-/// Guard and shape as a number, different for different ones; nothing for those with many nodes or parts of registers.
+/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
 #[inline]
-fn packed(guard: Guard, shape: impl Iterator<Item = ShapeNode>) -> Option<u128> {
+fn packed(guard: Guard, shape: impl Iterator<Item = ShapeNode>) -> u128 {
     let mut packed = guard as u128 + 1;
     let mut count = 0;
     for node in shape {
         count += 1;
         if count > MOST_PACKED || node.size > LARGEST_PACKED || node.member != Member::WHOLE {
-            return None;
+            return 0;
         }
         // At most (7 * 3 + 2) * 10 + 10, and never zero.
         let kind = node.kind as u16 * 3 + node.prefix as u16;
         packed = packed << 8 | u128::from(kind * LARGEST_PACKED + node.size);
     }
-    Some(packed)
+    packed
 }
 
 /// The place of a format among those met last.
@@ -216,17 +216,17 @@ impl Formats {
         guard: Guard,
         shape: impl Iterator<Item = ShapeNode> + Clone,
     ) -> Format {
-        let Some(packed) = packed(guard, shape.clone()) else {
-            return self.intern_by_name(mnemonic, guard, shape, 0);
-        };
+        let packed = packed(guard, shape.clone());
         let place = recent_place(mnemonic, packed);
-        if let Some(format) = self.recent.get(place).and_then(|format| format.expand())
+        if packed != 0
+            && let Some(format) = self.recent.get(place).and_then(|format| format.expand())
             && self.packed[format] == packed
             && self.data[format].mnemonic.text() == mnemonic
         {
             return format;
         }
-        let format = self.intern_by_name(mnemonic, guard, shape, packed);
+        let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
+        let format = self.intern_by_name(mnemonic, guard, &shape, packed);
         self.recent.resize(RECENT, PackedOption::none());
         self.recent[place] = PackedOption::some(format);
         format
@@ -236,7 +236,7 @@ impl Formats {
         &mut self,
         mnemonic: &str,
         guard: Guard,
-        shape: impl Iterator<Item = ShapeNode> + Clone,
+        shape: &[ShapeNode],
         packed: u128,
     ) -> Format {
         self.key.clear();
@@ -248,7 +248,7 @@ impl Formats {
         self.key.push_str(mnemonic);
         self.key.push(' ');
         // Prefix code with explicit sizes for groups: unambiguous without closing brackets.
-        for node in shape.clone() {
+        for node in shape {
             match node.prefix {
                 Prefix::None => {}
                 Prefix::Not => self.key.push('!'),
@@ -272,7 +272,7 @@ impl Formats {
         if let Some(&format) = self.names.get(&self.key) {
             return format;
         }
-        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.collect());
+        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
         let format = self.data.push(data);
         self.packed.push(packed);
         self.names.insert(&self.key, format);

@@ -40,11 +40,13 @@ impl Adjacency {
     }
 
     /// How many nodes there are.
+    #[inline]
     pub fn node_count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
     /// The targets of a node.
+    #[inline]
     pub fn of(&self, node: u32) -> &[u32] {
         &self.targets[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }

@@ -228,7 +228,7 @@ impl Entering<'_> {
                 size: node.size,
                 member: match reference {
                     Reference::Register(_) if dotted => {
-                        member(module.text(node.text)).unwrap_or(Member::WHOLE)
+                        member(module, node.text).unwrap_or(Member::WHOLE)
                     }
                     _ => Member::WHOLE,
                 },
@@ -370,8 +370,7 @@ impl Entering<'_> {
                 if role.role == Role::Define {
                     self.defined.push(register);
                 }
-                if self.scopes.has_dotted_registers && member(self.module.text(node.text)).is_none()
-                {
+                if self.scopes.has_dotted_registers && member(self.module, node.text).is_none() {
                     self.errors.push(Diagnostic::error(
                         "unknown-member",
                         node.text.span(),
@@ -469,8 +468,10 @@ impl Entering<'_> {
     }
 }
 
-/// The part of a register that a mention selects.
-fn member(name: &str) -> Option<Member> {
+/// The part of a register that a mention selects. Few functions have any.
+#[cold]
+fn member(module: &Module, name: Text) -> Option<Member> {
+    let name = module.text(name);
     match name.find('.') {
         Some(dot) => Member::from_text(&name[dot..]),
         None => Some(Member::WHOLE),

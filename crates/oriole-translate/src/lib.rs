@@ -9,6 +9,7 @@
 mod assignment;
 mod checker;
 mod coalescing;
+mod contest;
 mod control_flow;
 mod emission;
 mod endings;

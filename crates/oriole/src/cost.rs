@@ -15,10 +15,11 @@ impl Cost {
     /// The cost of a body of a module.
     pub fn of(module: &Module, body: &Body) -> Cost {
         let mut cost = Cost::default();
+        let text = module.whole_text().as_bytes();
         for statement in &body.statements {
             if let Statement::Instruction(instruction) = statement {
                 cost.instructions += 1;
-                cost.weight += weight(module.text(instruction.mnemonic));
+                cost.weight += weight(&text[instruction.mnemonic.span().range()]);
             }
         }
         cost
@@ -26,14 +27,19 @@ impl Cost {
 }
 
 /// About how many issue slots an instruction takes.
-fn weight(mnemonic: &str) -> u64 {
-    let opcode = mnemonic.split('.').next().unwrap_or(mnemonic);
+fn weight(mnemonic: &[u8]) -> u64 {
+    let is_modifier = |&byte: &u8| byte == b'.';
+    // No opcode that weighs anything special is longer than four bytes.
+    let opcode = match mnemonic.iter().take(5).position(is_modifier) {
+        Some(dot) => &mnemonic[..dot],
+        None => mnemonic,
+    };
     match opcode {
-        "mov" => 1,
-        "div" | "rem" | "sqrt" | "rcp" => 40,
-        "ld" | "ldu" | "st" | "atom" | "red" | "tex" | "call" => 16,
-        "mul" | "mad" | "cvt" | "selp" => 4,
-        "bra" | "not" => 2,
+        b"mov" => 1,
+        b"div" | b"rem" | b"sqrt" | b"rcp" => 40,
+        b"ld" | b"ldu" | b"st" | b"atom" | b"red" | b"tex" | b"call" => 16,
+        b"mul" | b"mad" | b"cvt" | b"selp" => 4,
+        b"bra" | b"not" => 2,
         _ => 3,
     }
 }
