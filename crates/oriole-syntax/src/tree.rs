@@ -282,6 +282,7 @@ impl Instruction {
     ///
     /// # Panics
     /// If there are more than 65,535 nodes.
+    #[inline]
     pub fn new(mnemonic: Text, guard: Guard, nodes: Range<usize>) -> Instruction {
         Instruction {
             mnemonic,

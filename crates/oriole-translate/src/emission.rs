@@ -503,26 +503,131 @@ impl Emitter<'_> {
     /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
     fn instruction(&mut self, block: Block, instruction: Instruction, turned: bool) {
         let function = self.function;
-        let table = self.new_table(block, instruction);
         let format = function.format(instruction);
-        let original = self.original;
-        let source = function.spelling(instruction).map(|source| {
-            match &original.statements[source as usize] {
-                Statement::Instruction(source) => *source,
-                _ => unreachable!("instructions come from instruction statements"),
-            }
-        });
+        let guard = if turned {
+            format.guard.opposite()
+        } else {
+            format.guard
+        };
+        let table = match format.effects.terminator {
+            Terminator::IndirectBranch => self.new_table(block, instruction),
+            _ => None,
+        };
         let start = self.body.operands.len();
+        let mnemonic = match function.spelling(instruction) {
+            Some(source) if table.is_none() && !turned => {
+                let Statement::Instruction(source) = self.original.statements[source as usize]
+                else {
+                    unreachable!("instructions come from instruction statements")
+                };
+                self.operands_as_written(block, instruction, &source);
+                source.mnemonic
+            }
+            Some(source) => {
+                let Statement::Instruction(source) = self.original.statements[source as usize]
+                else {
+                    unreachable!("instructions come from instruction statements")
+                };
+                self.operands_anew(block, instruction, turned, table, Some(&source));
+                source.mnemonic
+            }
+            None => {
+                self.operands_anew(block, instruction, turned, table, None);
+                self.module.add_text(format.mnemonic.text())
+            }
+        };
+        let nodes = start..self.body.operands.len();
+        let written = tree::Instruction::new(mnemonic, guard, nodes);
+        self.body.statements.push(Statement::Instruction(written));
+    }
+
+    /// The operands of an instruction that is spelled as its statement: all are copied, and those that do not say the same
+    /// any more are replaced.
+    fn operands_as_written(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        source: &tree::Instruction,
+    ) {
+        let function = self.function;
+        let original = self.original;
+        let nodes = source.nodes();
+        let start = self.body.operands.len();
+        let written = &original.operands[nodes.clone()];
+        self.body.operands.extend_from_slice(written);
+        let format = function.format(instruction);
+        let guards = usize::from(format.is_guarded());
+        if let Some(guard) = function.guard(instruction)
+            && !self.is_as_written(instruction, guard, nodes.start, start)
+        {
+            let from = Some((nodes.start, written[0]));
+            self.body.operands[start] =
+                self.leaf(block, instruction, guard, Member::WHOLE, from, start);
+        }
+        let mut leaves = function.leaves(instruction).iter();
+        for (index, part) in format.shape.iter().enumerate() {
+            if part.kind != ShapeKind::Leaf {
+                continue;
+            }
+            let operand = *leaves.next().expect("a leaf for each of the format's");
+            let (from, at) = (nodes.start + guards + index, start + guards + index);
+            if !self.is_as_written(instruction, operand, from, at) {
+                let from = Some((from, written[guards + index]));
+                let node = self.leaf(block, instruction, operand, part.member, from, at);
+                self.body.operands[at] = tree::Operand {
+                    prefix: part.prefix,
+                    ..node
+                };
+            }
+        }
+    }
+
+    /// Whether an operand surely is what node `from` of the original says; the node stands at `at` now.
+    #[inline]
+    fn is_as_written(
+        &mut self,
+        instruction: Instruction,
+        operand: Operand,
+        from: usize,
+        at: usize,
+    ) -> bool {
+        if let Operand::Constant(constant) = operand {
+            return self.function.constants()[constant].text
+                == Some(self.original.operands[from].text);
+        }
+        let Some(register) = self.register(instruction, operand) else {
+            return false;
+        };
+        let is_as_written = self.scopes.references[from] == Reference::Register(register.as_u32())
+            && self.names[register].is_none();
+        if is_as_written && self.many_scopes {
+            self.expected.push((at as u32, register));
+        }
+        is_as_written
+    }
+
+    /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
+    fn operands_anew(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        turned: bool,
+        table: Option<Text>,
+        source: Option<&tree::Instruction>,
+    ) {
+        let function = self.function;
+        let original = self.original;
         let mut source_node = source.map(|source| source.nodes().start);
         if let Some(guard) = function.guard(instruction) {
-            let node = source_node.map(|node| (node, original.operands[node]));
-            let node = self.leaf(block, instruction, guard, Member::WHOLE, node);
+            let from = source_node.map(|node| (node, original.operands[node]));
+            let at = self.body.operands.len();
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, from, at);
             self.body.operands.push(node);
             source_node = source_node.map(|node| node + 1);
         }
         let leaves = function.leaves(instruction);
         let mut leaf = 0;
-        for (index, part) in format.shape.iter().enumerate() {
+        for (index, part) in function.format(instruction).shape.iter().enumerate() {
             let from = source_node.map(|first| (first + index, original.operands[first + index]));
             let node = if part.kind == ShapeKind::Leaf {
                 let operand = leaves[leaf];
@@ -540,7 +645,10 @@ impl Emitter<'_> {
                     {
                         tree::Operand::leaf(OperandKind::Name, table)
                     }
-                    _ => self.leaf(block, instruction, operand, part.member, from),
+                    _ => {
+                        let at = self.body.operands.len();
+                        self.leaf(block, instruction, operand, part.member, from, at)
+                    }
                 };
                 node.prefix = part.prefix;
                 node
@@ -557,25 +665,23 @@ impl Emitter<'_> {
             };
             self.body.operands.push(node);
         }
-        let mnemonic = match source {
-            Some(source) => source.mnemonic,
-            None => self.module.add_text(format.mnemonic.text()),
-        };
-        let nodes = start..self.body.operands.len();
-        self.body
-            .statements
-            .push(Statement::Instruction(tree::Instruction::new(
-                mnemonic,
-                if turned {
-                    format.guard.opposite()
-                } else {
-                    format.guard
-                },
-                nodes,
-            )));
     }
 
-    /// The node for a leaf; the original one, if it still says the same.
+    /// The register an operand is in.
+    #[inline]
+    fn register(&self, instruction: Instruction, operand: Operand) -> Option<Register> {
+        match operand {
+            Operand::Value(value) => Some(self.assignment.register(value)),
+            Operand::Result(index) => {
+                let result = self.function.results(instruction).nth(index as usize);
+                Some(self.assignment.register(result.expect("verified")))
+            }
+            Operand::Register(register) => Some(register),
+            _ => None,
+        }
+    }
+
+    /// The node for a leaf, to stand at `at`; the original one, if it still says the same.
     fn leaf(
         &mut self,
         block: Block,
@@ -583,21 +689,12 @@ impl Emitter<'_> {
         operand: Operand,
         member: Member,
         source: Option<(usize, tree::Operand)>,
+        at: usize,
     ) -> tree::Operand {
         let function = self.function;
-        let register = match operand {
-            Operand::Value(value) => Some(self.assignment.register(value)),
-            Operand::Result(index) => {
-                let result = function.results(instruction).nth(index as usize);
-                Some(self.assignment.register(result.expect("verified")))
-            }
-            Operand::Register(register) => Some(register),
-            _ => None,
-        };
-        if let Some(register) = register {
+        if let Some(register) = self.register(instruction, operand) {
             if self.many_scopes {
-                self.expected
-                    .push((self.body.operands.len() as u32, register));
+                self.expected.push((at as u32, register));
             }
             if let Some((index, node)) = source
                 && self.names[register].is_none()
@@ -623,8 +720,7 @@ impl Emitter<'_> {
                     .get(&(block.as_u32(), u32::from(edge)))
                     .copied();
                 if split.is_none() {
-                    self.label_uses
-                        .push((self.body.operands.len() as u32, target));
+                    self.label_uses.push((at as u32, target));
                 }
                 if let (Some((index, node)), None) = (source, split)
                     && let Some(label) = function.blocks()[target].label
@@ -679,8 +775,7 @@ impl Emitter<'_> {
                             _ => Reference::None,
                         };
                         if self.many_scopes && meant != Reference::None {
-                            let node = self.body.operands.len() as u32;
-                            self.moved.push((node, meant));
+                            self.moved.push((at as u32, meant));
                         }
                         tree::Operand::leaf(OperandKind::Name, data.name)
                     }
@@ -699,12 +794,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// If the targets of an indirect branch changed, a new table before it.
+    /// If the targets of an indirect branch changed, a new table before it, and its name.
     fn new_table(&mut self, block: Block, instruction: Instruction) -> Option<Text> {
         let function = self.function;
-        if function.format(instruction).effects.terminator != Terminator::IndirectBranch {
-            return None;
-        }
         let old = function
             .leaves(instruction)
             .iter()
