@@ -8,7 +8,7 @@ use crate::entities::Format;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
 use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
-use oriole_syntax::tree::{Guard, OperandKind, Prefix};
+use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +103,16 @@ impl ShapeNode {
         size: 1,
         member: Member::WHOLE,
     };
+
+    /// The shape of a node of the tree that is no part of a register.
+    pub fn of(node: &Operand) -> ShapeNode {
+        ShapeNode {
+            kind: ShapeKind::of(node.kind),
+            prefix: node.prefix,
+            size: node.size,
+            member: Member::WHOLE,
+        }
+    }
 }
 
 /// The shapes of all operands of an instruction, without its guard.
@@ -168,19 +178,35 @@ const MOST_PACKED: usize = 15;
 /// Nodes below a packed node and itself.
 const LARGEST_PACKED: u16 = 10;
 
-/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
+/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
 #[inline]
-fn packed(guard: Guard, shape: impl Iterator<Item = ShapeNode>) -> u128 {
+fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
+    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
+}
+
+/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
+fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
+    let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
+    if shape.len() > MOST_PACKED || !shape.iter().all(fits) {
+        return 0;
+    }
+    shape.iter().fold(guard as u128 + 1, |packed, node| {
+        packed << 8 | packed_node(node.kind, node.prefix, node.size)
+    })
+}
+
+/// The same for operands of the tree without parts of registers.
+#[inline]
+fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
+    if operands.len() > MOST_PACKED {
+        return 0;
+    }
     let mut packed = guard as u128 + 1;
-    let mut count = 0;
-    for node in shape {
-        count += 1;
-        if count > MOST_PACKED || node.size > LARGEST_PACKED || node.member != Member::WHOLE {
+    for node in operands {
+        if node.size > LARGEST_PACKED {
             return 0;
         }
-        // At most (7 * 3 + 2) * 10 + 10, and never zero.
-        let kind = node.kind as u16 * 3 + node.prefix as u16;
-        packed = packed << 8 | u128::from(kind * LARGEST_PACKED + node.size);
+        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
     }
     packed
 }
@@ -214,25 +240,60 @@ impl Formats {
         &mut self,
         mnemonic: &str,
         guard: Guard,
-        shape: impl Iterator<Item = ShapeNode> + Clone,
+        shape: impl Iterator<Item = ShapeNode>,
     ) -> Format {
-        let packed = packed(guard, shape.clone());
-        let place = recent_place(mnemonic, packed);
-        if packed != 0
-            && let Some(format) = self.recent.get(place).and_then(|format| format.expand())
-            && self.packed[format] == packed
-            && self.data[format].mnemonic.text() == mnemonic
-        {
-            return format;
-        }
         let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
-        let format = self.intern_by_name(mnemonic, guard, &shape, packed);
+        let packed = packed(guard, &shape);
+        let place = recent_place(mnemonic, packed);
+        match self.recent(place, mnemonic, packed) {
+            Some(format) => format,
+            None => self.intern_by_name(mnemonic, guard, &shape, packed, place),
+        }
+    }
+
+    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
+    #[inline]
+    pub fn intern_operands(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        operands: &[Operand],
+    ) -> Format {
+        let packed = packed_operands(guard, operands);
+        let place = recent_place(mnemonic, packed);
+        match self.recent(place, mnemonic, packed) {
+            Some(format) => format,
+            None => {
+                let shape: SmallVec<[ShapeNode; 16]> = operands.iter().map(ShapeNode::of).collect();
+                self.intern_by_name(mnemonic, guard, &shape, packed, place)
+            }
+        }
+    }
+
+    #[inline]
+    fn recent(&self, place: usize, mnemonic: &str, packed: u128) -> Option<Format> {
+        let format = self.recent.get(place)?.expand()?;
+        let is_same = packed != 0
+            && self.packed[format] == packed
+            && self.data[format].mnemonic.text() == mnemonic;
+        is_same.then_some(format)
+    }
+
+    fn intern_by_name(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: &[ShapeNode],
+        packed: u128,
+        place: usize,
+    ) -> Format {
+        let format = self.look_up(mnemonic, guard, shape, packed);
         self.recent.resize(RECENT, PackedOption::none());
         self.recent[place] = PackedOption::some(format);
         format
     }
 
-    fn intern_by_name(
+    fn look_up(
         &mut self,
         mnemonic: &str,
         guard: Guard,

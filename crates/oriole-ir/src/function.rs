@@ -357,20 +357,9 @@ impl Function {
 impl Function {
     /// Makes an instruction without results, in no block and from no statement.
     pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
-        self.add_instruction_from(format, operands, NO_SOURCE)
-    }
-
-    /// Makes an instruction without results, in no block.
-    #[inline]
-    fn add_instruction_from(
-        &mut self,
-        format: Format,
-        operands: &[Operand],
-        source: u32,
-    ) -> Instruction {
         let first_operand = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
-        self.sources.push(source);
+        self.sources.push(NO_SOURCE);
         self.instructions.push(InstructionData {
             format,
             first_operand,
@@ -427,6 +416,8 @@ pub struct InstructionParts<'function> {
 pub struct FunctionBuilder {
     function: Function,
     symbol_index: DenseMap<(u32, u32), Symbol>,
+    /// Where the operands of the last instruction appended end.
+    operands_end: u32,
 }
 
 impl FunctionBuilder {
@@ -449,6 +440,7 @@ impl FunctionBuilder {
                 edited: false,
             },
             symbol_index: DenseMap::new(),
+            operands_end: 0,
         }
     }
 
@@ -527,17 +519,27 @@ impl FunctionBuilder {
         &mut self.function.blocks[block]
     }
 
-    /// Appends an instruction without results yet.
+    /// Adds an operand of the instruction that comes next.
     #[inline]
-    pub fn append(
-        &mut self,
-        block: Block,
-        format: Format,
-        operands: &[Operand],
-        source: u32,
-    ) -> Instruction {
-        let instruction = self.function.add_instruction_from(format, operands, source);
-        self.function.layout.append(block, instruction);
+    pub fn push_operand(&mut self, operand: Operand) {
+        self.function.operands.push(operand);
+    }
+
+    /// Appends an instruction over the operands pushed since the last one, without results yet.
+    #[inline]
+    pub fn append(&mut self, block: Block, format: Format, source: u32) -> Instruction {
+        let function = &mut self.function;
+        let end = function.operands.len() as u32;
+        let first_operand = std::mem::replace(&mut self.operands_end, end);
+        function.sources.push(source);
+        let instruction = function.instructions.push(InstructionData {
+            format,
+            first_operand,
+            first_result: PackedOption::none(),
+            operand_count: (end - first_operand) as u16,
+            result_count: 0,
+        });
+        function.layout.append(block, instruction);
         instruction
     }
 

@@ -34,7 +34,6 @@ struct Entering<'a> {
     label_blocks: Vec<Option<Block>>,
     /// Symbols of special registers, by spelling.
     specials: DenseMap<&'a str, Symbol>,
-    operands: Vec<Operand>,
     /// Registers an instruction defines, to find those it defines twice.
     defined: Vec<Register>,
     block: Block,
@@ -95,7 +94,6 @@ pub(crate) fn enter(
         errors: Vec::new(),
         label_blocks: vec![None; scopes.labels.len()],
         specials: DenseMap::new(),
-        operands: Vec::new(),
         defined: Vec::new(),
         block,
         ends: Vec::new(),
@@ -218,31 +216,27 @@ impl Entering<'_> {
         let nodes = self.body.operands(instruction);
         let first_node = instruction.nodes().end - nodes.len();
         let references = &scopes.references[first_node..first_node + nodes.len()];
-        let dotted = scopes.has_dotted_registers;
-        let shape = nodes
-            .iter()
-            .zip(references)
-            .map(|(node, reference)| ShapeNode {
-                kind: ShapeKind::of(node.kind),
-                prefix: node.prefix,
-                size: node.size,
-                member: match reference {
-                    Reference::Register(_) if dotted => {
-                        member(module, node.text).unwrap_or(Member::WHOLE)
-                    }
-                    _ => Member::WHOLE,
-                },
-            });
         let mnemonic = module.text(instruction.mnemonic);
-        let format = self
-            .builder
-            .formats_mut()
-            .intern(mnemonic, instruction.guard, shape);
-        self.operands.clear();
+        let formats = self.builder.formats_mut();
+        let format = if scopes.has_dotted_registers {
+            let shape = nodes.iter().zip(references).map(|(node, reference)| {
+                let part = match reference {
+                    Reference::Register(_) => member(module, node.text),
+                    _ => None,
+                };
+                ShapeNode {
+                    member: part.unwrap_or(Member::WHOLE),
+                    ..ShapeNode::of(node)
+                }
+            });
+            formats.intern(mnemonic, instruction.guard, shape)
+        } else {
+            formats.intern_operands(mnemonic, instruction.guard, nodes)
+        };
         self.defined.clear();
         if guarded {
             let guard = self.guard_operand(instruction.nodes().start);
-            self.operands.push(guard);
+            self.builder.push_operand(guard);
         }
         let first_label = self.labels.len();
         let mut leaf = 0;
@@ -250,9 +244,14 @@ impl Entering<'_> {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
-            let role = self.builder.function().format_data(format).leaves[leaf];
-            let operand = self.leaf(role, node, reference, first_node + offset, first_label);
-            self.operands.push(operand);
+            let operand = match reference {
+                Reference::Register(register) => {
+                    let role = self.builder.function().format_data(format).leaves[leaf];
+                    self.register(Register::from_u32(register), role, node.text)
+                }
+                _ => self.other_leaf(node, reference, first_node + offset, first_label),
+            };
+            self.builder.push_operand(operand);
             leaf += 1;
         }
         self.pin_defined_twice();
@@ -262,8 +261,7 @@ impl Entering<'_> {
             .format_data(format)
             .effects
             .terminator;
-        self.builder
-            .append(self.block, format, &self.operands, source);
+        self.builder.append(self.block, format, source);
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
         let has_labels = self.labels.len() > first_label;
         if has_labels && !is_branch {
@@ -339,10 +337,29 @@ impl Entering<'_> {
         }
     }
 
-    /// The operand for a leaf, node number `index`. The instruction's labels are those from `first_label` on.
-    fn leaf(
+    /// The operand for a register in a role, mentioned by this name.
+    #[inline]
+    fn register(&mut self, register: Register, role: LeafRole, name: Text) -> Operand {
+        if role.pinned {
+            self.builder.pin(register);
+        }
+        if role.role == Role::Define {
+            self.defined.push(register);
+        }
+        if self.scopes.has_dotted_registers && member(self.module, name).is_none() {
+            self.errors.push(Diagnostic::error(
+                "unknown-member",
+                name.span(),
+                format!("`{}` selects no part of a register", self.module.text(name)),
+            ));
+        }
+        Operand::Register(register)
+    }
+
+    /// The operand for a leaf that is no register, node number `index`. The instruction's labels are those from
+    /// `first_label` on.
+    fn other_leaf(
         &mut self,
-        role: LeafRole,
         node: &tree::Operand,
         reference: Reference,
         index: usize,
@@ -362,26 +379,6 @@ impl Entering<'_> {
             _ => {}
         }
         match reference {
-            Reference::Register(register) => {
-                let register = Register::from_u32(register);
-                if role.pinned {
-                    self.builder.pin(register);
-                }
-                if role.role == Role::Define {
-                    self.defined.push(register);
-                }
-                if self.scopes.has_dotted_registers && member(self.module, node.text).is_none() {
-                    self.errors.push(Diagnostic::error(
-                        "unknown-member",
-                        node.text.span(),
-                        format!(
-                            "`{}` selects no part of a register",
-                            self.module.text(node.text)
-                        ),
-                    ));
-                }
-                Operand::Register(register)
-            }
             Reference::Label(label) => {
                 if let Some(listed) = self.scopes.branch_targets.get(&label) {
                     self.labels.extend_from_slice(listed);
@@ -417,8 +414,8 @@ impl Entering<'_> {
                 }
                 operand
             }
-            // Reported when names were resolved.
-            Reference::Unknown | Reference::None => {
+            // What means nothing was reported when names were resolved.
+            Reference::Unknown | Reference::None | Reference::Register(_) => {
                 self.symbol(node.text, SymbolKind::Other, (u32::MAX, index as u32))
             }
         }

@@ -8,8 +8,8 @@ use crate::assignment::{Assignment, Placement};
 use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
-use oriole_collections::{DenseMap, DenseSet, IndexVec};
-use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind};
+use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
+use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind, Value};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::{Globals, Reference, Scopes};
@@ -27,6 +27,8 @@ pub(crate) struct Emission {
     pub labels: Vec<(u32, u32)>,
     /// Operand nodes and the variables they should mean, where they were moved; only for functions with inner scopes.
     pub moved: Vec<(u32, Reference)>,
+    /// Whether some name may mean something else than it should; false if that is plainly not so.
+    pub is_doubtful: bool,
 }
 
 struct Emitter<'a> {
@@ -50,6 +52,13 @@ struct Emitter<'a> {
     label_uses: Vec<(u32, Block)>,
     moved: Vec<(u32, Reference)>,
     many_scopes: bool,
+    /// Whether registers have new names because their own cannot be seen everywhere.
+    hoists: bool,
+    /// How many inner scopes are open here.
+    depth: u32,
+    /// Whether the instruction being written stands where its statement did.
+    in_place: bool,
+    is_doubtful: bool,
     /// Whether labels of removed blocks must stay because debug sections may mention them.
     keep_labels: bool,
     /// Whether each label starts a block.
@@ -109,6 +118,10 @@ pub(crate) fn emit(
         label_uses: Vec::new(),
         moved: Vec::new(),
         many_scopes: scopes.parents.len() > 1,
+        hoists: !hoisted.is_empty(),
+        depth: 0,
+        in_place: true,
+        is_doubtful: false,
         keep_labels,
         starts_block: vec![false; scopes.labels.len()],
         label_cursor: 0,
@@ -127,17 +140,70 @@ pub(crate) fn emit(
         label_uses,
         label_statements,
         moved,
+        is_doubtful,
         ..
     } = emitter;
-    let labels = label_uses
+    let labels: Vec<(u32, u32)> = label_uses
         .into_iter()
         .map(|(node, block)| (node, label_statements[block]))
         .collect();
+    let is_doubtful = is_doubtful
+        || !moved.is_empty()
+        || labels.iter().any(|&(_, statement)| statement == u32::MAX);
     Emission {
         body,
         expected,
         labels,
         moved,
+        is_doubtful,
+    }
+}
+
+/// # Which names are surely right
+/// In a function with inner scopes a name may mean something else where it is moved to. It does not if all of the following
+/// hold: inner scopes declare no ranges and no names that begin like those compilers give to registers and labels of the
+/// function's own scope (`%`, `$`), and no labels of blocks; what the function's own scope declares comes before all
+/// instructions; and every name that is not where it was, as it was, belongs to the function's own scope and begins so. Most
+/// functions are like that, and their names need not be resolved again.
+impl Emitter<'_> {
+    /// Looks at a declaration, which has just been copied.
+    fn note_declaration(&mut self, declaration: u32) {
+        if self.depth == 0 {
+            self.is_doubtful |= !self.body.operands.is_empty();
+            return;
+        }
+        let declaration = &self.original.declarations[declaration as usize];
+        self.is_doubtful |= self
+            .original
+            .declarators(declaration)
+            .iter()
+            .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
+    }
+
+    /// Whether a name begins as names in inner scopes do not.
+    fn is_distinct(&self, name: Text) -> bool {
+        self.module.text(name).starts_with(['%', '$'])
+    }
+
+    /// Looks at a register that is mentioned where it was not.
+    fn note_register(&mut self, register: Register) {
+        if self.many_scopes && !self.is_doubtful {
+            // New registers are declared at the start, under names of their own.
+            let own = self.scopes.registers.get(register.index());
+            self.is_doubtful = own.is_some_and(|own| own.scope != 0 || !self.is_distinct(own.name));
+        }
+    }
+
+    /// Looks at a label that is about to be written here.
+    fn note_label(&mut self) {
+        self.is_doubtful |= self.depth > 0;
+    }
+
+    /// Looks at a branch to a label from here.
+    fn note_branch(&mut self, label: Text) {
+        if self.depth > 0 && !self.is_doubtful {
+            self.is_doubtful = !self.is_distinct(label);
+        }
     }
 }
 
@@ -356,6 +422,7 @@ impl Emitter<'_> {
                 .edge_labels
                 .get(&(edge.block.as_u32(), edge.edge as u32))
                 .expect("named before");
+            self.note_label();
             self.body.statements.push(Statement::Label(label));
             self.copies(&edge.copies);
             if position + 1 < indices.len() {
@@ -388,7 +455,17 @@ impl Emitter<'_> {
                 Statement::Directive(directive) if self.binds_to_next(&directive) => {
                     self.pending = Some(statement);
                 }
-                _ => self.body.statements.push(statement),
+                _ => {
+                    self.body.statements.push(statement);
+                    if self.many_scopes {
+                        match statement {
+                            Statement::ScopeOpen(_) => self.depth += 1,
+                            Statement::ScopeClose(_) => self.depth -= 1,
+                            Statement::Declaration(index) => self.note_declaration(index),
+                            _ => {}
+                        }
+                    }
+                }
             }
         }
     }
@@ -405,8 +482,10 @@ impl Emitter<'_> {
     }
 
     fn flush_before(&mut self, instruction: Instruction) {
-        if let Some(source) = self.function.source(instruction)
-            && source as usize >= self.cursor
+        let source = self.function.source(instruction);
+        self.in_place = source.is_some_and(|source| source as usize >= self.cursor);
+        if let Some(source) = source
+            && self.in_place
         {
             self.flush(source as usize);
             self.cursor = source as usize + 1;
@@ -426,6 +505,7 @@ impl Emitter<'_> {
 
     fn label(&mut self, block: Block) {
         if let Some(name) = self.block_labels[block] {
+            self.note_label();
             self.label_statements[block] = self.body.statements.len() as u32;
             self.body.statements.push(Statement::Label(name));
         }
@@ -460,6 +540,7 @@ impl Emitter<'_> {
 
     fn branch(&mut self, target: Block) {
         let label = self.block_labels[target].expect("branch targets were given labels");
+        self.note_branch(label);
         self.label_uses
             .push((self.body.operands.len() as u32, target));
         self.plain("bra", &[label]);
@@ -481,6 +562,8 @@ impl Emitter<'_> {
                 let node = self.body.operands.len() as u32;
                 self.expected.push((node, copy.to));
                 self.expected.push((node + 1, copy.from));
+                self.note_register(copy.to);
+                self.note_register(copy.from);
             }
             self.plain(mnemonic, &[to, from]);
         }
@@ -514,96 +597,108 @@ impl Emitter<'_> {
             _ => None,
         };
         let start = self.body.operands.len();
-        let mnemonic = match function.spelling(instruction) {
-            Some(source) if table.is_none() && !turned => {
-                let Statement::Instruction(source) = self.original.statements[source as usize]
-                else {
-                    unreachable!("instructions come from instruction statements")
-                };
-                self.operands_as_written(block, instruction, &source);
-                source.mnemonic
+        let original = self.original;
+        let source = function.spelling(instruction).map(|source| {
+            match &original.statements[source as usize] {
+                Statement::Instruction(source) => source,
+                _ => unreachable!("instructions come from instruction statements"),
             }
-            Some(source) => {
-                let Statement::Instruction(source) = self.original.statements[source as usize]
-                else {
-                    unreachable!("instructions come from instruction statements")
-                };
-                self.operands_anew(block, instruction, turned, table, Some(&source));
-                source.mnemonic
-            }
-            None => {
-                self.operands_anew(block, instruction, turned, table, None);
-                self.module.add_text(format.mnemonic.text())
-            }
+        });
+        let is_as_written = table.is_none()
+            && !turned
+            && source.is_some_and(|source| self.operands_as_written(instruction, source));
+        if !is_as_written {
+            self.operands_anew(block, instruction, turned, table, source);
+        }
+        let mnemonic = match source {
+            Some(source) => source.mnemonic,
+            None => self.module.add_text(format.mnemonic.text()),
         };
         let nodes = start..self.body.operands.len();
         let written = tree::Instruction::new(mnemonic, guard, nodes);
         self.body.statements.push(Statement::Instruction(written));
     }
 
-    /// The operands of an instruction that is spelled as its statement: all are copied, and those that do not say the same
-    /// any more are replaced.
+    /// Writes the operands of an instruction that is spelled as its statement, if all still say the same; whether they do.
     fn operands_as_written(
         &mut self,
-        block: Block,
         instruction: Instruction,
         source: &tree::Instruction,
-    ) {
-        let function = self.function;
-        let original = self.original;
+    ) -> bool {
         let nodes = source.nodes();
-        let start = self.body.operands.len();
-        let written = &original.operands[nodes.clone()];
-        self.body.operands.extend_from_slice(written);
-        let format = function.format(instruction);
-        let guards = usize::from(format.is_guarded());
-        if let Some(guard) = function.guard(instruction)
-            && !self.is_as_written(instruction, guard, nodes.start, start)
+        let written = &self.original.operands[nodes.clone()];
+        let references = &self.scopes.references[nodes];
+        if self.hoists
+            || (self.many_scopes && !self.in_place)
+            || !self.is_as_written(instruction, written, references)
         {
-            let from = Some((nodes.start, written[0]));
-            self.body.operands[start] =
-                self.leaf(block, instruction, guard, Member::WHOLE, from, start);
+            return false;
         }
-        let mut leaves = function.leaves(instruction).iter();
-        for (index, part) in format.shape.iter().enumerate() {
-            if part.kind != ShapeKind::Leaf {
-                continue;
-            }
-            let operand = *leaves.next().expect("a leaf for each of the format's");
-            let (from, at) = (nodes.start + guards + index, start + guards + index);
-            if !self.is_as_written(instruction, operand, from, at) {
-                let from = Some((from, written[guards + index]));
-                let node = self.leaf(block, instruction, operand, part.member, from, at);
-                self.body.operands[at] = tree::Operand {
-                    prefix: part.prefix,
-                    ..node
-                };
+        let start = self.body.operands.len() as u32;
+        self.body.operands.extend_from_slice(written);
+        if self.many_scopes {
+            for (at, reference) in (start..).zip(references) {
+                if let Reference::Register(register) = *reference {
+                    self.expected.push((at, Register::from_u32(register)));
+                }
             }
         }
+        true
     }
 
-    /// Whether an operand surely is what node `from` of the original says; the node stands at `at` now.
-    #[inline]
+    /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
+    #[inline(never)]
     fn is_as_written(
-        &mut self,
+        &self,
         instruction: Instruction,
-        operand: Operand,
-        from: usize,
-        at: usize,
+        written: &[tree::Operand],
+        references: &[Reference],
     ) -> bool {
-        if let Operand::Constant(constant) = operand {
-            return self.function.constants()[constant].text
-                == Some(self.original.operands[from].text);
-        }
-        let Some(register) = self.register(instruction, operand) else {
-            return false;
+        let function = self.function;
+        let registers = &self.assignment.registers;
+        let operands = function.operands(instruction);
+        let leaves = function.leaves(instruction);
+        let guards = written.len() - function.format(instruction).shape.len();
+        let first_result = function.results(instruction).next().map_or(0, Value::index);
+        let is_same = |operand: Operand, node: &tree::Operand, reference: Reference| {
+            let assigned = match operand {
+                Operand::Value(value) => registers[value],
+                Operand::Result(index) => {
+                    registers[Value::from_index(first_result + usize::from(index))]
+                }
+                Operand::Register(register) => PackedOption::some(register),
+                Operand::Constant(constant) => {
+                    return function.constants()[constant].text == Some(node.text);
+                }
+                Operand::Symbol(symbol) => {
+                    let name = function.symbols()[symbol].name;
+                    return name == node.text
+                        || self.module.text(name) == self.module.text(node.text);
+                }
+                Operand::Sink => return node.kind == OperandKind::Sink,
+                Operand::Target(_) => return false,
+            };
+            match reference {
+                Reference::Register(register) => {
+                    assigned == PackedOption::some(Register::from_u32(register))
+                }
+                _ => false,
+            }
         };
-        let is_as_written = self.scopes.references[from] == Reference::Register(register.as_u32())
-            && self.names[register].is_none();
-        if is_as_written && self.many_scopes {
-            self.expected.push((at as u32, register));
+        if guards == 1 && !is_same(operands[0], &written[0], references[0]) {
+            return false;
         }
-        is_as_written
+        let mut leaves = leaves.iter();
+        for (node, &reference) in written[guards..].iter().zip(&references[guards..]) {
+            if ShapeKind::of(node.kind) == ShapeKind::Leaf
+                && !leaves
+                    .next()
+                    .is_some_and(|&operand| is_same(operand, node, reference))
+            {
+                return false;
+            }
+        }
+        true
     }
 
     /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
@@ -620,8 +715,7 @@ impl Emitter<'_> {
         let mut source_node = source.map(|source| source.nodes().start);
         if let Some(guard) = function.guard(instruction) {
             let from = source_node.map(|node| (node, original.operands[node]));
-            let at = self.body.operands.len();
-            let node = self.leaf(block, instruction, guard, Member::WHOLE, from, at);
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, from);
             self.body.operands.push(node);
             source_node = source_node.map(|node| node + 1);
         }
@@ -645,10 +739,7 @@ impl Emitter<'_> {
                     {
                         tree::Operand::leaf(OperandKind::Name, table)
                     }
-                    _ => {
-                        let at = self.body.operands.len();
-                        self.leaf(block, instruction, operand, part.member, from, at)
-                    }
+                    _ => self.leaf(block, instruction, operand, part.member, from),
                 };
                 node.prefix = part.prefix;
                 node
@@ -681,7 +772,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The node for a leaf, to stand at `at`; the original one, if it still says the same.
+    /// The node for a leaf, to be added next; the original one, if it still says the same.
     fn leaf(
         &mut self,
         block: Block,
@@ -689,9 +780,9 @@ impl Emitter<'_> {
         operand: Operand,
         member: Member,
         source: Option<(usize, tree::Operand)>,
-        at: usize,
     ) -> tree::Operand {
         let function = self.function;
+        let at = self.body.operands.len();
         if let Some(register) = self.register(instruction, operand) {
             if self.many_scopes {
                 self.expected.push((at as u32, register));
@@ -700,8 +791,12 @@ impl Emitter<'_> {
                 && self.names[register].is_none()
                 && self.scopes.references[index] == Reference::Register(register.as_u32())
             {
+                if !self.in_place {
+                    self.note_register(register);
+                }
                 return node;
             }
+            self.note_register(register);
             let name = self.name(register);
             let text = if member == Member::WHOLE {
                 name
@@ -722,17 +817,17 @@ impl Emitter<'_> {
                 if split.is_none() {
                     self.label_uses.push((at as u32, target));
                 }
+                let label = split
+                    .or(self.block_labels[target])
+                    .expect("branch targets have labels");
+                self.note_branch(label);
                 if let (Some((index, node)), None) = (source, split)
                     && let Some(label) = function.blocks()[target].label
                     && self.scopes.references[index] == Reference::Label(label)
                 {
                     return node;
                 }
-                let label = split.or(self.block_labels[target]);
-                tree::Operand::leaf(
-                    OperandKind::Name,
-                    label.expect("branch targets have labels"),
-                )
+                tree::Operand::leaf(OperandKind::Name, label)
             }
             Operand::Constant(constant) => {
                 let data = function.constants()[constant];
@@ -835,6 +930,7 @@ impl Emitter<'_> {
             words.push(label);
         }
         let words = self.body.add_words(words);
+        self.note_label();
         self.body.statements.push(Statement::Label(name));
         self.body.statements.push(Statement::Directive(Directive {
             words,

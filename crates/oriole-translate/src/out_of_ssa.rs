@@ -73,7 +73,7 @@ pub fn out_of_ssa(
         .take()
         .expect("only functions with a body are translated");
     let mut hoisted: DenseSet<Register> = DenseSet::new();
-    // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
+    // Once for functions with one scope or with no doubt; otherwise until every name means what it should. Hoisted names are unique and
     // visible everywhere, so each round only hoists more.
     loop {
         let emission = emit(
@@ -94,8 +94,17 @@ pub fn out_of_ssa(
             expected,
             labels,
             moved,
+            is_doubtful,
         } = emission;
         module.functions[index].body = Some(body);
+        if !is_doubtful {
+            debug_assert_eq!(
+                misread(module, globals, index, &expected, &labels, &moved),
+                Some(Vec::new()),
+                "names that need not be resolved again mean what they should"
+            );
+            break;
+        }
         match misread(module, globals, index, &expected, &labels, &moved) {
             None => {
                 module.functions[index].body = Some(original);
