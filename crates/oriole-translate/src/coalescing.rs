@@ -125,7 +125,7 @@ pub(crate) fn share(
     tied: &[(Block, Instruction)],
 ) -> Sharing {
     let wishes = wishes(function, flow, use_counts, tied);
-    let contest = Contest::of(function, defined, &wishes);
+    let contest = Contest::of(function, flow, defined, &wishes);
     let intervals = LiveIntervals::of(&contest);
     let mut groups = Groups {
         leaders: UnionFind::with_domain(contest.values.len()),
@@ -198,13 +198,23 @@ fn wishes(
     use_counts: &IndexVec<Value, u32>,
     tied: &[(Block, Instruction)],
 ) -> Vec<Wish> {
-    let loops = Loops::of(flow, &Dominators::of(function, flow));
+    // Where control never goes back there are no loops to find.
+    let goes_back = |&block: &Block| {
+        flow.successors(block)
+            .any(|target| flow.position(target) <= flow.position(block))
+    };
+    let loops = flow
+        .reverse_postorder()
+        .iter()
+        .any(goes_back)
+        .then(|| Loops::of(flow, &Dominators::of(function, flow)));
     let mut wishes = Vec::new();
     let is_defined = |value: Value| function.values()[value].definition != Definition::Undefined;
     let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
         // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
-        let often = 1 << (2 * loops.depth(block).min(10));
+        let depth = loops.as_ref().map_or(0, |loops| loops.depth(block));
+        let often = 1 << (2 * depth.min(10));
         while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {

@@ -4,6 +4,7 @@
 //! values are left, the *contenders*, and few instructions that touch them: liveness of the others need not be known.
 
 use crate::coalescing::Wish;
+use oriole_analysis::ControlFlow;
 use oriole_analysis::liveness::{Access, AccessKind, Program, RegisterFile};
 use oriole_collections::IndexVec;
 use oriole_ir::graph::Adjacency;
@@ -48,13 +49,12 @@ impl<T> Lists<T> {
 }
 
 /// The contenders of a function, and the instructions that touch them.
-pub(crate) struct Contest {
+pub(crate) struct Contest<'flow> {
     /// The contender of each value, [`NONE`] for most.
     numbers: IndexVec<Value, u32>,
     /// The value of each contender, in order.
     pub values: IndexVec<Contender, Value>,
-    successors: Adjacency,
-    predecessors: Adjacency,
+    flow: &'flow ControlFlow,
     /// Where the instructions of each block begin, and the end.
     blocks: Vec<u32>,
     accesses: Lists<Access>,
@@ -64,55 +64,53 @@ pub(crate) struct Contest {
 
 const NONE: u32 = u32::MAX;
 
-impl Contest {
+impl<'flow> Contest<'flow> {
     /// The contenders are the values of wishes, and those of `defined` whose home is another one's home too.
-    pub fn of(function: &Function, defined: &[Value], wishes: &[Wish]) -> Contest {
+    pub fn of(
+        function: &Function,
+        flow: &'flow ControlFlow,
+        defined: &[Value],
+        wishes: &[Wish],
+    ) -> Contest<'flow> {
+        assert_eq!(
+            function.entry().index(),
+            0,
+            "no block is ever put before the entry"
+        );
         let numbers = number(function, defined, wishes);
         let values = numbers
             .iter()
             .filter(|&(_, &number)| number != NONE)
             .map(|(value, _)| value)
             .collect();
-        let order = function.block_order();
-        let mut position = vec![NONE; function.blocks().len()];
-        for (index, block) in order.iter().enumerate() {
-            position[block.index()] = index as u32;
-        }
-        let position = &position;
-        let edges = order.iter().flat_map(|&block| {
-            function.blocks()[block]
-                .edges
-                .iter()
-                .map(move |edge| (position[block.index()], position[edge.target.index()]))
-        });
-        let successors = Adjacency::new(order.len(), edges);
+        let block_count = function.blocks().len();
         let mut contest = Contest {
             numbers,
             values,
-            predecessors: successors.reversed(),
-            successors,
-            blocks: Vec::with_capacity(order.len() + 1),
+            flow,
+            blocks: Vec::with_capacity(block_count + 1),
             accesses: Lists::with_capacity(0),
-            parameters: Lists::with_capacity(order.len()),
-            arguments: Lists::with_capacity(order.len()),
+            parameters: Lists::with_capacity(block_count),
+            arguments: Lists::with_capacity(block_count),
         };
-        for &block in order {
-            let data = &function.blocks()[block];
-            let numbers = &contest.numbers;
-            let contenders = |values: &[Value], list: &mut Lists<u32>| {
-                let numbers = values.iter().map(|&value| numbers[value]);
-                list.items.extend(numbers.filter(|&number| number != NONE));
-            };
-            contenders(&data.parameters, &mut contest.parameters);
-            contest.parameters.close();
-            for edge in &data.edges {
-                contenders(&edge.arguments, &mut contest.arguments);
-            }
-            contest.arguments.close();
+        for (block, data) in function.blocks().iter() {
             contest.blocks.push(contest.instruction_count() as u32);
-            for instruction in function.instructions_of(block) {
-                contest.enter(function, instruction);
+            if flow.is_reachable(block) {
+                let numbers = &contest.numbers;
+                let contenders = |values: &[Value], list: &mut Lists<u32>| {
+                    let numbers = values.iter().map(|&value| numbers[value]);
+                    list.items.extend(numbers.filter(|&number| number != NONE));
+                };
+                contenders(&data.parameters, &mut contest.parameters);
+                for edge in &data.edges {
+                    contenders(&edge.arguments, &mut contest.arguments);
+                }
+                for instruction in function.instructions_of(block) {
+                    contest.enter(function, instruction);
+                }
             }
+            contest.parameters.close();
+            contest.arguments.close();
         }
         contest.blocks.push(contest.instruction_count() as u32);
         contest
@@ -180,17 +178,17 @@ fn number(function: &Function, defined: &[Value], wishes: &[Wish]) -> IndexVec<V
     numbers
 }
 
-impl Program for Contest {
+impl Program for Contest<'_> {
     fn block_count(&self) -> usize {
-        self.successors.node_count()
+        self.blocks.len() - 1
     }
 
     fn successors(&self) -> &Adjacency {
-        &self.successors
+        self.flow.successor_graph()
     }
 
     fn predecessors(&self) -> &Adjacency {
-        &self.predecessors
+        self.flow.predecessor_graph()
     }
 
     fn instructions(&self, block: u32) -> Range<u32> {

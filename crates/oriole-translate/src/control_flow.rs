@@ -4,6 +4,7 @@
 //! branch names (debug information has thousands) stay where they are and split nothing. Every operand is entered as it
 //! is, registers as [`Operand::Register`]; renaming makes values of those that are not pinned.
 
+use crate::mentions::Mentions;
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
@@ -20,6 +21,7 @@ use oriole_syntax::tree::{
 /// A function over registers, and the labels that start blocks.
 pub(crate) struct Entered {
     pub builder: FunctionBuilder,
+    pub mentions: Mentions,
     pub errors: Vec<Diagnostic>,
 }
 
@@ -34,7 +36,8 @@ struct Entering<'a> {
     label_blocks: Vec<Option<Block>>,
     /// Symbols of special registers, by spelling.
     specials: DenseMap<&'a str, Symbol>,
-    /// Registers an instruction defines, to find those it defines twice.
+    mentions: Mentions,
+    /// Registers an instruction defines.
     defined: Vec<Register>,
     block: Block,
     /// Blocks to connect once all exist.
@@ -94,6 +97,7 @@ pub(crate) fn enter(
         errors: Vec::new(),
         label_blocks: vec![None; scopes.labels.len()],
         specials: DenseMap::new(),
+        mentions: Mentions::new(scopes.registers.len()),
         defined: Vec::new(),
         block,
         ends: Vec::new(),
@@ -102,6 +106,7 @@ pub(crate) fn enter(
     entering.run();
     Entered {
         builder: entering.builder,
+        mentions: entering.mentions,
         errors: entering.errors,
     }
 }
@@ -247,14 +252,14 @@ impl Entering<'_> {
             let operand = match reference {
                 Reference::Register(register) => {
                     let role = self.builder.function().format_data(format).leaves[leaf];
-                    self.register(Register::from_u32(register), role, node.text)
+                    self.register(Register::from_u32(register), role, guarded, node.text)
                 }
                 _ => self.other_leaf(node, reference, first_node + offset, first_label),
             };
             self.builder.push_operand(operand);
             leaf += 1;
         }
-        self.pin_defined_twice();
+        self.define();
         let terminator = self
             .builder
             .function()
@@ -309,6 +314,7 @@ impl Entering<'_> {
                         .label("expected a register of type `.pred`"),
                     );
                 }
+                self.mentions.on_use(register, self.block);
                 Operand::Register(register)
             }
             _ => {
@@ -325,8 +331,12 @@ impl Entering<'_> {
         }
     }
 
-    /// A register that one instruction defines twice has no one value afterwards: leave it alone.
-    fn pin_defined_twice(&mut self) {
+    /// Notes what the instruction defines.
+    fn define(&mut self) {
+        for &register in &self.defined {
+            self.mentions.on_definition(register, self.block);
+        }
+        // A register that one instruction defines twice has no one value afterwards: leave it alone.
         if self.defined.len() > 1 {
             self.defined.sort_unstable();
             for pair in self.defined.windows(2) {
@@ -339,12 +349,22 @@ impl Entering<'_> {
 
     /// The operand for a register in a role, mentioned by this name.
     #[inline]
-    fn register(&mut self, register: Register, role: LeafRole, name: Text) -> Operand {
+    fn register(
+        &mut self,
+        register: Register,
+        role: LeafRole,
+        guarded: bool,
+        name: Text,
+    ) -> Operand {
         if role.pinned {
             self.builder.pin(register);
         }
-        if role.role == Role::Define {
+        let is_definition = role.role == Role::Define;
+        if is_definition {
             self.defined.push(register);
+        }
+        if !is_definition || guarded {
+            self.mentions.on_use(register, self.block);
         }
         if self.scopes.has_dotted_registers && member(self.module, name).is_none() {
             self.errors.push(Diagnostic::error(

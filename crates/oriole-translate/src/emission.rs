@@ -84,12 +84,8 @@ pub(crate) fn emit(
     hoisted: &DenseSet<Register>,
 ) -> Emission {
     // Only removed blocks leave labels behind.
-    let keep_labels = function.blocks().len() > function.block_order().len()
-        && module
-            .top
-            .statements
-            .iter()
-            .any(|statement| matches!(statement, Statement::Section(_)));
+    let keep_labels =
+        globals.has_sections && function.blocks().len() > function.block_order().len();
     let own = function.registers().len();
     let mut emitter = Emitter {
         naming: Naming::new(original, globals),

@@ -10,8 +10,9 @@
 //! Blocks that cannot be reached are renamed by themselves: what they read from outside is undefined there.
 
 use crate::control_flow::{Entered, enter};
+use crate::mentions::Mentions;
 use oriole_analysis::{ControlFlow, Dominators};
-use oriole_collections::{IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, IndexVec, PackedOption, SmallVec};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
     Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
@@ -49,14 +50,21 @@ pub fn into_ssa(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Entered { builder, errors } = enter(module, globals, function, &scopes, formats);
+    let Entered {
+        builder,
+        mut mentions,
+        errors,
+    } = enter(module, globals, function, &scopes, formats);
     if !errors.is_empty() {
         return Err(errors);
     }
     let flow = ControlFlow::of(builder.function());
     let dominators = Dominators::of(builder.function(), &flow);
+    if flow.reverse_postorder().len() < builder.function().blocks().len() {
+        mentions = Mentions::where_control_gets(builder.function(), &flow);
+    }
     let mut renaming = Renaming::new(builder, &flow, &dominators);
-    renaming.place_parameters();
+    renaming.place_parameters(mentions);
     renaming.rename();
     Ok(Translated {
         function: renaming.builder.finish(),
@@ -72,18 +80,6 @@ struct Renaming<'a> {
     parameters: IndexVec<Block, Vec<Register>>,
     contents: Contents,
     scratch: Vec<Operand>,
-}
-
-/// What the scan of the blocks tells of each register.
-#[derive(Clone, Copy, Default)]
-struct Summary {
-    /// The last block found that uses it before it defines it.
-    exposed_in: PackedOption<Block>,
-    /// The last block found that defines it.
-    defined_in: PackedOption<Block>,
-    more_definitions: bool,
-    /// Whether values may have to join: some use is not covered by a single definition.
-    joins: bool,
 }
 
 /// What each register holds on the way down the dominator tree.
@@ -173,71 +169,18 @@ impl<'a> Renaming<'a> {
         }
     }
 
-    fn place_parameters(&mut self) {
+    fn place_parameters(&mut self, mentions: Mentions) {
+        let Mentions {
+            summaries,
+            mut exposed,
+            mut definitions,
+        } = mentions;
         let function = self.builder.function();
         let registers = function.registers();
-        let mut summaries: IndexVec<Register, Summary> =
-            IndexVec::from_elem(Summary::default(), registers.len());
-        // Uses that a definition in their own block does not cover, and blocks that define a register which several do, as
-        // pairs to group later.
-        let mut exposed: Vec<(Register, Block)> = Vec::new();
-        let mut definitions: Vec<(Register, Block)> = Vec::new();
-        for &block in self.flow.reverse_postorder() {
-            let here = PackedOption::some(block);
-            for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                let operands = function.operands(instruction);
-                let guarded = format.is_guarded();
-                let (guards, leaves) = operands.split_at(usize::from(guarded));
-                let mut on_use = |register: Register| {
-                    let summary = &mut summaries[register];
-                    if summary.defined_in != here && summary.exposed_in != here {
-                        summary.exposed_in = here;
-                        exposed.push((register, block));
-                    }
-                };
-                if let Some(&Operand::Register(register)) = guards.first()
-                    && !registers[register].pinned
-                {
-                    on_use(register);
-                }
-                let mut defines = false;
-                for (leaf, operand) in format.leaves.iter().zip(leaves) {
-                    if let Operand::Register(register) = *operand {
-                        let is_definition = leaf.role == Role::Define;
-                        defines |= is_definition;
-                        // A guarded definition also uses the register.
-                        if (!is_definition || guarded) && !registers[register].pinned {
-                            on_use(register);
-                        }
-                    }
-                }
-                if !defines {
-                    continue;
-                }
-                for (leaf, operand) in format.leaves.iter().zip(leaves) {
-                    if let Operand::Register(register) = *operand
-                        && leaf.role == Role::Define
-                        && !registers[register].pinned
-                    {
-                        let summary = &mut summaries[register];
-                        let earlier = std::mem::replace(&mut summary.defined_in, here);
-                        if earlier != here
-                            && let Some(earlier) = earlier.expand()
-                        {
-                            if !summary.more_definitions {
-                                summary.more_definitions = true;
-                                definitions.push((register, earlier));
-                            }
-                            definitions.push((register, block));
-                        }
-                    }
-                }
-            }
-        }
         // Registers that need a closer look: exposed, and not covered by one dominating definition.
+        let mut joins: BitSet<Register> = BitSet::with_domain(registers.len());
         for &(register, block) in &exposed {
-            let summary = &mut summaries[register];
+            let summary = summaries[register];
             let covered = match summary.defined_in.expand() {
                 Some(definition) if !summary.more_definitions => {
                     definition != block && self.dominators.dominates(definition, block)
@@ -246,9 +189,11 @@ impl<'a> Renaming<'a> {
                 None => true,
                 Some(_) => false,
             };
-            summary.joins |= !covered;
+            if !covered && !registers[register].pinned {
+                joins.insert(register);
+            }
         }
-        exposed.retain(|&(register, _)| summaries[register].joins);
+        exposed.retain(|&(register, _)| joins.contains(register));
         if exposed.is_empty() {
             return;
         }

@@ -14,6 +14,7 @@ mod control_flow;
 mod emission;
 mod endings;
 mod into_ssa;
+mod mentions;
 mod naming;
 mod out_of_ssa;
 mod parallel_copy;
