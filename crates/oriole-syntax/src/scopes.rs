@@ -134,6 +134,15 @@ enum Single {
     Variable(u32),
 }
 
+impl Single {
+    fn reference(self) -> Reference {
+        match self {
+            Single::Register(index) => Reference::Register(index),
+            Single::Variable(index) => Reference::Variable(index),
+        }
+    }
+}
+
 enum Undo<'module> {
     Range(&'module str, Option<u32>),
     Single(&'module str, Option<Single>),
@@ -301,6 +310,8 @@ pub fn resolve<'module>(
         globals,
         scopes: Scopes {
             references: vec![Reference::None; body.operands.len()],
+            // Most registers are mentioned at least three times.
+            registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
         ranges: DenseMap::new(),
@@ -396,6 +407,7 @@ impl<'module> Resolver<'module> {
                 self.declare(top, &top.declarations[index as usize], index, true);
             }
         }
+        let mut references = std::mem::take(&mut self.scopes.references);
         let mut opened = 0;
         let mut label = 0;
         for (index, statement) in body.statements.iter().enumerate() {
@@ -403,17 +415,17 @@ impl<'module> Resolver<'module> {
             match *statement {
                 Statement::Instruction(instruction) => {
                     let nodes = instruction.nodes();
-                    for (offset, operand) in body.operands[nodes.clone()].iter().enumerate() {
+                    let operands = &body.operands[nodes.clone()];
+                    for (operand, place) in operands.iter().zip(&mut references[nodes.clone()]) {
                         if operand.kind == OperandKind::Name {
-                            self.scopes.references[nodes.start + offset] =
-                                self.resolve_name(operand.text, &instruction);
+                            *place = self.resolve_name(operand.text, &instruction);
                         }
                     }
                     if instruction.guard != Guard::None {
-                        self.check_guard(nodes.start);
+                        self.check_guard(operands[0].text, references[nodes.start]);
                     }
                     if text[instruction.mnemonic.span().range()].starts_with(b"br") {
-                        self.check_branch(&instruction);
+                        self.check_branch(&instruction, &references[nodes]);
                     }
                 }
                 Statement::Declaration(index) => {
@@ -436,12 +448,11 @@ impl<'module> Resolver<'module> {
                 _ => {}
             }
         }
+        self.scopes.references = references;
     }
 
     /// A guard must be a predicate register.
-    fn check_guard(&mut self, node: usize) {
-        let reference = self.scopes.references[node];
-        let name = self.body.operands[node].text;
+    fn check_guard(&mut self, name: Text, reference: Reference) {
         let is_predicate = match reference {
             Reference::Register(index) => {
                 let register = &self.scopes.registers[index as usize];
@@ -464,7 +475,7 @@ impl<'module> Resolver<'module> {
     }
 
     /// `bra` goes to a label of code, `brx.idx` to a label of a list.
-    fn check_branch(&mut self, instruction: &Instruction) {
+    fn check_branch(&mut self, instruction: &Instruction, references: &[Reference]) {
         let opcode = self.module.text(instruction.mnemonic);
         let wants_list = match opcode.split('.').next() {
             Some("bra") => false,
@@ -472,11 +483,11 @@ impl<'module> Resolver<'module> {
             _ => return,
         };
         let operands = self.body.operands(instruction);
-        let first = instruction.nodes().end - operands.len();
         let Some(target) = operands.get(usize::from(wants_list)) else {
             return;
         };
-        let reference = self.scopes.references[first + usize::from(wants_list)];
+        let guards = references.len() - operands.len();
+        let reference = references[guards + usize::from(wants_list)];
         let is_list = match reference {
             Reference::Unknown => return,
             Reference::Label(label) => {
@@ -872,6 +883,13 @@ impl<'module> Resolver<'module> {
             .singles
             .get(&text)
             .map(|&single| (self.place(single).0, single));
+        // With one scope there is nothing that could be hidden.
+        if let Some((_, single)) = single
+            && self.scopes.parents.len() == 1
+            && !self.contested
+        {
+            return Some(single.reference());
+        }
         let range = split_number(text.as_bytes()).and_then(|(length, number)| {
             let binding = &self.bindings[*self.ranges.get(&&text[..length])? as usize];
             (number < binding.count).then_some(binding.scope)
@@ -888,10 +906,7 @@ impl<'module> Resolver<'module> {
         }
         match single {
             Some((scope, single)) if range.is_none_or(|range| scope >= range) => {
-                Some(match single {
-                    Single::Register(index) => Reference::Register(index),
-                    Single::Variable(index) => Reference::Variable(index),
-                })
+                Some(single.reference())
             }
             _ => self.ranged(name),
         }

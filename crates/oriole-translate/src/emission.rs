@@ -652,49 +652,46 @@ impl Emitter<'_> {
     ) -> bool {
         let function = self.function;
         let registers = &self.assignment.registers;
-        let operands = function.operands(instruction);
-        let leaves = function.leaves(instruction);
         let guards = written.len() - function.format(instruction).shape.len();
+        let guard = &function.operands(instruction)[..guards];
         let first_result = function.results(instruction).next().map_or(0, Value::index);
-        let is_same = |operand: Operand, node: &tree::Operand, reference: Reference| {
-            let assigned = match operand {
+        let mut leaves = function.leaves(instruction).iter();
+        for (index, (node, reference)) in written.iter().zip(references).enumerate() {
+            if ShapeKind::of(node.kind) != ShapeKind::Leaf {
+                continue;
+            }
+            let operand = match guard.get(index) {
+                Some(&guard) => guard,
+                None => *leaves.next().expect("a leaf for each of the format's"),
+            };
+            let register = match operand {
                 Operand::Value(value) => registers[value],
-                Operand::Result(index) => {
-                    registers[Value::from_index(first_result + usize::from(index))]
+                Operand::Result(result) => {
+                    registers[Value::from_index(first_result + usize::from(result))]
                 }
                 Operand::Register(register) => PackedOption::some(register),
-                Operand::Constant(constant) => {
-                    return function.constants()[constant].text == Some(node.text);
+                Operand::Constant(constant)
+                    if function.constants()[constant].text == Some(node.text) =>
+                {
+                    continue;
                 }
-                Operand::Symbol(symbol) => {
-                    let name = function.symbols()[symbol].name;
-                    return name == node.text
-                        || self.module.text(name) == self.module.text(node.text);
+                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
+                    continue;
                 }
-                Operand::Sink => return node.kind == OperandKind::Sink,
-                Operand::Target(_) => return false,
+                _ => return false,
             };
-            match reference {
-                Reference::Register(register) => {
-                    assigned == PackedOption::some(Register::from_u32(register))
-                }
-                _ => false,
-            }
-        };
-        if guards == 1 && !is_same(operands[0], &written[0], references[0]) {
-            return false;
-        }
-        let mut leaves = leaves.iter();
-        for (node, &reference) in written[guards..].iter().zip(&references[guards..]) {
-            if ShapeKind::of(node.kind) == ShapeKind::Leaf
-                && !leaves
-                    .next()
-                    .is_some_and(|&operand| is_same(operand, node, reference))
-            {
-                return false;
+            match *reference {
+                Reference::Register(meant)
+                    if register == PackedOption::some(Register::from_u32(meant)) => {}
+                _ => return false,
             }
         }
         true
+    }
+
+    /// Whether a node is spelled like this.
+    fn says(&self, node: &tree::Operand, name: Text) -> bool {
+        name == node.text || self.module.text(name) == self.module.text(node.text)
     }
 
     /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
