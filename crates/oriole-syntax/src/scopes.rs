@@ -822,7 +822,7 @@ impl<'module> Resolver<'module> {
         );
     }
 
-    #[inline]
+    #[inline(always)]
     fn resolve_name(&mut self, name: Text, instruction: &Instruction) -> Reference {
         if !self.contested
             && let Some(reference) = self.ranged(name)
@@ -832,6 +832,7 @@ impl<'module> Resolver<'module> {
         self.resolve_rare(name, self.module.text(name), instruction)
     }
 
+    #[inline(never)]
     fn resolve_rare(
         &mut self,
         name: Text,
@@ -912,8 +913,8 @@ impl<'module> Resolver<'module> {
         }
     }
 
-    /// The register or variable of this name if a range declares it.
-    #[inline]
+    /// The register or variable of this name if a range declares it. Everything but the most common way is kept out of line.
+    #[inline(always)]
     fn ranged(&mut self, name: Text) -> Option<Reference> {
         let place = name.span().range();
         let bytes = &self.module.whole_text().as_bytes()[place.start..];
@@ -948,11 +949,13 @@ impl<'module> Resolver<'module> {
         })
     }
 
+    #[inline(never)]
     fn range_named(&self, name: Text, length: usize) -> Option<u32> {
         self.ranges.get(&&self.module.text(name)[..length]).copied()
     }
 
     /// The register or variable of a range's number, which may be mentioned for the first time.
+    #[inline(never)]
     fn enter_ranged(&mut self, name: Text, index: u32, number: u32) -> u32 {
         let binding = &mut self.bindings[index as usize];
         let at = number as usize;

@@ -12,7 +12,7 @@
 use crate::control_flow::{Entered, enter};
 use crate::mentions::Mentions;
 use oriole_analysis::{ControlFlow, Dominators};
-use oriole_collections::{BitSet, IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
     Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
@@ -79,6 +79,8 @@ struct Renaming<'a> {
     /// Registers of each block's parameters, in order.
     parameters: IndexVec<Block, Vec<Register>>,
     contents: Contents,
+    /// Registers the current instruction defines.
+    definitions: Vec<Register>,
     scratch: Vec<Operand>,
 }
 
@@ -165,6 +167,7 @@ impl<'a> Renaming<'a> {
                 undefined: IndexVec::from_elem(PackedOption::none(), registers),
                 undo: Vec::with_capacity(registers),
             },
+            definitions: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -313,7 +316,8 @@ impl<'a> Renaming<'a> {
         {
             guards[0] = Operand::Value(contents.read(registers, values, register));
         }
-        let mut definitions: SmallVec<[Register; 4]> = SmallVec::new();
+        let definitions = &mut self.definitions;
+        definitions.clear();
         debug_assert_eq!(leaves.len(), format.leaves.len());
         for (leaf, operand) in format.leaves.iter().zip(leaves) {
             let Operand::Register(register) = *operand else {
@@ -336,14 +340,14 @@ impl<'a> Renaming<'a> {
             // What the results keep if the guard is false stands behind the guard.
             self.scratch.clear();
             self.scratch.push(operands[0]);
-            for &register in &definitions {
+            for &register in &*definitions {
                 let kept = contents.read(registers, values, register);
                 self.scratch.push(Operand::Value(kept));
             }
             self.scratch.extend_from_slice(&operands[1..]);
         }
         let first = values.next_key();
-        for &register in &definitions {
+        for &register in &*definitions {
             let definition = Definition::Instruction(instruction);
             let value = new_value(registers, values, register, definition);
             contents.write(register, value);
@@ -352,7 +356,7 @@ impl<'a> Renaming<'a> {
             self.builder.set_operands(instruction, &self.scratch);
         }
         self.builder
-            .set_results(instruction, first, definitions.len() as u16);
+            .set_results(instruction, first, self.definitions.len() as u16);
     }
 }
 
