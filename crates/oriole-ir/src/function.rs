@@ -519,6 +519,18 @@ impl FunctionBuilder {
         &mut self.function.blocks[block]
     }
 
+    /// Appends an instruction without results yet.
+    pub fn append(
+        &mut self,
+        block: Block,
+        format: Format,
+        operands: &[Operand],
+        source: u32,
+    ) -> Instruction {
+        self.function.operands.extend_from_slice(operands);
+        self.append_pushed(block, format, source)
+    }
+
     /// Adds an operand of the instruction that comes next.
     #[inline]
     pub fn push_operand(&mut self, operand: Operand) {
@@ -527,7 +539,7 @@ impl FunctionBuilder {
 
     /// Appends an instruction over the operands pushed since the last one, without results yet.
     #[inline]
-    pub fn append(&mut self, block: Block, format: Format, source: u32) -> Instruction {
+    pub fn append_pushed(&mut self, block: Block, format: Format, source: u32) -> Instruction {
         let function = &mut self.function;
         let end = function.operands.len() as u32;
         let first_operand = std::mem::replace(&mut self.operands_end, end);
@@ -567,6 +579,11 @@ impl FunctionBuilder {
         (&self.function.registers, &mut self.function.values)
     }
 
+    /// Makes the next value.
+    pub fn add_value(&mut self, data: ValueData) -> Value {
+        self.function.values.push(data)
+    }
+
     /// Says that the instruction's results are the `count` values from `first` on.
     #[inline]
     pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
@@ -581,6 +598,7 @@ impl FunctionBuilder {
         data.first_operand = self.function.operands.len() as u32;
         data.operand_count = operands.len() as u16;
         self.function.operands.extend_from_slice(operands);
+        self.operands_end = self.function.operands.len() as u32;
     }
 }
 

@@ -266,7 +266,7 @@ impl Entering<'_> {
             .format_data(format)
             .effects
             .terminator;
-        self.builder.append(self.block, format, source);
+        self.builder.append_pushed(self.block, format, source);
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
         let has_labels = self.labels.len() > first_label;
         if has_labels && !is_branch {
