@@ -88,6 +88,8 @@ pub struct Label {
     pub scope: u32,
     /// The words of the `.branchtargets`, `.calltargets` or `.callprototype` it names, if it names one and no code.
     pub table: Option<Words>,
+    /// Whether an operand means it.
+    pub is_mentioned: bool,
 }
 
 /// The names of one function, resolved.
@@ -362,6 +364,7 @@ impl<'module> Resolver<'module> {
                         statement: index as u32,
                         scope,
                         table: self.table_behind(index),
+                        is_mentioned: false,
                     });
                 }
                 _ => {}
@@ -840,6 +843,9 @@ impl<'module> Resolver<'module> {
         instruction: &Instruction,
     ) -> Reference {
         if let Some(reference) = self.declared(name, text) {
+            if let Reference::Label(label) = reference {
+                self.scopes.labels[label as usize].is_mentioned = true;
+            }
             return reference;
         }
         if text == "WARP_SZ"

@@ -146,19 +146,20 @@ impl Entering<'_> {
     /// Labels that some branch names, directly or through a table.
     fn branch_target_labels(&mut self) -> BitSet<usize> {
         let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for reference in &self.scopes.references {
-            if let Reference::Label(label) = *reference {
-                match self.scopes.branch_targets.get(&label) {
-                    Some(listed) => {
-                        for &target in listed {
-                            targets.insert(target as usize);
-                        }
+        for (label, data) in self.scopes.labels.iter().enumerate() {
+            if !data.is_mentioned {
+                continue;
+            }
+            match self.scopes.branch_targets.get(&(label as u32)) {
+                Some(listed) => {
+                    for &target in listed {
+                        targets.insert(target as usize);
                     }
-                    None if self.scopes.labels[label as usize].table.is_none() => {
-                        targets.insert(label as usize);
-                    }
-                    None => {}
                 }
+                None if data.table.is_none() => {
+                    targets.insert(label);
+                }
+                None => {}
             }
         }
         targets
