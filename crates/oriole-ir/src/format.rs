@@ -6,9 +6,9 @@
 
 use crate::entities::Format;
 use crate::operand::Member;
-use oriole_collections::{IndexVec, StringMap};
+use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
 use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
-use oriole_syntax::tree::{Guard, OperandKind, Prefix};
+use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,7 @@ pub enum ShapeKind {
 
 impl ShapeKind {
     /// The shape of a tree operand.
+    #[inline]
     pub fn of(kind: OperandKind) -> ShapeKind {
         match kind {
             OperandKind::Name
@@ -102,6 +103,16 @@ impl ShapeNode {
         size: 1,
         member: Member::WHOLE,
     };
+
+    /// The shape of a node of the tree that is no part of a register.
+    pub fn of(node: &Operand) -> ShapeNode {
+        ShapeNode {
+            kind: ShapeKind::of(node.kind),
+            prefix: node.prefix,
+            size: node.size,
+            member: Member::WHOLE,
+        }
+    }
 }
 
 /// The shapes of all operands of an instruction, without its guard.
@@ -146,11 +157,76 @@ pub struct FormatData {
 }
 
 /// All formats met so far; shared by the functions of a module.
+///
+/// Few are met again and again, so those with few operands are looked for in a small table first, by a cheap hash of their
+/// mnemonic and their shape packed into a number.
 #[derive(Debug, Default)]
 pub struct Formats {
     names: StringMap<Format>,
     data: IndexVec<Format, FormatData>,
+    /// Guard and shape of each format as a number, see [`packed`]; 0 for those with too many operands.
+    packed: IndexVec<Format, u128>,
+    /// The format met last with each hash.
+    recent: Vec<PackedOption<Format>>,
     key: String,
+}
+
+/// Formats kept by hash.
+const RECENT: usize = 1024;
+/// Nodes that fit into a packed shape: a byte each, and one for the guard.
+const MOST_PACKED: usize = 15;
+/// Nodes below a packed node and itself.
+const LARGEST_PACKED: u16 = 10;
+
+/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
+#[inline]
+fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
+    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
+}
+
+/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
+fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
+    let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
+    if shape.len() > MOST_PACKED || !shape.iter().all(fits) {
+        return 0;
+    }
+    shape.iter().fold(guard as u128 + 1, |packed, node| {
+        packed << 8 | packed_node(node.kind, node.prefix, node.size)
+    })
+}
+
+/// The same for operands of the tree without parts of registers.
+#[inline]
+fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
+    if operands.len() > MOST_PACKED {
+        return 0;
+    }
+    let mut packed = guard as u128 + 1;
+    for node in operands {
+        if node.size > LARGEST_PACKED {
+            return 0;
+        }
+        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
+    }
+    packed
+}
+
+/// The place of a format among those met last.
+#[inline]
+fn recent_place(mnemonic: &str, packed: u128) -> usize {
+    let bytes = mnemonic.as_bytes();
+    // Both ends of a mnemonic tell it from nearly all others.
+    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(&first), Some(&last)) => {
+            u64::from_le_bytes(first) ^ u64::from_le_bytes(last).rotate_left(29)
+        }
+        _ => bytes
+            .iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    let word = ends ^ (packed as u64).rotate_left(17) ^ (packed >> 64) as u64 ^ bytes.len() as u64;
+    // Fibonacci hashing: the top bits of the product depend on all bits of the word.
+    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % RECENT
 }
 
 impl Formats {
@@ -164,7 +240,65 @@ impl Formats {
         &mut self,
         mnemonic: &str,
         guard: Guard,
-        shape: impl Iterator<Item = ShapeNode> + Clone,
+        shape: impl Iterator<Item = ShapeNode>,
+    ) -> Format {
+        let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
+        let packed = packed(guard, &shape);
+        let place = recent_place(mnemonic, packed);
+        match self.recent(place, mnemonic, packed) {
+            Some(format) => format,
+            None => self.intern_by_name(mnemonic, guard, &shape, packed, place),
+        }
+    }
+
+    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
+    #[inline]
+    pub fn intern_operands(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        operands: &[Operand],
+    ) -> Format {
+        let packed = packed_operands(guard, operands);
+        let place = recent_place(mnemonic, packed);
+        match self.recent(place, mnemonic, packed) {
+            Some(format) => format,
+            None => {
+                let shape: SmallVec<[ShapeNode; 16]> = operands.iter().map(ShapeNode::of).collect();
+                self.intern_by_name(mnemonic, guard, &shape, packed, place)
+            }
+        }
+    }
+
+    #[inline]
+    fn recent(&self, place: usize, mnemonic: &str, packed: u128) -> Option<Format> {
+        let format = self.recent.get(place)?.expand()?;
+        let is_same = packed != 0
+            && self.packed[format] == packed
+            && self.data[format].mnemonic.text() == mnemonic;
+        is_same.then_some(format)
+    }
+
+    fn intern_by_name(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: &[ShapeNode],
+        packed: u128,
+        place: usize,
+    ) -> Format {
+        let format = self.look_up(mnemonic, guard, shape, packed);
+        self.recent.resize(RECENT, PackedOption::none());
+        self.recent[place] = PackedOption::some(format);
+        format
+    }
+
+    fn look_up(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: &[ShapeNode],
+        packed: u128,
     ) -> Format {
         self.key.clear();
         match guard {
@@ -175,7 +309,7 @@ impl Formats {
         self.key.push_str(mnemonic);
         self.key.push(' ');
         // Prefix code with explicit sizes for groups: unambiguous without closing brackets.
-        for node in shape.clone() {
+        for node in shape {
             match node.prefix {
                 Prefix::None => {}
                 Prefix::Not => self.key.push('!'),
@@ -199,8 +333,9 @@ impl Formats {
         if let Some(&format) = self.names.get(&self.key) {
             return format;
         }
-        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.collect());
+        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
         let format = self.data.push(data);
+        self.packed.push(packed);
         self.names.insert(&self.key, format);
         format
     }

@@ -168,6 +168,7 @@ impl Function {
     }
 
     /// All registers.
+    #[inline]
     pub fn registers(&self) -> &IndexVec<Register, RegisterData> {
         &self.registers
     }
@@ -202,6 +203,7 @@ impl Function {
     }
 
     /// Blocks in order of layout.
+    #[inline]
     pub fn block_order(&self) -> &[Block] {
         self.layout.order()
     }
@@ -254,6 +256,7 @@ impl Function {
     }
 
     /// The statement an instruction came from.
+    #[inline]
     pub fn source(&self, instruction: Instruction) -> Option<u32> {
         match self.sources[instruction] {
             NO_SOURCE => None,
@@ -262,6 +265,7 @@ impl Function {
     }
 
     /// The statement an instruction came from, if it still is an instruction of the same format.
+    #[inline]
     pub fn spelling(&self, instruction: Instruction) -> Option<u32> {
         Some(self.sources[instruction]).filter(|&source| source & REWRITTEN == 0)
     }
@@ -394,11 +398,26 @@ impl Function {
     }
 }
 
+/// What renaming an instruction needs of a function that is being made, all at once.
+#[derive(Debug)]
+pub struct InstructionParts<'function> {
+    /// What it is.
+    pub format: &'function FormatData,
+    /// Its operands.
+    pub operands: &'function mut [Operand],
+    /// All registers.
+    pub registers: &'function IndexVec<Register, RegisterData>,
+    /// All values so far.
+    pub values: &'function mut IndexVec<Value, ValueData>,
+}
+
 /// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
 #[derive(Debug)]
 pub struct FunctionBuilder {
     function: Function,
     symbol_index: DenseMap<(u32, u32), Symbol>,
+    /// Where the operands of the last instruction appended end.
+    operands_end: u32,
 }
 
 impl FunctionBuilder {
@@ -421,10 +440,12 @@ impl FunctionBuilder {
                 edited: false,
             },
             symbol_index: DenseMap::new(),
+            operands_end: 0,
         }
     }
 
     /// The function so far.
+    #[inline]
     pub fn function(&self) -> &Function {
         &self.function
     }
@@ -440,7 +461,16 @@ impl FunctionBuilder {
     }
 
     /// Makes room for about this much.
-    pub fn reserve(&mut self, instructions: usize, operands: usize) {
+    pub fn reserve(
+        &mut self,
+        registers: usize,
+        blocks: usize,
+        instructions: usize,
+        operands: usize,
+    ) {
+        self.function.registers.reserve(registers);
+        self.function.blocks.reserve(blocks);
+        self.function.layout.reserve(instructions, blocks);
         self.function.instructions.reserve(instructions);
         self.function.sources.reserve(instructions);
         self.function.operands.reserve(operands);
@@ -448,11 +478,13 @@ impl FunctionBuilder {
     }
 
     /// Adds a register.
+    #[inline]
     pub fn add_register(&mut self, data: RegisterData) -> Register {
         self.function.registers.push(data)
     }
 
     /// Excludes a register from SSA form.
+    #[inline]
     pub fn pin(&mut self, register: Register) {
         self.function.registers[register].pinned = true;
     }
@@ -466,6 +498,7 @@ impl FunctionBuilder {
     }
 
     /// Adds a constant.
+    #[inline]
     pub fn constant(&mut self, data: ConstantData) -> Constant {
         self.function.constants.push(data)
     }
@@ -481,6 +514,7 @@ impl FunctionBuilder {
     }
 
     /// A block, to set its edges.
+    #[inline]
     pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
         &mut self.function.blocks[block]
     }
@@ -493,16 +527,56 @@ impl FunctionBuilder {
         operands: &[Operand],
         source: u32,
     ) -> Instruction {
-        let instruction = self.function.add_instruction(format, operands);
-        self.function.sources[instruction] = source;
-        self.function.layout.append(block, instruction);
+        self.function.operands.extend_from_slice(operands);
+        self.append_pushed(block, format, source)
+    }
+
+    /// Adds an operand of the instruction that comes next.
+    #[inline]
+    pub fn push_operand(&mut self, operand: Operand) {
+        self.function.operands.push(operand);
+    }
+
+    /// Appends an instruction over the operands pushed since the last one, without results yet.
+    #[inline]
+    pub fn append_pushed(&mut self, block: Block, format: Format, source: u32) -> Instruction {
+        let function = &mut self.function;
+        let end = function.operands.len() as u32;
+        let first_operand = std::mem::replace(&mut self.operands_end, end);
+        function.sources.push(source);
+        let instruction = function.instructions.push(InstructionData {
+            format,
+            first_operand,
+            first_result: PackedOption::none(),
+            operand_count: (end - first_operand) as u16,
+            result_count: 0,
+        });
+        function.layout.append(block, instruction);
         instruction
     }
 
-    /// The operands of an instruction, to rename them.
+    /// An instruction and what it refers to, to rename it.
     #[inline]
-    pub fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
-        self.function.operands_mut(instruction)
+    pub fn parts_mut(&mut self, instruction: Instruction) -> InstructionParts<'_> {
+        let function = &mut self.function;
+        let range = function.operand_range(instruction);
+        InstructionParts {
+            format: &function.formats[function.instructions[instruction].format],
+            operands: &mut function.operands[range],
+            registers: &function.registers,
+            values: &mut function.values,
+        }
+    }
+
+    /// Registers and values, to make more of these.
+    #[inline]
+    pub fn registers_and_values(
+        &mut self,
+    ) -> (
+        &IndexVec<Register, RegisterData>,
+        &mut IndexVec<Value, ValueData>,
+    ) {
+        (&self.function.registers, &mut self.function.values)
     }
 
     /// Makes the next value.
@@ -511,6 +585,7 @@ impl FunctionBuilder {
     }
 
     /// Says that the instruction's results are the `count` values from `first` on.
+    #[inline]
     pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
         let data = &mut self.function.instructions[instruction];
         data.first_result = PackedOption::some(first);
@@ -523,6 +598,7 @@ impl FunctionBuilder {
         data.first_operand = self.function.operands.len() as u32;
         data.operand_count = operands.len() as u16;
         self.function.operands.extend_from_slice(operands);
+        self.operands_end = self.function.operands.len() as u32;
     }
 }
 

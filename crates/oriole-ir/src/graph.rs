@@ -34,17 +34,34 @@ impl Adjacency {
 
     /// The same graph with all edges turned round.
     pub fn reversed(&self) -> Adjacency {
-        let edges = (0..self.node_count() as u32)
-            .flat_map(|from| self.of(from).iter().map(move |&to| (to, from)));
-        Adjacency::new(self.node_count(), edges)
+        let count = self.node_count();
+        let mut starts = vec![0u32; count + 1];
+        for &to in &self.targets {
+            starts[to as usize + 1] += 1;
+        }
+        for node in 0..count {
+            starts[node + 1] += starts[node];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![0; self.targets.len()];
+        for from in 0..count as u32 {
+            for &to in self.of(from) {
+                let place = &mut next[to as usize];
+                targets[*place as usize] = from;
+                *place += 1;
+            }
+        }
+        Adjacency { starts, targets }
     }
 
     /// How many nodes there are.
+    #[inline]
     pub fn node_count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
     /// The targets of a node.
+    #[inline]
     pub fn of(&self, node: u32) -> &[u32] {
         &self.targets[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
@@ -56,7 +73,7 @@ pub const NONE: u32 = u32::MAX;
 /// Nodes reachable from `root` in postorder.
 pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
     let mut seen = vec![false; graph.node_count()];
-    let mut order = Vec::new();
+    let mut order = Vec::with_capacity(graph.node_count());
     let mut stack = vec![(root, 0usize)];
     seen[root as usize] = true;
     while let Some((node, position)) = stack.last_mut() {
@@ -81,8 +98,8 @@ pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
 pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u32) -> Vec<u32> {
     let count = graph.node_count();
     let mut number = vec![NONE; count];
-    let mut vertex: Vec<u32> = Vec::new();
-    let mut parent: Vec<u32> = Vec::new();
+    let mut vertex: Vec<u32> = Vec::with_capacity(count);
+    let mut parent: Vec<u32> = Vec::with_capacity(count);
     let mut stack = vec![(root, 0u32)];
     while let Some((node, from)) = stack.pop() {
         if number[node as usize] != NONE {
@@ -236,16 +253,19 @@ impl Tree {
     }
 
     /// The parent, [`NONE`] for the root and for nodes outside.
+    #[inline]
     pub fn parent(&self, node: u32) -> u32 {
         self.parents[node as usize]
     }
 
     /// The children, in order of their numbers.
+    #[inline]
     pub fn children(&self, node: u32) -> &[u32] {
         self.children.of(node)
     }
 
     /// Distance from the root.
+    #[inline]
     pub fn depth(&self, node: u32) -> u32 {
         self.depth[node as usize]
     }
@@ -261,6 +281,7 @@ impl Tree {
     }
 
     /// Whether `ancestor` is on the path from the root to `node`, ends included. False for nodes outside.
+    #[inline]
     pub fn is_ancestor(&self, ancestor: u32, node: u32) -> bool {
         let (a, n) = (ancestor as usize, node as usize);
         self.enter[a] != NONE

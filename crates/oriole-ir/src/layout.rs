@@ -32,6 +32,13 @@ impl Layout {
         &self.order
     }
 
+    /// Makes room for about so many instructions and blocks more.
+    pub fn reserve(&mut self, instructions: usize, blocks: usize) {
+        self.instructions.reserve(instructions);
+        self.blocks.reserve(blocks);
+        self.order.reserve(blocks);
+    }
+
     pub fn append_block(&mut self, block: Block) {
         self.blocks.ensure(block, BlockNode::default());
         self.order.push(block);
@@ -63,20 +70,27 @@ impl Layout {
         self.instructions[instruction].next.expand()
     }
 
+    #[inline]
     pub fn append(&mut self, block: Block, instruction: Instruction) {
-        self.instructions
-            .ensure(instruction, InstructionNode::default());
-        let last = self.blocks[block].last;
-        self.instructions[instruction] = InstructionNode {
+        let ends = &mut self.blocks[block];
+        let last = std::mem::replace(&mut ends.last, PackedOption::some(instruction));
+        match last.expand() {
+            Some(last) => self.instructions[last].next = PackedOption::some(instruction),
+            None => ends.first = PackedOption::some(instruction),
+        }
+        let node = InstructionNode {
             previous: last,
             next: PackedOption::none(),
             block: PackedOption::some(block),
         };
-        match last.expand() {
-            Some(last) => self.instructions[last].next = PackedOption::some(instruction),
-            None => self.blocks[block].first = PackedOption::some(instruction),
+        // Mostly it is the newest one.
+        if instruction == self.instructions.next_key() {
+            self.instructions.push(node);
+        } else {
+            *self
+                .instructions
+                .ensure(instruction, InstructionNode::default()) = node;
         }
-        self.blocks[block].last = PackedOption::some(instruction);
     }
 
     pub fn insert_before(&mut self, instruction: Instruction, before: Instruction) {

@@ -35,7 +35,7 @@ pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value
 pub use format::{FormatData, Formats, LeafRole, Shape, ShapeKind, ShapeNode};
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
-    RegisterData, SymbolData, SymbolKind, ValueData,
+    InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,
 };
 pub use operand::{Member, Operand};
 pub use oriole_syntax::tree::FunctionKind;

@@ -74,6 +74,7 @@ impl Mnemonic {
     }
 
     /// The text as given.
+    #[inline]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -114,6 +114,12 @@ pub fn evaluate(text: &str) -> Option<Literal> {
     if let Some(literal) = parse(text) {
         return Some(literal);
     }
+    // Or one with a sign.
+    if let Some(number) = text.strip_prefix('-')
+        && let Some(literal) = parse(number)
+    {
+        return Some(negated(literal));
+    }
     let mut lexer = Lexer::new(text);
     let mut values: Vec<Literal> = Vec::new();
     let mut operators: Vec<Operator> = Vec::new();
@@ -272,12 +278,7 @@ fn apply(operator: Operator, values: &mut Vec<Literal>) -> Option<()> {
                 (Operator::Cast { unsigned }, Literal::Integer { bits, .. }) => {
                     Literal::Integer { bits, unsigned }
                 }
-                (Operator::Negate, Literal::Integer { bits, unsigned }) => Literal::Integer {
-                    bits: bits.wrapping_neg(),
-                    unsigned,
-                },
-                (Operator::Negate, Literal::Single(bits)) => Literal::Single(bits ^ 1 << 31),
-                (Operator::Negate, Literal::Double(bits)) => Literal::Double(bits ^ 1 << 63),
+                (Operator::Negate, operand) => negated(operand),
                 (Operator::Complement, Literal::Integer { bits, unsigned }) => Literal::Integer {
                     bits: !bits,
                     unsigned,
@@ -291,6 +292,17 @@ fn apply(operator: Operator, values: &mut Vec<Literal>) -> Option<()> {
     };
     values.push(value);
     Some(())
+}
+
+fn negated(literal: Literal) -> Literal {
+    match literal {
+        Literal::Integer { bits, unsigned } => Literal::Integer {
+            bits: bits.wrapping_neg(),
+            unsigned,
+        },
+        Literal::Single(bits) => Literal::Single(bits ^ 1 << 31),
+        Literal::Double(bits) => Literal::Double(bits ^ 1 << 63),
+    }
 }
 
 fn binary(name: &str, left: Literal, right: Literal) -> Option<Literal> {

@@ -8,52 +8,76 @@ use std::ops::Range;
 
 /// The text of a whole module.
 pub fn print(module: &Module) -> String {
-    let mut printer = Printer {
-        module,
-        text: module.whole_text(),
-        output: String::with_capacity(module.source().len() + module.source().len() / 8),
-        after_line_comment: false,
-    };
+    let room = module.source().len() + module.source().len() / 8;
+    let mut printer = Printer::new(module, room);
     printer.module();
-    printer.output
+    printer.finish()
 }
 
 /// The text of one function.
 pub fn print_function(module: &Module, function: &Function) -> String {
-    let mut printer = Printer {
-        module,
-        text: module.whole_text(),
-        output: String::new(),
-        after_line_comment: false,
-    };
+    let mut printer = Printer::new(module, 0);
     printer.function(function);
-    printer.output
+    printer.finish()
 }
 
 /// The text of one instruction, without indentation and line end.
 pub fn print_instruction(module: &Module, body: &Body, instruction: &Instruction) -> String {
-    let mut printer = Printer {
-        module,
-        text: module.whole_text(),
-        output: String::new(),
-        after_line_comment: false,
-    };
+    let mut printer = Printer::new(module, 0);
     printer.instruction(body, instruction);
-    printer.output
+    printer.finish()
 }
 
 struct Printer<'module> {
     module: &'module Module,
-    text: &'module str,
-    output: String,
+    text: &'module [u8],
+    output: Output,
     /// Whether the line before the end of the output ends in a comment that ends with its line.
     after_line_comment: bool,
 }
 
-impl Printer<'_> {
+/// Text being written, as bytes: nothing has to look for the borders of characters.
+struct Output(Vec<u8>);
+
+impl Output {
+    #[inline(always)]
+    fn push(&mut self, character: u8) {
+        self.0.push(character);
+    }
+
+    #[inline(always)]
+    fn push_str(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+}
+
+impl<'module> Printer<'module> {
+    fn new(module: &'module Module, room: usize) -> Printer<'module> {
+        Printer {
+            module,
+            text: module.whole_text().as_bytes(),
+            output: Output(Vec::with_capacity(room)),
+            after_line_comment: false,
+        }
+    }
+
+    fn finish(self) -> String {
+        String::from_utf8(self.output.0).expect("slices of text between ASCII characters are text")
+    }
+
     #[inline(always)]
     fn push(&mut self, text: Text) {
-        self.output.push_str(&self.text[text.span().range()]);
+        let range = text.span().range();
+        let output = &mut self.output.0;
+        match self.text[range.start..].first_chunk::<16>() {
+            // Most pieces are short: to copy sixteen bytes and drop those behind is quicker than to copy just so many.
+            Some(chunk) if range.len() <= 16 => {
+                let end = output.len() + range.len();
+                output.extend_from_slice(chunk);
+                output.truncate(end);
+            }
+            _ => output.extend_from_slice(&self.text[range]),
+        }
     }
 
     fn module(&mut self) {
@@ -73,29 +97,29 @@ impl Printer<'_> {
         let top = &self.module.top;
         for &comment in top.words(function.comments) {
             self.push(comment);
-            self.output.push('\n');
+            self.output.push(b'\n');
         }
         self.words(top, function.prefix);
         if let Some(returns) = &function.returns {
             self.output.push_str(" (");
             self.parameters(returns, "", ", ");
-            self.output.push(')');
+            self.output.push(b')');
         }
-        self.output.push(' ');
+        self.output.push(b' ');
         self.push(function.name);
         if let Some(parameters) = &function.parameters {
-            self.output.push('(');
+            self.output.push(b'(');
             if !parameters.is_empty() {
                 self.parameters(parameters, "\n\t", ",\n\t");
-                self.output.push('\n');
+                self.output.push(b'\n');
             }
-            self.output.push(')');
+            self.output.push(b')');
         }
         for directive in self.module.function_directives(function) {
-            self.output.push('\n');
+            self.output.push(b'\n');
             self.words(top, directive.words);
             if directive.semicolon {
-                self.output.push(';');
+                self.output.push(b';');
             }
         }
         let Some(body) = &function.body else {
@@ -145,7 +169,7 @@ impl Printer<'_> {
         for &word in words {
             let text = self.module.text(word);
             if !hugs(previous, text) {
-                self.output.push(' ');
+                self.output.push(b' ');
             }
             self.output.push_str(text);
             previous = text;
@@ -155,7 +179,7 @@ impl Printer<'_> {
     fn indent(&mut self, depth: usize) {
         // Deep nesting is rare and its indentation worthless: bound it, or output grows with the square of the depth.
         for _ in 0..depth.min(8) {
-            self.output.push('\t');
+            self.output.push(b'\t');
         }
     }
 
@@ -168,37 +192,37 @@ impl Printer<'_> {
             }
             Statement::Label(name) => {
                 self.push(*name);
-                self.output.push(':');
+                self.output.push(b':');
             }
             Statement::Declaration(index) => {
                 self.indent(depth);
                 self.declaration(body, &body.declarations[*index as usize]);
-                self.output.push(';');
+                self.output.push(b';');
             }
             Statement::Directive(directive) => {
                 self.indent(depth);
                 self.words(body, directive.words);
                 if directive.semicolon {
-                    self.output.push(';');
+                    self.output.push(b';');
                 }
             }
             Statement::ScopeOpen(_) => {
                 self.indent(depth);
-                self.output.push('{');
+                self.output.push(b'{');
             }
             Statement::ScopeClose(_) => {
                 self.indent(depth);
-                self.output.push('}');
+                self.output.push(b'}');
             }
             Statement::Comment { text, trailing } => {
-                if *trailing && !self.after_line_comment && self.output.ends_with('\n') {
-                    self.output.pop();
-                    self.output.push(' ');
+                if *trailing && !self.after_line_comment && self.output.0.ends_with(b"\n") {
+                    self.output.0.pop();
+                    self.output.push(b' ');
                 } else {
                     self.indent(depth);
                 }
                 self.push(*text);
-                self.output.push('\n');
+                self.output.push(b'\n');
                 self.after_line_comment = self.module.text(*text).starts_with(['/', '#'])
                     && !self.module.text(*text).starts_with("/*");
                 return;
@@ -206,13 +230,13 @@ impl Printer<'_> {
             Statement::Section(words) => {
                 let (header, contents) = body.section(*words);
                 self.words_of(header);
-                self.output.push('\n');
+                self.output.push(b'\n');
                 self.push(contents);
             }
             Statement::Function(_) => {}
         }
         self.after_line_comment = false;
-        self.output.push('\n');
+        self.output.push(b'\n');
     }
 
     #[inline]
@@ -225,17 +249,19 @@ impl Printer<'_> {
                 "@!"
             });
             self.push(nodes[0].text);
-            self.output.push(' ');
+            self.output.push(b' ');
             nodes = &nodes[1..];
         }
         self.push(instruction.mnemonic);
-        let mut separator = " ";
-        while !nodes.is_empty() {
-            self.output.push_str(separator);
-            separator = ", ";
+        if !nodes.is_empty() {
+            self.output.push(b' ');
             nodes = self.operand(nodes);
         }
-        self.output.push(';');
+        while !nodes.is_empty() {
+            self.output.push_str(", ");
+            nodes = self.operand(nodes);
+        }
+        self.output.push(b';');
     }
 
     /// Writes the operand that `nodes` starts with and gives the nodes behind it.
@@ -244,8 +270,8 @@ impl Printer<'_> {
         let node = &nodes[0];
         match node.prefix {
             Prefix::None => {}
-            Prefix::Not => self.output.push('!'),
-            Prefix::Minus => self.output.push('-'),
+            Prefix::Not => self.output.push(b'!'),
+            Prefix::Minus => self.output.push(b'-'),
         }
         let (inner, rest) = nodes[1..].split_at(node.size as usize - 1);
         match node.kind {

@@ -9,7 +9,8 @@
 //!
 //! ## Method
 //! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
-//! rolls back. Every step is constant time whatever the nesting.
+//! rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
+//! with short names: these are found by the bytes of the name as one number, without hashing.
 
 mod globals;
 
@@ -21,7 +22,7 @@ use crate::tree::{
 };
 use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
-use oriole_isa::SpecialRegister;
+use oriole_isa::{ScalarType, SpecialRegister};
 
 /// What a name stands for; the numbers index [`Scopes`]' arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Register {
     pub name: Text,
     /// Its declared type with the dot, such as `.b32`.
     pub element: Text,
+    /// The same, decoded; nothing if the table does not know it.
+    pub scalar_type: Option<ScalarType>,
     /// Elements, 1 unless declared `.v2` or `.v4`.
     pub vector: u8,
     /// The scope that declares it.
@@ -85,6 +88,8 @@ pub struct Label {
     pub scope: u32,
     /// The words of the `.branchtargets`, `.calltargets` or `.callprototype` it names, if it names one and no code.
     pub table: Option<Words>,
+    /// Whether an operand means it.
+    pub is_mentioned: bool,
 }
 
 /// The names of one function, resolved.
@@ -102,13 +107,15 @@ pub struct Scopes {
     pub references: Vec<Reference>,
     /// For each label that names a `.branchtargets` list, in order of `labels`: the labels it lists.
     pub branch_targets: DenseMap<u32, Vec<u32>>,
+    /// Whether some name that means a register has a dot in it: a member, as a rule. False for most functions, which saves
+    /// looking for one in every name.
+    pub has_dotted_registers: bool,
 }
 
 /// Arrays from register numbers to registers may have this many times the operand count in all; beyond it a hash table
 /// serves.
 const DENSE_FACTOR: usize = 4;
 
-#[derive(Clone, Copy)]
 struct RangeBinding {
     declaration: u32,
     declarator: u32,
@@ -116,8 +123,11 @@ struct RangeBinding {
     count: u32,
     storage: Storage,
     in_header: bool,
-    /// Index of this range's slots.
-    slots: u32,
+    vector: u8,
+    element: Text,
+    scalar_type: Option<ScalarType>,
+    /// Register or variable of each number, `u32::MAX` for none yet.
+    slots: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -126,8 +136,17 @@ enum Single {
     Variable(u32),
 }
 
+impl Single {
+    fn reference(self) -> Reference {
+        match self {
+            Single::Register(index) => Reference::Register(index),
+            Single::Variable(index) => Reference::Variable(index),
+        }
+    }
+}
+
 enum Undo<'module> {
-    Range(&'module str, Option<RangeBinding>),
+    Range(&'module str, Option<u32>),
     Single(&'module str, Option<Single>),
     Label(&'module str, Option<u32>),
 }
@@ -137,23 +156,22 @@ struct Resolver<'module> {
     body: &'module Body,
     globals: &'module Globals,
     scopes: Scopes,
-    ranges: DenseMap<&'module str, RangeBinding>,
+    /// Index in `bindings` of the range visible under each name.
+    ranges: DenseMap<&'module str, u32>,
     singles: DenseMap<&'module str, Single>,
     labels: DenseMap<&'module str, u32>,
-    /// Register of each number of a range, `u32::MAX` for none yet.
-    dense_slots: Vec<Vec<u32>>,
+    /// All ranges declared so far.
+    bindings: Vec<RangeBinding>,
     /// How far all dense slots together may still grow.
     dense_budget: usize,
     sparse_slots: DenseMap<(u32, u32), u32>,
+    /// What closing braces bring back; nothing is kept for the function's own scope.
     undo: Vec<Undo<'module>>,
     marks: Vec<usize>,
     scope: u32,
-    /// The last range looked up: most operands in a row are of one range.
-    recent: Option<(&'module str, RangeBinding)>,
-    /// Single names that end in a number: by prefix and scope, the smallest number and its name.
-    numbered: DenseMap<(&'module str, u32), (u32, Text)>,
-    /// Prefixes of numbered names and labels.
-    numbered_prefixes: DenseMap<&'module str, ()>,
+    /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range.
+    recent: [(u64, u32); RECENT],
+    numbered: Numbered<'module>,
     /// Whether a name may be both in a range and declared alone; false for all but odd code.
     contested: bool,
     /// The statement being resolved.
@@ -161,20 +179,121 @@ struct Resolver<'module> {
     errors: Vec<Diagnostic>,
 }
 
-/// Splits `%r12` into `%r` and 12; nothing for names that no range can declare. Leading zeros do not count.
-fn split_number(name: &str) -> Option<(&str, u32)> {
-    let bytes = name.as_bytes();
-    let mut start = bytes.len();
-    while start > 0 && bytes[start - 1].is_ascii_digit() {
-        start -= 1;
+/// Slots for ranges looked up lately.
+const RECENT: usize = 16;
+
+/// A name of at most eight bytes as a number: `bytes` from where the name starts, `length` of them.
+#[inline]
+fn short_word(bytes: &[u8], length: usize) -> Option<u64> {
+    // Eight bytes are read whatever the length; only at the very end of the text there may be fewer.
+    let word = match bytes.first_chunk() {
+        Some(&chunk) => u64::from_le_bytes(chunk),
+        None => {
+            let mut chunk = [0; 8];
+            chunk[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(chunk)
+        }
+    };
+    match length {
+        1..=7 => Some(word & ((1 << (8 * length)) - 1)),
+        8 => Some(word),
+        _ => None,
     }
-    if start == 0 || start == bytes.len() {
+}
+
+/// The slot of [`Resolver::recent`] for a short name.
+#[inline]
+fn recent_slot(word: u64) -> usize {
+    // Fibonacci hashing: the top bits of the product depend on all bits of the word.
+    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % RECENT
+}
+
+/// Names declared alone, and labels, that end in a number, so that a range could declare them too.
+///
+/// Such names are common and ranges that begin like them are not, so a filter of 64 bits comes first, and the tables are
+/// filled only when it says they may be needed.
+#[derive(Default)]
+struct Numbered<'module> {
+    /// Names not yet in the tables: prefix, and for what is not a label its scope, number and name.
+    waiting: Vec<(&'module str, Option<(u32, u32, Text)>)>,
+    /// Bits of all prefixes, and of the names of all ranges.
+    prefix_bits: u64,
+    range_bits: u64,
+    prefixes: DenseMap<&'module str, ()>,
+    /// By prefix and scope, the smallest number and its name.
+    smallest: DenseMap<(&'module str, u32), (u32, Text)>,
+}
+
+impl<'module> Numbered<'module> {
+    fn bit(prefix: &str) -> u64 {
+        let last = prefix.as_bytes().last().copied().unwrap_or(0);
+        1 << ((usize::from(last) + prefix.len()) % 64)
+    }
+
+    /// Enters a name; whether there may be a range that begins like it.
+    fn insert(&mut self, prefix: &'module str, declared: Option<(u32, u32, Text)>) -> bool {
+        // Labels in a row mostly have one prefix.
+        if declared.is_some() || self.waiting.last() != Some(&(prefix, None)) {
+            self.waiting.push((prefix, declared));
+        }
+        let bit = Numbered::bit(prefix);
+        self.prefix_bits |= bit;
+        self.range_bits & bit != 0
+    }
+
+    /// Notes that there is a range of this name; whether there may be numbered names that begin like it.
+    fn insert_range(&mut self, name: &str) -> bool {
+        let bit = Numbered::bit(name);
+        self.range_bits |= bit;
+        if self.prefix_bits & bit == 0 {
+            return false;
+        }
+        for (prefix, declared) in self.waiting.drain(..) {
+            self.prefixes.insert(prefix, ());
+            if let Some((scope, number, name)) = declared {
+                let smallest = self.smallest.get_or_insert((prefix, scope), (number, name));
+                if number < smallest.0 {
+                    *smallest = (number, name);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Splits `%r12` into the length of `%r` and 12; nothing for names that no range can declare. Leading zeros do not count.
+#[inline]
+fn split_number(name: &[u8]) -> Option<(usize, u32)> {
+    let mut start = name.len();
+    let mut number = 0u32;
+    let mut place = 1u32;
+    while start > 0 {
+        let digit = name[start - 1].wrapping_sub(b'0');
+        if digit >= 10 {
+            break;
+        }
+        start -= 1;
+        number = number.wrapping_add(u32::from(digit).wrapping_mul(place));
+        place = place.wrapping_mul(10);
+    }
+    let digits = name.len() - start;
+    if start == 0 || digits == 0 {
         return None;
     }
-    let number = bytes[start..].iter().fold(0u64, |number, &digit| {
+    // Nine digits always fit.
+    if digits > 9 {
+        number = long_number(&name[start..])?;
+    }
+    Some((start, number))
+}
+
+/// The value of digits, if it fits.
+#[cold]
+fn long_number(digits: &[u8]) -> Option<u32> {
+    let number = digits.iter().fold(0u64, |number, &digit| {
         (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
     });
-    Some((&name[..start], u32::try_from(number).ok()?))
+    u32::try_from(number).ok()
 }
 
 /// Resolves the names of a function with a body.
@@ -193,58 +312,73 @@ pub fn resolve<'module>(
         globals,
         scopes: Scopes {
             references: vec![Reference::None; body.operands.len()],
+            // Most registers are mentioned at least three times.
+            registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
         ranges: DenseMap::new(),
         singles: DenseMap::new(),
         labels: DenseMap::new(),
-        dense_slots: Vec::new(),
+        bindings: Vec::new(),
         dense_budget: 1024 + DENSE_FACTOR * body.operands.len(),
         sparse_slots: DenseMap::new(),
         undo: Vec::new(),
         marks: Vec::new(),
         scope: 0,
-        recent: None,
-        numbered: DenseMap::new(),
-        numbered_prefixes: DenseMap::new(),
+        recent: [(0, 0); RECENT],
+        numbered: Numbered::default(),
         contested: false,
         statement: 0,
         errors: Vec::new(),
     };
-    let labels_of_scope = resolver.collect_labels();
-    resolver.run(function, &labels_of_scope);
+    let labels = resolver.collect_labels();
+    resolver.run(function, &labels);
     (resolver.scopes, resolver.errors)
+}
+
+/// The labels of each scope, as lists through all labels.
+struct LabelLists {
+    /// First label of each scope, `u32::MAX` for none.
+    first: Vec<u32>,
+    /// The next label of the same scope.
+    next: Vec<u32>,
 }
 
 impl<'module> Resolver<'module> {
     /// First walk: scopes and labels, since labels may be used before they appear.
-    fn collect_labels(&mut self) -> Vec<Vec<u32>> {
+    fn collect_labels(&mut self) -> LabelLists {
         let body = self.body;
         self.scopes.parents.push(0);
-        let mut of_scope: Vec<Vec<u32>> = vec![Vec::new()];
         let mut scope = 0;
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::ScopeOpen(_) => {
                     let inner = self.scopes.parents.len() as u32;
                     self.scopes.parents.push(scope);
-                    of_scope.push(Vec::new());
                     scope = inner;
                 }
                 Statement::ScopeClose(_) => scope = self.scopes.parents[scope as usize],
                 Statement::Label(name) => {
-                    of_scope[scope as usize].push(self.scopes.labels.len() as u32);
                     self.scopes.labels.push(Label {
                         name,
                         statement: index as u32,
                         scope,
                         table: self.table_behind(index),
+                        is_mentioned: false,
                     });
                 }
                 _ => {}
             }
         }
-        of_scope
+        let mut lists = LabelLists {
+            first: vec![u32::MAX; self.scopes.parents.len()],
+            next: vec![u32::MAX; self.scopes.labels.len()],
+        };
+        for (index, label) in self.scopes.labels.iter().enumerate().rev() {
+            let first = &mut lists.first[label.scope as usize];
+            lists.next[index] = std::mem::replace(first, index as u32);
+        }
+        lists
     }
 
     /// The words of a table directive directly behind the label at `index`.
@@ -263,10 +397,11 @@ impl<'module> Resolver<'module> {
         .then_some(directive.words)
     }
 
-    fn run(&mut self, function: &'module Function, labels_of_scope: &[Vec<u32>]) {
+    fn run(&mut self, function: &'module Function, labels: &LabelLists) {
         let (module, body) = (self.module, self.body);
         let top = &module.top;
-        self.enter_labels(&labels_of_scope[0]);
+        let text = module.whole_text().as_bytes();
+        self.enter_labels(labels);
         for list in [&function.returns, &function.parameters]
             .into_iter()
             .flatten()
@@ -275,24 +410,25 @@ impl<'module> Resolver<'module> {
                 self.declare(top, &top.declarations[index as usize], index, true);
             }
         }
+        let mut references = std::mem::take(&mut self.scopes.references);
         let mut opened = 0;
         let mut label = 0;
         for (index, statement) in body.statements.iter().enumerate() {
             self.statement = index as u32;
             match *statement {
                 Statement::Instruction(instruction) => {
-                    for node in instruction.nodes() {
-                        let operand = &body.operands[node];
+                    let nodes = instruction.nodes();
+                    let operands = &body.operands[nodes.clone()];
+                    for (operand, place) in operands.iter().zip(&mut references[nodes.clone()]) {
                         if operand.kind == OperandKind::Name {
-                            self.scopes.references[node] =
-                                self.resolve_name(operand.text, &instruction);
+                            *place = self.resolve_name(operand.text, &instruction);
                         }
                     }
                     if instruction.guard != Guard::None {
-                        self.check_guard(instruction.nodes().start);
+                        self.check_guard(operands[0].text, references[nodes.start]);
                     }
-                    if module.text(instruction.mnemonic).starts_with("br") {
-                        self.check_branch(&instruction);
+                    if text[instruction.mnemonic.span().range()].starts_with(b"br") {
+                        self.check_branch(&instruction, &references[nodes]);
                     }
                 }
                 Statement::Declaration(index) => {
@@ -302,7 +438,7 @@ impl<'module> Resolver<'module> {
                     opened += 1;
                     self.marks.push(self.undo.len());
                     self.scope = opened;
-                    self.enter_labels(&labels_of_scope[opened as usize]);
+                    self.enter_labels(labels);
                 }
                 Statement::ScopeClose(_) => self.leave_scope(),
                 Statement::Label(_) => {
@@ -315,16 +451,15 @@ impl<'module> Resolver<'module> {
                 _ => {}
             }
         }
+        self.scopes.references = references;
     }
 
     /// A guard must be a predicate register.
-    fn check_guard(&mut self, node: usize) {
-        let reference = self.scopes.references[node];
-        let name = self.body.operands[node].text;
+    fn check_guard(&mut self, name: Text, reference: Reference) {
         let is_predicate = match reference {
             Reference::Register(index) => {
                 let register = &self.scopes.registers[index as usize];
-                self.module.text(register.element) == ".pred"
+                register.scalar_type == Some(ScalarType::Pred)
             }
             // Reported already.
             Reference::Unknown => true,
@@ -343,7 +478,7 @@ impl<'module> Resolver<'module> {
     }
 
     /// `bra` goes to a label of code, `brx.idx` to a label of a list.
-    fn check_branch(&mut self, instruction: &Instruction) {
+    fn check_branch(&mut self, instruction: &Instruction, references: &[Reference]) {
         let opcode = self.module.text(instruction.mnemonic);
         let wants_list = match opcode.split('.').next() {
             Some("bra") => false,
@@ -351,11 +486,11 @@ impl<'module> Resolver<'module> {
             _ => return,
         };
         let operands = self.body.operands(instruction);
-        let first = instruction.nodes().end - operands.len();
         let Some(target) = operands.get(usize::from(wants_list)) else {
             return;
         };
-        let reference = self.scopes.references[first + usize::from(wants_list)];
+        let guards = references.len() - operands.len();
+        let reference = references[guards + usize::from(wants_list)];
         let is_list = match reference {
             Reference::Unknown => return,
             Reference::Label(label) => {
@@ -448,18 +583,30 @@ impl<'module> Resolver<'module> {
         });
     }
 
-    fn enter_labels(&mut self, labels: &[u32]) {
-        for &label in labels {
+    /// Enters the labels of code of the scope that has just been opened.
+    fn enter_labels(&mut self, labels: &LabelLists) {
+        let mut label = labels.first[self.scope as usize];
+        while label != u32::MAX {
             if self.scopes.labels[label as usize].table.is_none() {
                 self.enter_label(label);
             }
+            label = labels.next[label as usize];
+        }
+    }
+
+    /// Keeps what a closing brace must bring back.
+    fn keep(&mut self, undo: Undo<'module>) {
+        if !self.marks.is_empty() {
+            self.undo.push(undo);
         }
     }
 
     fn enter_label(&mut self, label: u32) {
         let name = self.scopes.labels[label as usize].name;
         let text = self.module.text(name);
-        self.note_numbered(text);
+        if let Some((length, _)) = split_number(text.as_bytes()) {
+            self.note_numbered(&text[..length], None);
+        }
         let earlier = self.labels.insert(text, label);
         if let Some(other) =
             earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope)
@@ -475,26 +622,33 @@ impl<'module> Resolver<'module> {
                 .context(first, "first declared here"),
             );
         }
-        self.undo.push(Undo::Label(text, earlier));
+        self.keep(Undo::Label(text, earlier));
     }
 
-    /// Remembers a name that a range could declare too.
-    fn note_numbered(&mut self, text: &'module str) {
-        if let Some((prefix, _)) = split_number(text) {
-            self.numbered_prefixes.insert(prefix, ());
+    /// Remembers a name that a range could declare too: its prefix, and for what is not a label its scope, number and name.
+    fn note_numbered(&mut self, prefix: &'module str, declared: Option<(u32, u32, Text)>) {
+        if self.numbered.insert(prefix, declared) {
             self.contested |= self.ranges.contains_key(&prefix);
+        }
+    }
+
+    /// Binds the name of a range, or unbinds it.
+    fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
+        self.recent = [(0, 0); RECENT];
+        match binding {
+            Some(binding) => self.ranges.insert(name, binding),
+            None => self.ranges.remove(&name),
         }
     }
 
     fn leave_scope(&mut self) {
         let mark = self.marks.pop().expect("the parser balances scopes");
-        for undo in self.undo.drain(mark..).rev() {
+        while self.undo.len() > mark
+            && let Some(undo) = self.undo.pop()
+        {
             match undo {
-                Undo::Range(name, Some(old)) => {
-                    self.ranges.insert(name, old);
-                }
-                Undo::Range(name, None) => {
-                    self.ranges.remove(&name);
+                Undo::Range(name, old) => {
+                    self.bind_range(name, old);
                 }
                 Undo::Single(name, Some(old)) => {
                     self.singles.insert(name, old);
@@ -510,7 +664,6 @@ impl<'module> Resolver<'module> {
                 }
             }
         }
-        self.recent = None;
         self.scope = self.scopes.parents[self.scope as usize];
     }
 
@@ -522,10 +675,17 @@ impl<'module> Resolver<'module> {
         in_header: bool,
     ) {
         let is_register = declaration.storage == Storage::Register;
+        let scalar_type = if is_register {
+            let element = self.module.text(declaration.element);
+            element.strip_prefix('.').and_then(ScalarType::from_text)
+        } else {
+            None
+        };
         for at in declaration.declarators.clone() {
             let declarator = &owner.declarators[at as usize];
             let name = declarator.name;
             let text = self.module.text(name);
+            self.scopes.has_dotted_registers |= is_register && text.contains('.');
             if let Some(count) = declarator.range {
                 let binding = RangeBinding {
                     declaration: index,
@@ -534,17 +694,19 @@ impl<'module> Resolver<'module> {
                     count,
                     storage: declaration.storage,
                     in_header,
-                    slots: self.dense_slots.len() as u32,
+                    vector: declaration.vector,
+                    element: declaration.element,
+                    scalar_type,
+                    slots: Vec::new(),
                 };
-                self.dense_slots.push(Vec::new());
                 self.declare_range(name, text, binding);
                 continue;
             }
-            self.check_duplicate_single(name, text);
             let single = if is_register {
                 self.scopes.registers.push(Register {
                     name,
                     element: declaration.element,
+                    scalar_type,
                     vector: declaration.vector,
                     scope: self.scope,
                     in_header,
@@ -562,34 +724,44 @@ impl<'module> Resolver<'module> {
                 Single::Variable(self.scopes.variables.len() as u32 - 1)
             };
             let earlier = self.singles.insert(text, single);
-            self.undo.push(Undo::Single(text, earlier));
+            self.check_duplicate_single(name, text, earlier);
+            self.keep(Undo::Single(text, earlier));
         }
     }
 
     fn declare_range(&mut self, name: Text, text: &'module str, binding: RangeBinding) {
-        self.recent = None;
-        let earlier = self.ranges.insert(text, binding);
-        if let Some(earlier) = earlier.filter(|earlier| earlier.scope == self.scope) {
-            let owner = if earlier.in_header {
-                &self.module.top
-            } else {
-                self.body
-            };
-            let first = owner.declarators[earlier.declarator as usize].name;
-            self.duplicate(name, first);
-        } else if let Some(&(number, single)) = self.numbered.get(&(text, self.scope))
-            && number < binding.count
+        let count = binding.count;
+        self.bindings.push(binding);
+        let earlier = self.bind_range(text, Some(self.bindings.len() as u32 - 1));
+        let in_this_scope = |&earlier: &u32| self.bindings[earlier as usize].scope == self.scope;
+        let is_numbered = self.numbered.insert_range(text);
+        if let Some(earlier) = earlier.filter(in_this_scope) {
+            self.duplicate(name, self.range_name(earlier));
+        } else if is_numbered
+            && let Some(&(number, single)) = self.numbered.smallest.get(&(text, self.scope))
+            && number < count
         {
             let again = self.module.text(single);
             self.duplicate_at(again, name, single);
         }
-        self.contested |= self.numbered_prefixes.contains_key(&text);
-        self.undo.push(Undo::Range(text, earlier));
+        self.contested |= is_numbered && self.numbered.prefixes.contains_key(&text);
+        self.keep(Undo::Range(text, earlier));
     }
 
-    /// A name must be new to its scope: to single names, ranges and labels.
-    fn check_duplicate_single(&mut self, name: Text, text: &'module str) {
-        if let Some(&earlier) = self.singles.get(&text)
+    /// The name a range was declared under.
+    fn range_name(&self, binding: u32) -> Text {
+        let binding = &self.bindings[binding as usize];
+        let owner = if binding.in_header {
+            &self.module.top
+        } else {
+            self.body
+        };
+        owner.declarators[binding.declarator as usize].name
+    }
+
+    /// A name must be new to its scope: to single names, where `earlier` was under that name, to ranges and labels.
+    fn check_duplicate_single(&mut self, name: Text, text: &'module str, earlier: Option<Single>) {
+        if let Some(earlier) = earlier
             && let (scope, first) = self.place(earlier)
             && scope == self.scope
         {
@@ -606,25 +778,18 @@ impl<'module> Resolver<'module> {
                 self.duplicate(name, label.name);
             }
         }
-        if let Some((prefix, number)) = split_number(text) {
-            self.note_numbered(text);
-            if let Some(range) = self.ranges.get(&prefix)
-                && range.scope == self.scope
-                && number < range.count
-            {
-                let owner = if range.in_header {
-                    &self.module.top
-                } else {
-                    self.body
-                };
-                let first = owner.declarators[range.declarator as usize].name;
-                self.duplicate(name, first);
-            }
-            let smallest = self
+        if let Some((length, number)) = split_number(text.as_bytes()) {
+            let prefix = &text[..length];
+            if self
                 .numbered
-                .get_or_insert((prefix, self.scope), (number, name));
-            if number < smallest.0 {
-                *smallest = (number, name);
+                .insert(prefix, Some((self.scope, number, name)))
+                && let Some(&index) = self.ranges.get(&prefix)
+            {
+                self.contested = true;
+                let range = &self.bindings[index as usize];
+                if range.scope == self.scope && number < range.count {
+                    self.duplicate(name, self.range_name(index));
+                }
             }
         }
     }
@@ -660,17 +825,17 @@ impl<'module> Resolver<'module> {
         );
     }
 
-    #[inline]
+    #[inline(always)]
     fn resolve_name(&mut self, name: Text, instruction: &Instruction) -> Reference {
-        let text = self.module.text(name);
         if !self.contested
-            && let Some(reference) = self.ranged(name, text)
+            && let Some(reference) = self.ranged(name)
         {
             return reference;
         }
-        self.resolve_rare(name, text, instruction)
+        self.resolve_rare(name, self.module.text(name), instruction)
     }
 
+    #[inline(never)]
     fn resolve_rare(
         &mut self,
         name: Text,
@@ -678,6 +843,9 @@ impl<'module> Resolver<'module> {
         instruction: &Instruction,
     ) -> Reference {
         if let Some(reference) = self.declared(name, text) {
+            if let Reference::Label(label) = reference {
+                self.scopes.labels[label as usize].is_mentioned = true;
+            }
             return reference;
         }
         if text == "WARP_SZ"
@@ -693,6 +861,7 @@ impl<'module> Resolver<'module> {
             && let Some(reference @ Reference::Register(_)) =
                 self.declared(name.prefix(dot), &text[..dot])
         {
+            self.scopes.has_dotted_registers = true;
             return reference;
         }
         if self.module.text(instruction.mnemonic).starts_with("br") && !text.starts_with('%') {
@@ -721,8 +890,15 @@ impl<'module> Resolver<'module> {
             .singles
             .get(&text)
             .map(|&single| (self.place(single).0, single));
-        let range = split_number(text).and_then(|(prefix, number)| {
-            let binding = self.ranges.get(&prefix)?;
+        // With one scope there is nothing that could be hidden.
+        if let Some((_, single)) = single
+            && self.scopes.parents.len() == 1
+            && !self.contested
+        {
+            return Some(single.reference());
+        }
+        let range = split_number(text.as_bytes()).and_then(|(length, number)| {
+            let binding = &self.bindings[*self.ranges.get(&&text[..length])? as usize];
             (number < binding.count).then_some(binding.scope)
         });
         let value_scope = single.map(|(scope, _)| scope).max(range);
@@ -737,76 +913,103 @@ impl<'module> Resolver<'module> {
         }
         match single {
             Some((scope, single)) if range.is_none_or(|range| scope >= range) => {
-                Some(match single {
-                    Single::Register(index) => Reference::Register(index),
-                    Single::Variable(index) => Reference::Variable(index),
-                })
+                Some(single.reference())
             }
-            _ => self.ranged(name, text),
+            _ => self.ranged(name),
         }
     }
 
-    /// The register or variable `text` if a range declares it.
-    #[inline]
-    fn ranged(&mut self, name: Text, text: &'module str) -> Option<Reference> {
-        let (prefix, number) = split_number(text)?;
-        let binding = match self.recent {
-            Some((recent, binding)) if recent == prefix => binding,
-            _ => {
-                let binding = *self.ranges.get(&prefix)?;
-                self.recent = Some((prefix, binding));
-                binding
+    /// The register or variable of this name if a range declares it. Everything but the most common way is kept out of line.
+    #[inline(always)]
+    fn ranged(&mut self, name: Text) -> Option<Reference> {
+        let place = name.span().range();
+        let bytes = &self.module.whole_text().as_bytes()[place.start..];
+        let (length, number) = split_number(&bytes[..place.len()])?;
+        let index = match short_word(bytes, length) {
+            Some(word) => {
+                let slot = recent_slot(word);
+                let (recent, index) = self.recent[slot];
+                if recent == word {
+                    index
+                } else {
+                    let index = self.range_named(name, length)?;
+                    self.recent[slot] = (word, index);
+                    index
+                }
             }
+            None => self.range_named(name, length)?,
         };
+        let binding = &self.bindings[index as usize];
         if number >= binding.count {
             return None;
         }
-        let slots = &mut self.dense_slots[binding.slots as usize];
-        let growth = (number as usize + 1).saturating_sub(slots.len());
-        let slot = if growth <= self.dense_budget {
-            if growth > 0 {
-                self.dense_budget -= growth;
-                slots.resize(number as usize + 1, u32::MAX);
-            }
-            &mut slots[number as usize]
-        } else {
-            self.sparse_slots
-                .get_or_insert_with((binding.slots, number), || u32::MAX)
-        };
         let is_register = binding.storage == Storage::Register;
-        if *slot == u32::MAX {
-            *slot = if is_register {
-                let owner = if binding.in_header {
-                    &self.module.top
-                } else {
-                    self.body
-                };
-                let declaration = &owner.declarations[binding.declaration as usize];
-                self.scopes.registers.push(Register {
-                    name,
-                    element: declaration.element,
-                    vector: declaration.vector,
-                    scope: binding.scope,
-                    in_header: binding.in_header,
-                });
-                self.scopes.registers.len() as u32 - 1
-            } else {
-                self.scopes.variables.push(Variable {
-                    name,
-                    declaration: binding.declaration,
-                    declarator: binding.declarator,
-                    scope: binding.scope,
-                    in_header: binding.in_header,
-                    storage: binding.storage,
-                });
-                self.scopes.variables.len() as u32 - 1
-            };
-        }
+        let slot = match binding.slots.get(number as usize) {
+            Some(&slot) if slot != u32::MAX => slot,
+            _ => self.enter_ranged(name, index, number),
+        };
         Some(if is_register {
-            Reference::Register(*slot)
+            Reference::Register(slot)
         } else {
-            Reference::Variable(*slot)
+            Reference::Variable(slot)
         })
+    }
+
+    #[inline(never)]
+    fn range_named(&self, name: Text, length: usize) -> Option<u32> {
+        self.ranges.get(&&self.module.text(name)[..length]).copied()
+    }
+
+    /// The register or variable of a range's number, which may be mentioned for the first time.
+    #[inline(never)]
+    fn enter_ranged(&mut self, name: Text, index: u32, number: u32) -> u32 {
+        let binding = &mut self.bindings[index as usize];
+        let at = number as usize;
+        if at >= binding.slots.len() {
+            // All numbers at once if that is not too many: they are declared to be used.
+            let all = binding.count as usize - binding.slots.len();
+            let growth = if all <= self.dense_budget {
+                all
+            } else {
+                at + 1 - binding.slots.len()
+            };
+            if growth <= self.dense_budget {
+                self.dense_budget -= growth;
+                let length = binding.slots.len() + growth;
+                binding.slots.resize(length, u32::MAX);
+            }
+        }
+        let slot = match binding.slots.get_mut(at) {
+            Some(slot) => slot,
+            None => self
+                .sparse_slots
+                .get_or_insert_with((index, number), || u32::MAX),
+        };
+        if *slot != u32::MAX {
+            return *slot;
+        }
+        if binding.storage == Storage::Register {
+            *slot = self.scopes.registers.len() as u32;
+            self.scopes.registers.push(Register {
+                name,
+                element: binding.element,
+                scalar_type: binding.scalar_type,
+                vector: binding.vector,
+                scope: binding.scope,
+                in_header: binding.in_header,
+            });
+        } else {
+            *slot = self.scopes.variables.len() as u32;
+            self.scopes.variables.push(Variable {
+                name,
+                declaration: binding.declaration,
+                declarator: binding.declarator,
+                scope: binding.scope,
+                in_header: binding.in_header,
+                storage: binding.storage,
+            });
+        }
+        *slot
     }
 }
 

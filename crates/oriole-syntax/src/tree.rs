@@ -24,6 +24,7 @@ impl Text {
     }
 
     /// The bytes it covers; a place in the source only if [`Module::is_source`] says so.
+    #[inline]
     pub fn span(self) -> Span {
         Span::new(self.start, self.start + self.length)
     }
@@ -49,6 +50,7 @@ pub struct Words {
 
 impl Words {
     /// The indices of the words.
+    #[inline]
     pub fn range(self) -> Range<usize> {
         self.start as usize..(self.start + self.count) as usize
     }
@@ -100,6 +102,7 @@ impl Module {
     }
 
     /// The source and everything appended to it.
+    #[inline]
     pub fn whole_text(&self) -> &str {
         &self.text
     }
@@ -164,11 +167,13 @@ pub struct Body {
 
 impl Body {
     /// The words of a run.
+    #[inline]
     pub fn words(&self, words: Words) -> &[Text] {
         &self.words[words.range()]
     }
 
     /// The operand nodes of an instruction, without its guard.
+    #[inline]
     pub fn operands(&self, instruction: &Instruction) -> &[Operand] {
         let range = instruction.nodes();
         &self.operands[range.start + usize::from(instruction.guard != Guard::None)..range.end]
@@ -277,6 +282,7 @@ impl Instruction {
     ///
     /// # Panics
     /// If there are more than 65,535 nodes.
+    #[inline]
     pub fn new(mnemonic: Text, guard: Guard, nodes: Range<usize>) -> Instruction {
         Instruction {
             mnemonic,
@@ -288,6 +294,7 @@ impl Instruction {
     }
 
     /// Indices of its nodes, guard predicate included.
+    #[inline]
     pub fn nodes(&self) -> Range<usize> {
         self.start as usize..self.start as usize + self.count as usize
     }
@@ -348,6 +355,7 @@ pub struct Operand {
 
 impl Operand {
     /// A node without children and prefix.
+    #[inline]
     pub fn leaf(kind: OperandKind, text: Text) -> Operand {
         Operand {
             kind,

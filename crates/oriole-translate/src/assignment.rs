@@ -135,6 +135,8 @@ struct Assigner<'a> {
     use_counts: IndexVec<Value, u32>,
     /// Values that are defined where control gets, in order.
     defined: Vec<Value>,
+    /// Instructions where control gets whose results keep something if the guard is false, with their blocks, in order.
+    tied: Vec<(Block, Instruction)>,
     round: u32,
     /// Round, and what the register holds at the end of each block with events.
     exits: Vec<(u32, Option<Value>)>,
@@ -155,7 +157,8 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
             ties: DenseMap::new(),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
-        defined: Vec::new(),
+        defined: Vec::with_capacity(function.values().len()),
+        tied: Vec::new(),
         round: 0,
         exits: vec![(0, None); blocks],
         needs: vec![(0, None); blocks],
@@ -187,7 +190,11 @@ impl Assigner<'_> {
                 for value in function.uses(instruction) {
                     self.use_counts[value] += 1;
                 }
-                self.defined.extend(function.results(instruction));
+                let results = function.results(instruction);
+                if results.len() > 0 && function.format(instruction).is_guarded() {
+                    self.tied.push((block, instruction));
+                }
+                self.defined.extend(results);
             }
             for edge in &function.blocks()[block].edges {
                 for &argument in &edge.arguments {
@@ -271,18 +278,18 @@ impl Assigner<'_> {
     /// Whether every value can stay at home and no copy is needed: so it is for functions no pass has touched.
     fn is_settled(&mut self) -> bool {
         let function = self.function;
-        for &block in self.flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
-                let kept = function.otherwise(instruction);
-                for (result, kept) in function.results(instruction).zip(kept) {
-                    if kept
-                        .value()
-                        .is_some_and(|kept| self.needs_copy(kept, result))
-                    {
-                        return false;
-                    }
+        for &(_, instruction) in &self.tied {
+            let kept = function.otherwise(instruction);
+            for (result, kept) in function.results(instruction).zip(kept) {
+                if kept
+                    .value()
+                    .is_some_and(|kept| self.needs_copy(kept, result))
+                {
+                    return false;
                 }
             }
+        }
+        for &block in self.flow.reverse_postorder() {
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
@@ -322,7 +329,13 @@ impl Assigner<'_> {
 
     /// Lets values share registers as their live intervals allow.
     fn share(&mut self) {
-        let sharing = share(self.function, self.flow, &self.defined, &self.use_counts);
+        let sharing = share(
+            self.function,
+            self.flow,
+            &self.defined,
+            &self.use_counts,
+            &self.tied,
+        );
         for &value in &self.defined {
             self.assignment.registers[value] = sharing.registers[value];
         }
@@ -465,43 +478,37 @@ impl Assigner<'_> {
     /// Makes guarded instructions keep the right thing when their guard is false.
     fn tie(&mut self) {
         let function = self.function;
-        for &block in self.flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
-                if function.otherwise(instruction).is_empty() {
+        for &(_, instruction) in &std::mem::take(&mut self.tied) {
+            let mut copies = Vec::new();
+            for (result, kept) in function
+                .results(instruction)
+                .zip(function.otherwise(instruction))
+            {
+                let Some(kept) = kept.value() else {
+                    continue;
+                };
+                if function.values()[kept].definition == Definition::Undefined
+                    || self.assignment.register(kept) == self.assignment.register(result)
+                {
                     continue;
                 }
-                let mut copies = Vec::new();
-                for index in 0..function.otherwise(instruction).len() {
-                    let result = function
-                        .results(instruction)
-                        .nth(index)
-                        .expect("one result each");
-                    let Some(kept) = function.otherwise(instruction)[index].value() else {
-                        continue;
-                    };
-                    if function.values()[kept].definition == Definition::Undefined
-                        || self.assignment.register(kept) == self.assignment.register(result)
-                    {
-                        continue;
-                    }
-                    // The copy comes before the instruction: it must not overwrite what the instruction reads.
-                    let register = self.assignment.register(result);
-                    let reads_it = function
-                        .uses(instruction)
-                        .any(|value| self.assignment.register(value) == register);
-                    if reads_it {
-                        let moved = self.fresh_like(register);
-                        self.assignment.registers[result] = PackedOption::some(moved);
-                    }
-                    copies.push(Copy {
-                        from: self.assignment.register(kept),
-                        to: self.assignment.register(result),
-                    });
+                // The copy comes before the instruction: it must not overwrite what the instruction reads.
+                let register = self.assignment.register(result);
+                let reads_it = function
+                    .uses(instruction)
+                    .any(|value| self.assignment.register(value) == register);
+                if reads_it {
+                    let moved = self.fresh_like(register);
+                    self.assignment.registers[result] = PackedOption::some(moved);
                 }
-                if !copies.is_empty() {
-                    let copies = self.sequence(&copies);
-                    self.assignment.ties.insert(instruction, copies);
-                }
+                copies.push(Copy {
+                    from: self.assignment.register(kept),
+                    to: self.assignment.register(result),
+                });
+            }
+            if !copies.is_empty() {
+                let copies = self.sequence(&copies);
+                self.assignment.ties.insert(instruction, copies);
             }
         }
     }

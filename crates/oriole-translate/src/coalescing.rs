@@ -11,15 +11,16 @@
 //! needed. Undefined values have no interval, and any register will do for them.
 //!
 //! ## Method
-//! Every value starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in
+//! Values that no wish concerns and that are alone at home stay there; see [`crate::contest`] for the others. Every value starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in
 //! order of what a copy there would cost, if the two sides are disjoint. Then every group takes the home register of one of
 //! its values if nothing else that lives there is in the way, and a new register otherwise: code nobody touched keeps its
 //! names. Segments of a group are kept sorted; the smaller group is entered into the larger.
 
-use oriole_analysis::liveness::{LiveIntervals, Values};
+use crate::contest::{Contender, Contest};
+use oriole_analysis::liveness::LiveIntervals;
 use oriole_analysis::{ControlFlow, Dominators, Loops};
-use oriole_collections::{IndexVec, PackedOption, SmallVec, UnionFind};
-use oriole_ir::{Definition, Function, Register, Value};
+use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
+use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::ScalarType;
 use std::collections::BTreeMap;
 
@@ -100,10 +101,10 @@ impl Stretches {
 }
 
 /// Two values that should share a register, and what a copy between them costs.
-struct Wish {
+pub(crate) struct Wish {
     cost: u32,
-    one: Value,
-    other: Value,
+    pub one: Value,
+    pub other: Value,
 }
 
 /// A register for each value that is defined, new ones included.
@@ -114,22 +115,25 @@ pub(crate) struct Sharing {
     pub new_registers: Vec<ScalarType>,
 }
 
-/// Gives registers to `defined`, the values defined where control gets, in order.
+/// Gives registers to `defined`, the values defined where control gets, in order. `tied` are the instructions that keep
+/// something if their guard is false, in reverse postorder of the blocks they are in.
 pub(crate) fn share(
     function: &Function,
     flow: &ControlFlow,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
+    tied: &[(Block, Instruction)],
 ) -> Sharing {
-    let program = Values::of(function);
-    let intervals = LiveIntervals::of(&program);
+    let wishes = wishes(function, flow, use_counts, tied);
+    let contest = Contest::of(function, flow, defined, &wishes);
+    let intervals = LiveIntervals::of(&contest);
     let mut groups = Groups {
-        leaders: UnionFind::with_domain(function.values().len()),
-        stretches: function
-            .values()
+        leaders: UnionFind::with_domain(contest.values.len()),
+        stretches: contest
+            .values
             .iter()
-            .map(|(value, _)| {
-                let segments = intervals.segments(value.as_u32());
+            .map(|(contender, _)| {
+                let segments = intervals.segments(contender.as_u32());
                 Some(Stretches::Few(
                     segments
                         .iter()
@@ -139,24 +143,30 @@ pub(crate) fn share(
             })
             .collect(),
     };
-    for wish in wishes(function, flow, use_counts) {
-        groups.join(function, wish.one, wish.other);
+    for wish in wishes {
+        groups.join(function, &contest, wish.one, wish.other);
     }
-    name(function, defined, use_counts, groups)
+    name(function, defined, use_counts, &contest, groups)
 }
 
 struct Groups {
-    leaders: UnionFind<Value>,
+    leaders: UnionFind<Contender>,
     /// Of each leader.
-    stretches: IndexVec<Value, Option<Stretches>>,
+    stretches: IndexVec<Contender, Option<Stretches>>,
 }
 
 impl Groups {
-    fn join(&mut self, function: &Function, one: Value, other: Value) {
+    fn join(&mut self, function: &Function, contest: &Contest, one: Value, other: Value) {
         let home_of = |value: Value| function.values()[value].home;
         let at_home_together = home_of(one) == home_of(other);
-        let (one, other) = (self.leaders.find(one), self.leaders.find(other));
-        let type_of = |value: Value| function.values()[value].scalar_type;
+        let mut leader = |value: Value| {
+            let contender = contest.contender(value);
+            self.leaders
+                .find(contender.expect("values of wishes are contenders"))
+        };
+        let (one, other) = (leader(one), leader(other));
+        let type_of =
+            |contender: Contender| function.values()[contest.values[contender]].scalar_type;
         if one == other || type_of(one) != type_of(other) {
             return;
         }
@@ -182,14 +192,30 @@ impl Groups {
 }
 
 /// All wishes, dearest first.
-fn wishes(function: &Function, flow: &ControlFlow, use_counts: &IndexVec<Value, u32>) -> Vec<Wish> {
-    let loops = Loops::of(flow, &Dominators::of(function, flow));
+fn wishes(
+    function: &Function,
+    flow: &ControlFlow,
+    use_counts: &IndexVec<Value, u32>,
+    tied: &[(Block, Instruction)],
+) -> Vec<Wish> {
+    // Where control never goes back there are no loops to find.
+    let goes_back = |&block: &Block| {
+        flow.successors(block)
+            .any(|target| flow.position(target) <= flow.position(block))
+    };
+    let loops = flow
+        .reverse_postorder()
+        .iter()
+        .any(goes_back)
+        .then(|| Loops::of(flow, &Dominators::of(function, flow)));
     let mut wishes = Vec::new();
     let is_defined = |value: Value| function.values()[value].definition != Definition::Undefined;
+    let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
         // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
-        let often = 1 << (2 * loops.depth(block).min(10));
-        for instruction in function.instructions_of(block) {
+        let depth = loops.as_ref().map_or(0, |loops| loops.depth(block));
+        let often = 1 << (2 * depth.min(10));
+        while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {
                 if let Some(kept) = kept.value().filter(|&kept| is_defined(kept)) {
@@ -220,60 +246,95 @@ fn wishes(function: &Function, flow: &ControlFlow, use_counts: &IndexVec<Value, 
     wishes
 }
 
+/// A group's wish for the home of some of its values.
+struct Claim {
+    leader: Contender,
+    home: Register,
+    /// How often its values that live there are mentioned.
+    mentions: u32,
+}
+
+/// The claims of all groups, most mentions first.
+fn claims(
+    function: &Function,
+    defined: &[Value],
+    use_counts: &IndexVec<Value, u32>,
+    contest: &Contest,
+    groups: &mut Groups,
+) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::with_capacity(contest.values.len());
+    for &value in defined {
+        if let Some(contender) = contest.contender(value)
+            && let Some(home) = function.values()[value].home.expand()
+        {
+            claims.push(Claim {
+                leader: groups.leaders.find(contender),
+                home,
+                mentions: 1 + use_counts[value],
+            });
+        }
+    }
+    claims.sort_unstable_by_key(|claim| (claim.leader, claim.home));
+    claims.dedup_by(|next, first| {
+        let is_same = (next.leader, next.home) == (first.leader, first.home);
+        if is_same {
+            first.mentions += next.mentions;
+        }
+        is_same
+    });
+    claims.sort_by_key(|claim| std::cmp::Reverse(claim.mentions));
+    claims
+}
+
 /// Names the groups: homes first, by how much their values are used.
 fn name(
     function: &Function,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
+    contest: &Contest,
     mut groups: Groups,
 ) -> Sharing {
-    // How often each group mentions each of the homes of its values.
-    let mut mentions: BTreeMap<(Value, Register), u32> = BTreeMap::new();
-    for &value in defined {
-        if let Some(home) = function.values()[value].home.expand() {
-            let leader = groups.leaders.find(value);
-            *mentions.entry((leader, home)).or_default() += 1 + use_counts[value];
-        }
-    }
-    let mut wanted: Vec<(u32, Value, Register)> = mentions
-        .into_iter()
-        .map(|((leader, home), count)| (count, leader, home))
-        .collect();
-    wanted.sort_by_key(|&(count, ..)| std::cmp::Reverse(count));
-    let mut occupied: IndexVec<Register, Option<Stretches>> =
-        IndexVec::from_elem(None, function.registers().len());
-    let mut names: IndexVec<Value, PackedOption<Register>> =
-        IndexVec::from_elem(PackedOption::none(), function.values().len());
-    for (_, leader, home) in wanted {
+    let mut occupied: DenseMap<Register, Stretches> = DenseMap::new();
+    let mut names: IndexVec<Contender, PackedOption<Register>> =
+        IndexVec::from_elem(PackedOption::none(), contest.values.len());
+    for Claim { leader, home, .. } in claims(function, defined, use_counts, contest, &mut groups) {
         if names[leader].is_some() {
             continue;
         }
         let mine = groups.stretches[leader]
             .as_ref()
             .expect("leaders have stretches");
-        if occupied[home]
-            .as_ref()
-            .is_none_or(|taken| taken.is_disjoint_from(mine))
-        {
-            let mine = groups.stretches[leader].clone().expect("checked above");
-            match &mut occupied[home] {
-                Some(taken) => taken.absorb(mine),
-                empty => *empty = Some(mine),
+        match occupied.get_mut(&home) {
+            Some(taken) if !taken.is_disjoint_from(mine) => continue,
+            Some(taken) => taken.absorb(mine.clone()),
+            None => {
+                occupied.insert(home, mine.clone());
             }
-            names[leader] = PackedOption::some(home);
         }
+        names[leader] = PackedOption::some(home);
     }
     let mut new_registers = Vec::new();
+    let mut fresh = |value: Value| {
+        let index = function.registers().len() + new_registers.len();
+        new_registers.push(function.values()[value].scalar_type);
+        PackedOption::some(Register::from_index(index))
+    };
     let mut registers: IndexVec<Value, PackedOption<Register>> =
         IndexVec::from_elem(PackedOption::none(), function.values().len());
     for &value in defined {
-        let leader = groups.leaders.find(value);
-        if names[leader].is_none() {
-            let index = function.registers().len() + new_registers.len();
-            new_registers.push(function.values()[leader].scalar_type);
-            names[leader] = PackedOption::some(Register::from_index(index));
-        }
-        registers[value] = names[leader];
+        registers[value] = match contest.contender(value) {
+            Some(contender) => {
+                let name = &mut names[groups.leaders.find(contender)];
+                if name.is_none() {
+                    *name = fresh(value);
+                }
+                *name
+            }
+            None => match function.values()[value].home {
+                home if home.is_some() => home,
+                _ => fresh(value),
+            },
+        };
     }
     Sharing {
         registers,

@@ -4,11 +4,12 @@
 //! branch names (debug information has thousands) stay where they are and split nothing. Every operand is entered as it
 //! is, registers as [`Operand::Register`]; renaming makes values of those that are not pinned.
 
+use crate::mentions::Mentions;
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, ConstantData, Edge, Formats, FunctionBuilder, Member, Operand, Register, RegisterData,
-    ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
+    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Member, Operand, Register,
+    RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
@@ -20,6 +21,7 @@ use oriole_syntax::tree::{
 /// A function over registers, and the labels that start blocks.
 pub(crate) struct Entered {
     pub builder: FunctionBuilder,
+    pub mentions: Mentions,
     pub errors: Vec<Diagnostic>,
 }
 
@@ -34,12 +36,22 @@ struct Entering<'a> {
     label_blocks: Vec<Option<Block>>,
     /// Symbols of special registers, by spelling.
     specials: DenseMap<&'a str, Symbol>,
-    operands: Vec<Operand>,
-    /// Registers an instruction defines, to find those it defines twice.
+    mentions: Mentions,
+    /// Registers an instruction defines.
     defined: Vec<Register>,
     block: Block,
-    /// Branches to resolve once all blocks exist: block, labels, whether it falls through.
-    ends: Vec<(Block, Vec<u32>, bool)>,
+    /// Blocks to connect once all exist.
+    ends: Vec<End>,
+    /// Labels that blocks branch to, those of one block after those of another.
+    labels: Vec<u32>,
+}
+
+/// How a block ends.
+struct End {
+    block: Block,
+    /// Where its labels end; they begin where those of the end before do.
+    labels_end: u32,
+    falls_through: bool,
 }
 
 /// Enters a function with resolved names.
@@ -57,14 +69,13 @@ pub(crate) fn enter(
     let mut builder = FunctionBuilder::new(function.name, function.kind, formats);
     let instruction_count = body.statements.len();
     builder.reserve(
+        scopes.registers.len(),
+        scopes.labels.len() + 1,
         instruction_count,
         body.operands.len() + body.operands.len() / 4,
     );
     for register in &scopes.registers {
-        let scalar_type = module
-            .text(register.element)
-            .strip_prefix('.')
-            .and_then(ScalarType::from_text);
+        let scalar_type = register.scalar_type;
         builder.add_register(RegisterData {
             name: register.name,
             scalar_type,
@@ -86,14 +97,16 @@ pub(crate) fn enter(
         errors: Vec::new(),
         label_blocks: vec![None; scopes.labels.len()],
         specials: DenseMap::new(),
-        operands: Vec::new(),
+        mentions: Mentions::new(scopes.registers.len()),
         defined: Vec::new(),
         block,
         ends: Vec::new(),
+        labels: Vec::new(),
     };
     entering.run();
     Entered {
         builder: entering.builder,
+        mentions: entering.mentions,
         errors: entering.errors,
     }
 }
@@ -110,7 +123,7 @@ impl Entering<'_> {
                     if targets.contains(label as usize) {
                         let next = self.builder.add_block(Some(label));
                         if open {
-                            self.ends.push((self.block, Vec::new(), true));
+                            self.end_block(true);
                         }
                         self.label_blocks[label as usize] = Some(next);
                         self.block = next;
@@ -133,142 +146,156 @@ impl Entering<'_> {
     /// Labels that some branch names, directly or through a table.
     fn branch_target_labels(&mut self) -> BitSet<usize> {
         let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for reference in &self.scopes.references {
-            if let Reference::Label(label) = *reference {
-                match self.scopes.branch_targets.get(&label) {
-                    Some(listed) => {
-                        for &target in listed {
-                            targets.insert(target as usize);
-                        }
+        for (label, data) in self.scopes.labels.iter().enumerate() {
+            if !data.is_mentioned {
+                continue;
+            }
+            match self.scopes.branch_targets.get(&(label as u32)) {
+                Some(listed) => {
+                    for &target in listed {
+                        targets.insert(target as usize);
                     }
-                    None if self.scopes.labels[label as usize].table.is_none() => {
-                        targets.insert(label as usize);
-                    }
-                    None => {}
                 }
+                None if data.table.is_none() => {
+                    targets.insert(label);
+                }
+                None => {}
             }
         }
         targets
     }
 
+    /// Ends the block with the labels entered since the last one ended.
+    fn end_block(&mut self, falls_through: bool) {
+        self.ends.push(End {
+            block: self.block,
+            labels_end: self.labels.len() as u32,
+            falls_through,
+        });
+    }
+
     /// Makes the edges, now that all blocks exist. `open`: the last block runs off the end of the function.
     fn connect(&mut self, open: bool) {
         if open {
-            self.ends.push((self.block, Vec::new(), false));
+            self.end_block(false);
         }
         let block_count = self.builder.function().blocks().len();
-        for (block, labels, falls_through) in std::mem::take(&mut self.ends) {
-            let mut edges = Vec::new();
-            for label in labels {
-                match self.label_blocks[label as usize] {
-                    Some(target) => edges.push(Edge {
-                        target,
-                        arguments: Vec::new(),
-                    }),
-                    None => {
-                        let name = self.scopes.labels[label as usize].name;
-                        self.errors.push(Diagnostic::error(
-                            "not-a-branch-target",
-                            name.span(),
-                            format!(
-                                "`{}` names a table, not a place to branch to",
-                                self.module.text(name)
-                            ),
-                        ));
-                        return;
-                    }
-                }
-            }
-            // Behind the last block there is nothing to fall into: the function ends there.
-            let falls_through = falls_through && block.index() + 1 < block_count;
-            if falls_through {
-                edges.push(Edge {
-                    target: Block::from_index(block.index() + 1),
+        let mut labels_start = 0;
+        for end in &self.ends {
+            let labels_end = end.labels_end as usize;
+            let labels = &self.labels[labels_start..labels_end];
+            labels_start = labels_end;
+            let data = self.builder.block_mut(end.block);
+            for &label in labels {
+                let Some(target) = self.label_blocks[label as usize] else {
+                    let name = self.scopes.labels[label as usize].name;
+                    self.errors.push(Diagnostic::error(
+                        "not-a-branch-target",
+                        name.span(),
+                        format!(
+                            "`{}` names a table, not a place to branch to",
+                            self.module.text(name)
+                        ),
+                    ));
+                    return;
+                };
+                data.edges.push(Edge {
+                    target,
                     arguments: Vec::new(),
                 });
             }
-            let data = self.builder.block_mut(block);
-            data.edges = edges.into();
-            data.falls_through = falls_through;
+            // Behind the last block there is nothing to fall into: the function ends there.
+            data.falls_through = end.falls_through && end.block.index() + 1 < block_count;
+            if data.falls_through {
+                data.edges.push(Edge {
+                    target: Block::from_index(end.block.index() + 1),
+                    arguments: Vec::new(),
+                });
+            }
         }
     }
 
     /// Enters one instruction; whether it ends its block.
     fn instruction(&mut self, source: u32, instruction: &tree::Instruction) -> bool {
-        let body = self.body;
-        let nodes = body.operands(instruction);
-        let first_node = instruction.nodes().end - nodes.len();
         let (module, scopes) = (self.module, self.scopes);
-        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
-            kind: ShapeKind::of(node.kind),
-            prefix: node.prefix,
-            size: node.size,
-            member: match scopes.references[first_node + offset] {
-                Reference::Register(_) => member(module.text(node.text)).unwrap_or(Member::WHOLE),
-                _ => Member::WHOLE,
-            },
-        });
-        let mnemonic = self.module.text(instruction.mnemonic);
-        let format = self
-            .builder
-            .formats_mut()
-            .intern(mnemonic, instruction.guard, shape);
-        self.operands.clear();
+        let guarded = instruction.guard != Guard::None;
+        let nodes = self.body.operands(instruction);
+        let first_node = instruction.nodes().end - nodes.len();
+        let references = &scopes.references[first_node..first_node + nodes.len()];
+        let mnemonic = module.text(instruction.mnemonic);
+        let formats = self.builder.formats_mut();
+        let format = if scopes.has_dotted_registers {
+            let shape = nodes.iter().zip(references).map(|(node, reference)| {
+                let part = match reference {
+                    Reference::Register(_) => member(module, node.text),
+                    _ => None,
+                };
+                ShapeNode {
+                    member: part.unwrap_or(Member::WHOLE),
+                    ..ShapeNode::of(node)
+                }
+            });
+            formats.intern(mnemonic, instruction.guard, shape)
+        } else {
+            formats.intern_operands(mnemonic, instruction.guard, nodes)
+        };
         self.defined.clear();
-        let mut labels: Vec<u32> = Vec::new();
+        if guarded {
+            let guard = self.guard_operand(instruction.nodes().start);
+            self.builder.push_operand(guard);
+        }
+        let first_label = self.labels.len();
         let mut leaf = 0;
-        for (offset, node) in nodes.iter().enumerate() {
+        for (offset, (node, &reference)) in nodes.iter().zip(references).enumerate() {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
-            let operand = self.leaf(format, leaf, node, first_node + offset, &mut labels);
-            self.operands.push(operand);
+            let operand = match reference {
+                Reference::Register(register) => {
+                    let role = self.builder.function().format_data(format).leaves[leaf];
+                    self.register(Register::from_u32(register), role, guarded, node.text)
+                }
+                _ => self.other_leaf(node, reference, first_node + offset, first_label),
+            };
+            self.builder.push_operand(operand);
             leaf += 1;
         }
-        let guard = (instruction.guard != Guard::None)
-            .then(|| self.guard_operand(instruction.nodes().start));
-        if let Some(guard) = guard {
-            self.operands.insert(0, guard);
-        }
-        self.pin_defined_twice();
+        self.define();
         let terminator = self
             .builder
             .function()
             .format_data(format)
             .effects
             .terminator;
-        let block = self.block;
-        self.builder.append(block, format, &self.operands, source);
-        let guarded = instruction.guard != Guard::None;
+        self.builder.append_pushed(self.block, format, source);
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
-        if !labels.is_empty() && !is_branch {
+        let has_labels = self.labels.len() > first_label;
+        if has_labels && !is_branch {
             // Perhaps a branch of the future: where control goes cannot be told.
             self.errors.push(Diagnostic::note(
                 "unknown-control-flow",
                 instruction.mnemonic.span(),
                 format!(
-                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
-                    self.module.text(instruction.mnemonic)
+                    "the function is left as it is: `{mnemonic}` mentions a label and is no branch that Oriole knows"
                 ),
             ));
+            self.labels.truncate(first_label);
         }
-        match terminator {
-            Terminator::None => return false,
-            Terminator::Branch | Terminator::IndirectBranch => {
-                // A name that means nothing was reported when names were resolved.
-                let unknown =
-                    self.scopes.references[instruction.nodes()].contains(&Reference::Unknown);
-                if labels.is_empty() && !unknown {
-                    self.errors.push(Diagnostic::error(
-                        "not-a-branch-target",
-                        instruction.mnemonic.span(),
-                        "expected a label as branch target",
-                    ));
-                }
-                self.ends.push((block, labels, guarded));
+        if terminator == Terminator::None {
+            return false;
+        }
+        if is_branch && !has_labels {
+            // A name that means nothing was reported when names were resolved.
+            let unknown = scopes.references[instruction.nodes()].contains(&Reference::Unknown);
+            if !unknown {
+                self.errors.push(Diagnostic::error(
+                    "not-a-branch-target",
+                    instruction.mnemonic.span(),
+                    "expected a label as branch target",
+                ));
             }
-            Terminator::Return | Terminator::Exit => self.ends.push((block, Vec::new(), guarded)),
         }
+        self.end_block(guarded);
         true
     }
 
@@ -288,6 +315,7 @@ impl Entering<'_> {
                         .label("expected a register of type `.pred`"),
                     );
                 }
+                self.mentions.on_use(register, self.block);
                 Operand::Register(register)
             }
             _ => {
@@ -304,8 +332,12 @@ impl Entering<'_> {
         }
     }
 
-    /// A register that one instruction defines twice has no one value afterwards: leave it alone.
-    fn pin_defined_twice(&mut self) {
+    /// Notes what the instruction defines.
+    fn define(&mut self) {
+        for &register in &self.defined {
+            self.mentions.on_definition(register, self.block);
+        }
+        // A register that one instruction defines twice has no one value afterwards: leave it alone.
         if self.defined.len() > 1 {
             self.defined.sort_unstable();
             for pair in self.defined.windows(2) {
@@ -316,15 +348,44 @@ impl Entering<'_> {
         }
     }
 
-    fn leaf(
+    /// The operand for a register in a role, mentioned by this name.
+    #[inline]
+    fn register(
         &mut self,
-        format: oriole_ir::Format,
-        leaf: usize,
-        node: &tree::Operand,
-        index: usize,
-        labels: &mut Vec<u32>,
+        register: Register,
+        role: LeafRole,
+        guarded: bool,
+        name: Text,
     ) -> Operand {
-        let role = self.builder.function().format_data(format).leaves[leaf];
+        if role.pinned {
+            self.builder.pin(register);
+        }
+        let is_definition = role.role == Role::Define;
+        if is_definition {
+            self.defined.push(register);
+        }
+        if !is_definition || guarded {
+            self.mentions.on_use(register, self.block);
+        }
+        if self.scopes.has_dotted_registers && member(self.module, name).is_none() {
+            self.errors.push(Diagnostic::error(
+                "unknown-member",
+                name.span(),
+                format!("`{}` selects no part of a register", self.module.text(name)),
+            ));
+        }
+        Operand::Register(register)
+    }
+
+    /// The operand for a leaf that is no register, node number `index`. The instruction's labels are those from
+    /// `first_label` on.
+    fn other_leaf(
+        &mut self,
+        node: &tree::Operand,
+        reference: Reference,
+        index: usize,
+        first_label: usize,
+    ) -> Operand {
         match node.kind {
             OperandKind::Sink => return Operand::Sink,
             OperandKind::Number | OperandKind::Expression => {
@@ -338,37 +399,17 @@ impl Entering<'_> {
             }
             _ => {}
         }
-        match self.scopes.references[index] {
-            Reference::Register(register) => {
-                let register = Register::from_u32(register);
-                if role.pinned {
-                    self.builder.pin(register);
-                }
-                if role.role == Role::Define {
-                    self.defined.push(register);
-                }
-                if member(self.module.text(node.text)).is_none() {
-                    self.errors.push(Diagnostic::error(
-                        "unknown-member",
-                        node.text.span(),
-                        format!(
-                            "`{}` selects no part of a register",
-                            self.module.text(node.text)
-                        ),
-                    ));
-                }
-                Operand::Register(register)
-            }
+        match reference {
             Reference::Label(label) => {
                 if let Some(listed) = self.scopes.branch_targets.get(&label) {
-                    labels.extend_from_slice(listed);
+                    self.labels.extend_from_slice(listed);
                     return self.symbol(node.text, SymbolKind::Table(label), (1, label));
                 }
                 if self.scopes.labels[label as usize].table.is_some() {
                     return self.symbol(node.text, SymbolKind::Table(label), (1, label));
                 }
-                labels.push(label);
-                Operand::Target((labels.len() - 1) as u16)
+                self.labels.push(label);
+                Operand::Target((self.labels.len() - 1 - first_label) as u16)
             }
             Reference::Variable(variable) => {
                 let kind = if self.scopes.variables[variable as usize].in_header {
@@ -394,8 +435,8 @@ impl Entering<'_> {
                 }
                 operand
             }
-            // Reported when names were resolved.
-            Reference::Unknown | Reference::None => {
+            // What means nothing was reported when names were resolved.
+            Reference::Unknown | Reference::None | Reference::Register(_) => {
                 self.symbol(node.text, SymbolKind::Other, (u32::MAX, index as u32))
             }
         }
@@ -445,8 +486,10 @@ impl Entering<'_> {
     }
 }
 
-/// The part of a register that a mention selects.
-fn member(name: &str) -> Option<Member> {
+/// The part of a register that a mention selects. Few functions have any.
+#[cold]
+fn member(module: &Module, name: Text) -> Option<Member> {
+    let name = module.text(name);
     match name.find('.') {
         Some(dot) => Member::from_text(&name[dot..]),
         None => Some(Member::WHOLE),

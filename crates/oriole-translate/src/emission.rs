@@ -8,8 +8,8 @@ use crate::assignment::{Assignment, Placement};
 use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
-use oriole_collections::{DenseMap, DenseSet, IndexVec};
-use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind};
+use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
+use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind, Value};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::{Globals, Reference, Scopes};
@@ -27,6 +27,8 @@ pub(crate) struct Emission {
     pub labels: Vec<(u32, u32)>,
     /// Operand nodes and the variables they should mean, where they were moved; only for functions with inner scopes.
     pub moved: Vec<(u32, Reference)>,
+    /// Whether some name may mean something else than it should; false if that is plainly not so.
+    pub is_doubtful: bool,
 }
 
 struct Emitter<'a> {
@@ -50,6 +52,13 @@ struct Emitter<'a> {
     label_uses: Vec<(u32, Block)>,
     moved: Vec<(u32, Reference)>,
     many_scopes: bool,
+    /// Whether registers have new names because their own cannot be seen everywhere.
+    hoists: bool,
+    /// How many inner scopes are open here.
+    depth: u32,
+    /// Whether the instruction being written stands where its statement did.
+    in_place: bool,
+    is_doubtful: bool,
     /// Whether labels of removed blocks must stay because debug sections may mention them.
     keep_labels: bool,
     /// Whether each label starts a block.
@@ -75,12 +84,8 @@ pub(crate) fn emit(
     hoisted: &DenseSet<Register>,
 ) -> Emission {
     // Only removed blocks leave labels behind.
-    let keep_labels = function.blocks().len() > function.block_order().len()
-        && module
-            .top
-            .statements
-            .iter()
-            .any(|statement| matches!(statement, Statement::Section(_)));
+    let keep_labels =
+        globals.has_sections && function.blocks().len() > function.block_order().len();
     let own = function.registers().len();
     let mut emitter = Emitter {
         naming: Naming::new(original, globals),
@@ -109,6 +114,10 @@ pub(crate) fn emit(
         label_uses: Vec::new(),
         moved: Vec::new(),
         many_scopes: scopes.parents.len() > 1,
+        hoists: !hoisted.is_empty(),
+        depth: 0,
+        in_place: true,
+        is_doubtful: false,
         keep_labels,
         starts_block: vec![false; scopes.labels.len()],
         label_cursor: 0,
@@ -127,17 +136,70 @@ pub(crate) fn emit(
         label_uses,
         label_statements,
         moved,
+        is_doubtful,
         ..
     } = emitter;
-    let labels = label_uses
+    let labels: Vec<(u32, u32)> = label_uses
         .into_iter()
         .map(|(node, block)| (node, label_statements[block]))
         .collect();
+    let is_doubtful = is_doubtful
+        || !moved.is_empty()
+        || labels.iter().any(|&(_, statement)| statement == u32::MAX);
     Emission {
         body,
         expected,
         labels,
         moved,
+        is_doubtful,
+    }
+}
+
+/// # Which names are surely right
+/// In a function with inner scopes a name may mean something else where it is moved to. It does not if all of the following
+/// hold: inner scopes declare no ranges and no names that begin like those compilers give to registers and labels of the
+/// function's own scope (`%`, `$`), and no labels of blocks; what the function's own scope declares comes before all
+/// instructions; and every name that is not where it was, as it was, belongs to the function's own scope and begins so. Most
+/// functions are like that, and their names need not be resolved again.
+impl Emitter<'_> {
+    /// Looks at a declaration, which has just been copied.
+    fn note_declaration(&mut self, declaration: u32) {
+        if self.depth == 0 {
+            self.is_doubtful |= !self.body.operands.is_empty();
+            return;
+        }
+        let declaration = &self.original.declarations[declaration as usize];
+        self.is_doubtful |= self
+            .original
+            .declarators(declaration)
+            .iter()
+            .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
+    }
+
+    /// Whether a name begins as names in inner scopes do not.
+    fn is_distinct(&self, name: Text) -> bool {
+        self.module.text(name).starts_with(['%', '$'])
+    }
+
+    /// Looks at a register that is mentioned where it was not.
+    fn note_register(&mut self, register: Register) {
+        if self.many_scopes && !self.is_doubtful {
+            // New registers are declared at the start, under names of their own.
+            let own = self.scopes.registers.get(register.index());
+            self.is_doubtful = own.is_some_and(|own| own.scope != 0 || !self.is_distinct(own.name));
+        }
+    }
+
+    /// Looks at a label that is about to be written here.
+    fn note_label(&mut self) {
+        self.is_doubtful |= self.depth > 0;
+    }
+
+    /// Looks at a branch to a label from here.
+    fn note_branch(&mut self, label: Text) {
+        if self.depth > 0 && !self.is_doubtful {
+            self.is_doubtful = !self.is_distinct(label);
+        }
     }
 }
 
@@ -356,6 +418,7 @@ impl Emitter<'_> {
                 .edge_labels
                 .get(&(edge.block.as_u32(), edge.edge as u32))
                 .expect("named before");
+            self.note_label();
             self.body.statements.push(Statement::Label(label));
             self.copies(&edge.copies);
             if position + 1 < indices.len() {
@@ -388,7 +451,17 @@ impl Emitter<'_> {
                 Statement::Directive(directive) if self.binds_to_next(&directive) => {
                     self.pending = Some(statement);
                 }
-                _ => self.body.statements.push(statement),
+                _ => {
+                    self.body.statements.push(statement);
+                    if self.many_scopes {
+                        match statement {
+                            Statement::ScopeOpen(_) => self.depth += 1,
+                            Statement::ScopeClose(_) => self.depth -= 1,
+                            Statement::Declaration(index) => self.note_declaration(index),
+                            _ => {}
+                        }
+                    }
+                }
             }
         }
     }
@@ -405,8 +478,10 @@ impl Emitter<'_> {
     }
 
     fn flush_before(&mut self, instruction: Instruction) {
-        if let Some(source) = self.function.source(instruction)
-            && source as usize >= self.cursor
+        let source = self.function.source(instruction);
+        self.in_place = source.is_some_and(|source| source as usize >= self.cursor);
+        if let Some(source) = source
+            && self.in_place
         {
             self.flush(source as usize);
             self.cursor = source as usize + 1;
@@ -426,6 +501,7 @@ impl Emitter<'_> {
 
     fn label(&mut self, block: Block) {
         if let Some(name) = self.block_labels[block] {
+            self.note_label();
             self.label_statements[block] = self.body.statements.len() as u32;
             self.body.statements.push(Statement::Label(name));
         }
@@ -460,6 +536,7 @@ impl Emitter<'_> {
 
     fn branch(&mut self, target: Block) {
         let label = self.block_labels[target].expect("branch targets were given labels");
+        self.note_branch(label);
         self.label_uses
             .push((self.body.operands.len() as u32, target));
         self.plain("bra", &[label]);
@@ -481,6 +558,8 @@ impl Emitter<'_> {
                 let node = self.body.operands.len() as u32;
                 self.expected.push((node, copy.to));
                 self.expected.push((node + 1, copy.from));
+                self.note_register(copy.to);
+                self.note_register(copy.from);
             }
             self.plain(mnemonic, &[to, from]);
         }
@@ -503,26 +582,139 @@ impl Emitter<'_> {
     /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
     fn instruction(&mut self, block: Block, instruction: Instruction, turned: bool) {
         let function = self.function;
-        let table = self.new_table(block, instruction);
         let format = function.format(instruction);
+        let guard = if turned {
+            format.guard.opposite()
+        } else {
+            format.guard
+        };
+        let table = match format.effects.terminator {
+            Terminator::IndirectBranch => self.new_table(block, instruction),
+            _ => None,
+        };
+        let start = self.body.operands.len();
         let original = self.original;
         let source = function.spelling(instruction).map(|source| {
             match &original.statements[source as usize] {
-                Statement::Instruction(source) => *source,
+                Statement::Instruction(source) => source,
                 _ => unreachable!("instructions come from instruction statements"),
             }
         });
-        let start = self.body.operands.len();
+        let is_as_written = table.is_none()
+            && !turned
+            && source.is_some_and(|source| self.operands_as_written(instruction, source));
+        if !is_as_written {
+            self.operands_anew(block, instruction, turned, table, source);
+        }
+        let mnemonic = match source {
+            Some(source) => source.mnemonic,
+            None => self.module.add_text(format.mnemonic.text()),
+        };
+        let nodes = start..self.body.operands.len();
+        let written = tree::Instruction::new(mnemonic, guard, nodes);
+        self.body.statements.push(Statement::Instruction(written));
+    }
+
+    /// Writes the operands of an instruction that is spelled as its statement, if all still say the same; whether they do.
+    fn operands_as_written(
+        &mut self,
+        instruction: Instruction,
+        source: &tree::Instruction,
+    ) -> bool {
+        let nodes = source.nodes();
+        let written = &self.original.operands[nodes.clone()];
+        let references = &self.scopes.references[nodes];
+        if self.hoists
+            || (self.many_scopes && !self.in_place)
+            || !self.is_as_written(instruction, written, references)
+        {
+            return false;
+        }
+        let start = self.body.operands.len() as u32;
+        self.body.operands.extend_from_slice(written);
+        if self.many_scopes {
+            for (at, reference) in (start..).zip(references) {
+                if let Reference::Register(register) = *reference {
+                    self.expected.push((at, Register::from_u32(register)));
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
+    #[inline(never)]
+    fn is_as_written(
+        &self,
+        instruction: Instruction,
+        written: &[tree::Operand],
+        references: &[Reference],
+    ) -> bool {
+        let function = self.function;
+        let registers = &self.assignment.registers;
+        let guards = written.len() - function.format(instruction).shape.len();
+        let guard = &function.operands(instruction)[..guards];
+        let first_result = function.results(instruction).next().map_or(0, Value::index);
+        let mut leaves = function.leaves(instruction).iter();
+        for (index, (node, reference)) in written.iter().zip(references).enumerate() {
+            if ShapeKind::of(node.kind) != ShapeKind::Leaf {
+                continue;
+            }
+            let operand = match guard.get(index) {
+                Some(&guard) => guard,
+                None => *leaves.next().expect("a leaf for each of the format's"),
+            };
+            let register = match operand {
+                Operand::Value(value) => registers[value],
+                Operand::Result(result) => {
+                    registers[Value::from_index(first_result + usize::from(result))]
+                }
+                Operand::Register(register) => PackedOption::some(register),
+                Operand::Constant(constant)
+                    if function.constants()[constant].text == Some(node.text) =>
+                {
+                    continue;
+                }
+                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
+                    continue;
+                }
+                _ => return false,
+            };
+            match *reference {
+                Reference::Register(meant)
+                    if register == PackedOption::some(Register::from_u32(meant)) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a node is spelled like this.
+    fn says(&self, node: &tree::Operand, name: Text) -> bool {
+        name == node.text || self.module.text(name) == self.module.text(node.text)
+    }
+
+    /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
+    fn operands_anew(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        turned: bool,
+        table: Option<Text>,
+        source: Option<&tree::Instruction>,
+    ) {
+        let function = self.function;
+        let original = self.original;
         let mut source_node = source.map(|source| source.nodes().start);
         if let Some(guard) = function.guard(instruction) {
-            let node = source_node.map(|node| (node, original.operands[node]));
-            let node = self.leaf(block, instruction, guard, Member::WHOLE, node);
+            let from = source_node.map(|node| (node, original.operands[node]));
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, from);
             self.body.operands.push(node);
             source_node = source_node.map(|node| node + 1);
         }
         let leaves = function.leaves(instruction);
         let mut leaf = 0;
-        for (index, part) in format.shape.iter().enumerate() {
+        for (index, part) in function.format(instruction).shape.iter().enumerate() {
             let from = source_node.map(|first| (first + index, original.operands[first + index]));
             let node = if part.kind == ShapeKind::Leaf {
                 let operand = leaves[leaf];
@@ -557,25 +749,23 @@ impl Emitter<'_> {
             };
             self.body.operands.push(node);
         }
-        let mnemonic = match source {
-            Some(source) => source.mnemonic,
-            None => self.module.add_text(format.mnemonic.text()),
-        };
-        let nodes = start..self.body.operands.len();
-        self.body
-            .statements
-            .push(Statement::Instruction(tree::Instruction::new(
-                mnemonic,
-                if turned {
-                    format.guard.opposite()
-                } else {
-                    format.guard
-                },
-                nodes,
-            )));
     }
 
-    /// The node for a leaf; the original one, if it still says the same.
+    /// The register an operand is in.
+    #[inline]
+    fn register(&self, instruction: Instruction, operand: Operand) -> Option<Register> {
+        match operand {
+            Operand::Value(value) => Some(self.assignment.register(value)),
+            Operand::Result(index) => {
+                let result = self.function.results(instruction).nth(index as usize);
+                Some(self.assignment.register(result.expect("verified")))
+            }
+            Operand::Register(register) => Some(register),
+            _ => None,
+        }
+    }
+
+    /// The node for a leaf, to be added next; the original one, if it still says the same.
     fn leaf(
         &mut self,
         block: Block,
@@ -585,26 +775,21 @@ impl Emitter<'_> {
         source: Option<(usize, tree::Operand)>,
     ) -> tree::Operand {
         let function = self.function;
-        let register = match operand {
-            Operand::Value(value) => Some(self.assignment.register(value)),
-            Operand::Result(index) => {
-                let result = function.results(instruction).nth(index as usize);
-                Some(self.assignment.register(result.expect("verified")))
-            }
-            Operand::Register(register) => Some(register),
-            _ => None,
-        };
-        if let Some(register) = register {
+        let at = self.body.operands.len();
+        if let Some(register) = self.register(instruction, operand) {
             if self.many_scopes {
-                self.expected
-                    .push((self.body.operands.len() as u32, register));
+                self.expected.push((at as u32, register));
             }
             if let Some((index, node)) = source
                 && self.names[register].is_none()
                 && self.scopes.references[index] == Reference::Register(register.as_u32())
             {
+                if !self.in_place {
+                    self.note_register(register);
+                }
                 return node;
             }
+            self.note_register(register);
             let name = self.name(register);
             let text = if member == Member::WHOLE {
                 name
@@ -623,20 +808,19 @@ impl Emitter<'_> {
                     .get(&(block.as_u32(), u32::from(edge)))
                     .copied();
                 if split.is_none() {
-                    self.label_uses
-                        .push((self.body.operands.len() as u32, target));
+                    self.label_uses.push((at as u32, target));
                 }
+                let label = split
+                    .or(self.block_labels[target])
+                    .expect("branch targets have labels");
+                self.note_branch(label);
                 if let (Some((index, node)), None) = (source, split)
                     && let Some(label) = function.blocks()[target].label
                     && self.scopes.references[index] == Reference::Label(label)
                 {
                     return node;
                 }
-                let label = split.or(self.block_labels[target]);
-                tree::Operand::leaf(
-                    OperandKind::Name,
-                    label.expect("branch targets have labels"),
-                )
+                tree::Operand::leaf(OperandKind::Name, label)
             }
             Operand::Constant(constant) => {
                 let data = function.constants()[constant];
@@ -679,8 +863,7 @@ impl Emitter<'_> {
                             _ => Reference::None,
                         };
                         if self.many_scopes && meant != Reference::None {
-                            let node = self.body.operands.len() as u32;
-                            self.moved.push((node, meant));
+                            self.moved.push((at as u32, meant));
                         }
                         tree::Operand::leaf(OperandKind::Name, data.name)
                     }
@@ -699,12 +882,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// If the targets of an indirect branch changed, a new table before it.
+    /// If the targets of an indirect branch changed, a new table before it, and its name.
     fn new_table(&mut self, block: Block, instruction: Instruction) -> Option<Text> {
         let function = self.function;
-        if function.format(instruction).effects.terminator != Terminator::IndirectBranch {
-            return None;
-        }
         let old = function
             .leaves(instruction)
             .iter()
@@ -743,6 +923,7 @@ impl Emitter<'_> {
             words.push(label);
         }
         let words = self.body.add_words(words);
+        self.note_label();
         self.body.statements.push(Statement::Label(name));
         self.body.statements.push(Statement::Directive(Directive {
             words,

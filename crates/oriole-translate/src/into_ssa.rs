@@ -10,14 +10,15 @@
 //! Blocks that cannot be reached are renamed by themselves: what they read from outside is undefined there.
 
 use crate::control_flow::{Entered, enter};
+use crate::mentions::Mentions;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, Definition, Formats, Function, FunctionBuilder, Instruction, Operand, Register, Value,
-    ValueData,
+    Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
+    Register, RegisterData, Value, ValueData,
 };
-use oriole_isa::{Role, ScalarType};
+use oriole_isa::Role;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
 use oriole_syntax::tree::Module;
 use std::collections::BinaryHeap;
@@ -49,14 +50,21 @@ pub fn into_ssa(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Entered { builder, errors } = enter(module, globals, function, &scopes, formats);
+    let Entered {
+        builder,
+        mut mentions,
+        errors,
+    } = enter(module, globals, function, &scopes, formats);
     if !errors.is_empty() {
         return Err(errors);
     }
     let flow = ControlFlow::of(builder.function());
     let dominators = Dominators::of(builder.function(), &flow);
+    if flow.reverse_postorder().len() < builder.function().blocks().len() {
+        mentions = Mentions::where_control_gets(builder.function(), &flow);
+    }
     let mut renaming = Renaming::new(builder, &flow, &dominators);
-    renaming.place_parameters();
+    renaming.place_parameters(mentions);
     renaming.rename();
     Ok(Translated {
         function: renaming.builder.finish(),
@@ -70,18 +78,75 @@ struct Renaming<'a> {
     dominators: &'a Dominators,
     /// Registers of each block's parameters, in order.
     parameters: IndexVec<Block, Vec<Register>>,
-    current: IndexVec<Register, PackedOption<Value>>,
-    undefined: IndexVec<Register, PackedOption<Value>>,
-    undo: Vec<(Register, PackedOption<Value>)>,
+    contents: Contents,
+    /// Registers the current instruction defines.
+    definitions: Vec<Register>,
     scratch: Vec<Operand>,
 }
 
-/// What the block-local scan tells of each register.
-#[derive(Clone, Copy, Default)]
-struct Summary {
-    definition: PackedOption<Block>,
-    more_definitions: bool,
-    exposed: bool,
+/// What each register holds on the way down the dominator tree.
+struct Contents {
+    current: IndexVec<Register, PackedOption<Value>>,
+    undefined: IndexVec<Register, PackedOption<Value>>,
+    undo: Vec<(Register, PackedOption<Value>)>,
+}
+
+type Registers = IndexVec<Register, RegisterData>;
+type Values = IndexVec<Value, ValueData>;
+
+/// Makes a value of a register.
+#[inline]
+fn new_value(
+    registers: &Registers,
+    values: &mut Values,
+    register: Register,
+    definition: Definition,
+) -> Value {
+    values.push(ValueData {
+        definition,
+        home: PackedOption::some(register),
+        scalar_type: registers[register]
+            .scalar_type
+            .expect("registers of unknown type are pinned"),
+    })
+}
+
+impl Contents {
+    /// The value a register holds here.
+    #[inline]
+    fn read(&mut self, registers: &Registers, values: &mut Values, register: Register) -> Value {
+        match self.current[register].expand() {
+            Some(value) => value,
+            None => self.read_undefined(registers, values, register),
+        }
+    }
+
+    /// The value of a register that nothing has defined.
+    fn read_undefined(
+        &mut self,
+        registers: &Registers,
+        values: &mut Values,
+        register: Register,
+    ) -> Value {
+        if let Some(value) = self.undefined[register].expand() {
+            return value;
+        }
+        let value = new_value(registers, values, register, Definition::Undefined);
+        self.undefined[register] = PackedOption::some(value);
+        value
+    }
+
+    #[inline]
+    fn write(&mut self, register: Register, value: Value) {
+        let earlier = std::mem::replace(&mut self.current[register], PackedOption::some(value));
+        self.undo.push((register, earlier));
+    }
+
+    fn roll_back(&mut self, mark: usize) {
+        for (register, earlier) in self.undo.drain(mark..).rev() {
+            self.current[register] = earlier;
+        }
+    }
 }
 
 impl<'a> Renaming<'a> {
@@ -97,93 +162,29 @@ impl<'a> Renaming<'a> {
             flow,
             dominators,
             parameters: IndexVec::from_elem(Vec::new(), blocks),
-            current: IndexVec::from_elem(PackedOption::none(), registers),
-            undefined: IndexVec::from_elem(PackedOption::none(), registers),
-            undo: Vec::new(),
+            contents: Contents {
+                current: IndexVec::from_elem(PackedOption::none(), registers),
+                undefined: IndexVec::from_elem(PackedOption::none(), registers),
+                undo: Vec::with_capacity(registers),
+            },
+            definitions: Vec::new(),
             scratch: Vec::new(),
         }
     }
 
-    /// Calls `on_use` and `on_definition` for every register of an instruction that can be a value, uses first. A guarded
-    /// definition also uses the register.
-    fn visit(
-        function: &Function,
-        instruction: Instruction,
-        mut on_use: impl FnMut(Register),
-        mut on_definition: impl FnMut(Register),
-    ) {
-        let format = function.format(instruction);
-        let operands = function.operands(instruction);
-        let guard = usize::from(format.is_guarded());
-        let registers = function.registers();
-        if let Some(&Operand::Register(register)) = operands[..guard].first()
-            && !registers[register].pinned
-        {
-            on_use(register);
-        }
-        for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register) = *operand
-                && !registers[register].pinned
-                && (leaf.role != Role::Define || guard == 1)
-            {
-                on_use(register);
-            }
-        }
-        for (leaf, operand) in format.leaves.iter().zip(&operands[guard..]) {
-            if let Operand::Register(register) = *operand
-                && !registers[register].pinned
-                && leaf.role == Role::Define
-            {
-                on_definition(register);
-            }
-        }
-    }
-
-    fn place_parameters(&mut self) {
+    fn place_parameters(&mut self, mentions: Mentions) {
+        let Mentions {
+            summaries,
+            mut exposed,
+            mut definitions,
+        } = mentions;
         let function = self.builder.function();
-        let count = function.registers().len();
-        let mut summaries: IndexVec<Register, Summary> =
-            IndexVec::from_elem(Summary::default(), count);
-        // Uses that a definition in their own block does not cover, and blocks that define, as pairs to group later.
-        let mut exposed: Vec<(Register, Block)> = Vec::new();
-        let mut definitions: Vec<(Register, Block)> = Vec::new();
-        let mut seen_in: IndexVec<Register, [PackedOption<Block>; 2]> =
-            IndexVec::from_elem([PackedOption::none(); 2], count);
-        for &block in self.flow.reverse_postorder() {
-            let here = PackedOption::some(block);
-            for instruction in function.instructions_of(block) {
-                // Two closures share the tables one after the other: collect uses, then definitions.
-                let seen = std::cell::RefCell::new(&mut seen_in);
-                let summaries = std::cell::RefCell::new(&mut summaries);
-                Self::visit(
-                    function,
-                    instruction,
-                    |register| {
-                        let seen = &mut seen.borrow_mut()[register];
-                        if seen[1] != here && seen[0] != here {
-                            seen[0] = here;
-                            summaries.borrow_mut()[register].exposed = true;
-                            exposed.push((register, block));
-                        }
-                    },
-                    |register| {
-                        let seen = &mut seen.borrow_mut()[register];
-                        if seen[1] != here {
-                            seen[1] = here;
-                            let summary = &mut summaries.borrow_mut()[register];
-                            summary.more_definitions |= summary.definition.is_some();
-                            summary.definition = here;
-                            definitions.push((register, block));
-                        }
-                    },
-                );
-            }
-        }
+        let registers = function.registers();
         // Registers that need a closer look: exposed, and not covered by one dominating definition.
-        let mut needs: BitSet<Register> = BitSet::with_domain(count);
+        let mut joins: BitSet<Register> = BitSet::with_domain(registers.len());
         for &(register, block) in &exposed {
             let summary = summaries[register];
-            let covered = match summary.definition.expand() {
+            let covered = match summary.defined_in.expand() {
                 Some(definition) if !summary.more_definitions => {
                     definition != block && self.dominators.dominates(definition, block)
                 }
@@ -191,77 +192,42 @@ impl<'a> Renaming<'a> {
                 None => true,
                 Some(_) => false,
             };
-            if !covered {
-                needs.insert(register);
+            if !covered && !registers[register].pinned {
+                joins.insert(register);
             }
         }
-        exposed.retain(|&(register, _)| needs.contains(register));
-        definitions.retain(|&(register, _)| needs.contains(register));
+        exposed.retain(|&(register, _)| joins.contains(register));
+        if exposed.is_empty() {
+            return;
+        }
         exposed.sort_unstable();
         definitions.sort_unstable();
         let mut placer = Placer::new(self.flow, self.dominators, function.blocks().len());
-        let (mut at_use, mut at_definition) = (0, 0);
-        while at_use < exposed.len() {
-            let register = exposed[at_use].0;
-            let uses_end = at_use
-                + exposed[at_use..]
+        let mut at_definition = 0;
+        for exposed in exposed.chunk_by(|one, other| one.0 == other.0) {
+            let register = exposed[0].0;
+            let single = [(
+                register,
+                summaries[register]
+                    .defined_in
+                    .expand()
+                    .expect("only registers that are defined join"),
+            )];
+            let definitions = if summaries[register].more_definitions {
+                while definitions[at_definition].0 < register {
+                    at_definition += 1;
+                }
+                let count = definitions[at_definition..]
                     .iter()
                     .take_while(|pair| pair.0 == register)
                     .count();
-            while at_definition < definitions.len() && definitions[at_definition].0 < register {
-                at_definition += 1;
-            }
-            let definitions_end = at_definition
-                + definitions[at_definition..]
-                    .iter()
-                    .take_while(|pair| pair.0 == register)
-                    .count();
-            placer.place(
-                &definitions[at_definition..definitions_end],
-                &exposed[at_use..uses_end],
-                |block| self.parameters[block].push(register),
-            );
-            at_use = uses_end;
-            at_definition = definitions_end;
-        }
-    }
-
-    fn type_of(&self, register: Register) -> ScalarType {
-        self.builder.function().registers()[register]
-            .scalar_type
-            .expect("registers of unknown type are pinned")
-    }
-
-    fn new_value(&mut self, register: Register, definition: Definition) -> Value {
-        let scalar_type = self.type_of(register);
-        self.builder.add_value(ValueData {
-            definition,
-            home: PackedOption::some(register),
-            scalar_type,
-        })
-    }
-
-    /// The value a register holds here.
-    fn read(&mut self, register: Register) -> Value {
-        if let Some(value) = self.current[register].expand() {
-            return value;
-        }
-        if let Some(value) = self.undefined[register].expand() {
-            return value;
-        }
-        let value = self.new_value(register, Definition::Undefined);
-        self.undefined[register] = PackedOption::some(value);
-        value
-    }
-
-    fn write(&mut self, register: Register, value: Value) {
-        let earlier = std::mem::replace(&mut self.current[register], PackedOption::some(value));
-        self.undo.push((register, earlier));
-    }
-
-    fn roll_back(&mut self, mark: usize) {
-        for (register, earlier) in self.undo.drain(mark..).rev() {
-            self.current[register] = earlier;
+                &definitions[at_definition..at_definition + count]
+            } else {
+                &single
+            };
+            placer.place(definitions, exposed, |block| {
+                self.parameters[block].push(register);
+            });
         }
     }
 
@@ -274,9 +240,9 @@ impl<'a> Renaming<'a> {
         let mut stack = vec![Step::Enter(entry)];
         while let Some(step) = stack.pop() {
             match step {
-                Step::Leave(mark) => self.roll_back(mark),
+                Step::Leave(mark) => self.contents.roll_back(mark),
                 Step::Enter(block) => {
-                    stack.push(Step::Leave(self.undo.len()));
+                    stack.push(Step::Leave(self.contents.undo.len()));
                     self.rename_block(block, true);
                     stack.extend(self.dominators.children(block).rev().map(Step::Enter));
                 }
@@ -291,21 +257,22 @@ impl<'a> Renaming<'a> {
             .filter(|&block| !self.flow.is_reachable(block))
             .collect();
         for block in unreachable {
-            let mark = self.undo.len();
+            let mark = self.contents.undo.len();
             self.rename_block(block, false);
-            self.roll_back(mark);
+            self.contents.roll_back(mark);
         }
     }
 
     fn rename_block(&mut self, block: Block, reachable: bool) {
-        if reachable {
-            let registers = std::mem::take(&mut self.parameters[block]);
-            for &register in &registers {
-                let value = self.new_value(register, Definition::Parameter(block));
-                self.builder.block_mut(block).parameters.push(value);
-                self.write(register, value);
+        if reachable && !self.parameters[block].is_empty() {
+            let (registers, values) = self.builder.registers_and_values();
+            let mut parameters = Vec::with_capacity(self.parameters[block].len());
+            for &register in &self.parameters[block] {
+                let value = new_value(registers, values, register, Definition::Parameter(block));
+                parameters.push(value);
+                self.contents.write(register, value);
             }
-            self.parameters[block] = registers;
+            self.builder.block_mut(block).parameters = parameters;
         }
         let mut next = self.builder.function().instructions_of(block).next();
         while let Some(instruction) = next {
@@ -314,83 +281,82 @@ impl<'a> Renaming<'a> {
         }
         for index in 0..self.builder.function().blocks()[block].edges.len() {
             let target = self.builder.function().blocks()[block].edges[index].target;
-            let registers = std::mem::take(&mut self.parameters[target]);
-            let mut arguments = Vec::with_capacity(registers.len());
-            for &register in &registers {
-                arguments.push(if reachable {
-                    self.read(register)
-                } else {
-                    self.read_undefined(register)
-                });
+            if self.parameters[target].is_empty() {
+                continue;
             }
-            self.parameters[target] = registers;
+            let (registers, values) = self.builder.registers_and_values();
+            let contents = &mut self.contents;
+            let arguments = self.parameters[target]
+                .iter()
+                .map(|&register| {
+                    if reachable {
+                        contents.read(registers, values, register)
+                    } else {
+                        // Nothing reaches the parameter from a block that never runs.
+                        contents.read_undefined(registers, values, register)
+                    }
+                })
+                .collect();
             self.builder.block_mut(block).edges[index].arguments = arguments;
         }
     }
 
-    /// An argument from a block that never runs: nothing reaches the parameter from there.
-    fn read_undefined(&mut self, register: Register) -> Value {
-        let kept = std::mem::replace(&mut self.current[register], PackedOption::none());
-        let value = self.read(register);
-        self.current[register] = kept;
-        value
-    }
-
     fn rename_instruction(&mut self, instruction: Instruction) {
-        let function = self.builder.function();
-        let format_id = function.instruction(instruction).format;
-        let format = function.format_data(format_id);
+        let contents = &mut self.contents;
+        let InstructionParts {
+            format,
+            operands,
+            registers,
+            values,
+        } = self.builder.parts_mut(instruction);
         let guarded = format.is_guarded();
-        let leaf_count = format.leaves.len();
-        let count = function.operands(instruction).len();
-        debug_assert_eq!(count, leaf_count + usize::from(guarded));
-        self.scratch.clear();
-        self.scratch
-            .extend_from_slice(function.operands(instruction));
-        let mut operands = std::mem::take(&mut self.scratch);
-        let mut definitions: oriole_collections::SmallVec<[Register; 4]> = Default::default();
-        for (index, operand) in operands.iter_mut().enumerate() {
+        let (guards, leaves) = operands.split_at_mut(usize::from(guarded));
+        if let Some(Operand::Register(register)) = guards.first().copied()
+            && !registers[register].pinned
+        {
+            guards[0] = Operand::Value(contents.read(registers, values, register));
+        }
+        let definitions = &mut self.definitions;
+        definitions.clear();
+        debug_assert_eq!(leaves.len(), format.leaves.len());
+        for (leaf, operand) in format.leaves.iter().zip(leaves) {
             let Operand::Register(register) = *operand else {
                 continue;
             };
-            let function = self.builder.function();
-            if function.registers()[register].pinned {
+            if registers[register].pinned {
                 continue;
             }
-            let is_definition = index >= usize::from(guarded)
-                && function.format_data(format_id).leaves[index - usize::from(guarded)].role
-                    == Role::Define;
-            if is_definition {
+            if leaf.role == Role::Define {
                 *operand = Operand::Result(definitions.len() as u16);
                 definitions.push(register);
             } else {
-                *operand = Operand::Value(self.read(register));
+                *operand = Operand::Value(contents.read(registers, values, register));
             }
         }
-        if guarded && !definitions.is_empty() {
-            // What the results keep if the guard is false.
-            let tied: oriole_collections::SmallVec<[Operand; 4]> = definitions
-                .iter()
-                .map(|&register| Operand::Value(self.read(register)))
-                .collect();
-            operands.splice(1..1, tied);
-            self.builder.set_operands(instruction, &operands);
-        } else {
-            self.builder
-                .operands_mut(instruction)
-                .copy_from_slice(&operands);
+        if definitions.is_empty() {
+            return;
         }
-        self.scratch = operands;
-        let mut first = None;
-        for &register in &definitions {
-            let value = self.new_value(register, Definition::Instruction(instruction));
-            first.get_or_insert(value);
-            self.write(register, value);
+        if guarded {
+            // What the results keep if the guard is false stands behind the guard.
+            self.scratch.clear();
+            self.scratch.push(operands[0]);
+            for &register in &*definitions {
+                let kept = contents.read(registers, values, register);
+                self.scratch.push(Operand::Value(kept));
+            }
+            self.scratch.extend_from_slice(&operands[1..]);
         }
-        if let Some(first) = first {
-            self.builder
-                .set_results(instruction, first, definitions.len() as u16);
+        let first = values.next_key();
+        for &register in &*definitions {
+            let definition = Definition::Instruction(instruction);
+            let value = new_value(registers, values, register, definition);
+            contents.write(register, value);
         }
+        if guarded {
+            self.builder.set_operands(instruction, &self.scratch);
+        }
+        self.builder
+            .set_results(instruction, first, self.definitions.len() as u16);
     }
 }
 

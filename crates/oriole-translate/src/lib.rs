@@ -9,10 +9,12 @@
 mod assignment;
 mod checker;
 mod coalescing;
+mod contest;
 mod control_flow;
 mod emission;
 mod endings;
 mod into_ssa;
+mod mentions;
 mod naming;
 mod out_of_ssa;
 mod parallel_copy;

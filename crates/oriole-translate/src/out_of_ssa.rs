@@ -9,7 +9,7 @@ use crate::checker::check;
 use crate::emission::{Emission, emit};
 use crate::into_ssa::Translated;
 use oriole_analysis::ControlFlow;
-use oriole_collections::{DenseMap, DenseSet};
+use oriole_collections::{DenseSet, IndexVec};
 use oriole_ir::{Formats, Register};
 use oriole_syntax::scopes::{Globals, Reference, resolve};
 use oriole_syntax::tree::{Body, Module};
@@ -75,7 +75,7 @@ pub fn out_of_ssa(
         .take()
         .expect("only functions with a body are translated");
     let mut hoisted: DenseSet<Register> = DenseSet::new();
-    // Once for functions with one scope; otherwise until every name means what it should. Hoisted names are unique and
+    // Once for functions with one scope or with no doubt; otherwise until every name means what it should. Hoisted names are unique and
     // visible everywhere, so each round only hoists more.
     loop {
         let emission = emit(
@@ -96,8 +96,17 @@ pub fn out_of_ssa(
             expected,
             labels,
             moved,
+            is_doubtful,
         } = emission;
         module.functions[index].body = Some(body);
+        if !is_doubtful {
+            debug_assert_eq!(
+                misread(module, globals, index, &expected, &labels, &moved),
+                Some(Vec::new()),
+                "names that need not be resolved again mean what they should"
+            );
+            break;
+        }
         match misread(module, globals, index, &expected, &labels, &moved) {
             None => {
                 module.functions[index].body = Some(original);
@@ -150,14 +159,16 @@ fn misread(
         }
     }
     // Mentions of one register must resolve to one register, and to one that no other register resolves to.
-    let mut meaning: DenseMap<Register, u32> = DenseMap::new();
-    let mut owner: DenseMap<u32, Register> = DenseMap::new();
+    let registers = expected.iter().map(|&(_, register)| register.index() + 1);
+    let mut meaning: IndexVec<Register, Option<u32>> =
+        IndexVec::from_elem(None, registers.max().unwrap_or(0));
+    let mut owner: Vec<Option<Register>> = vec![None; found.registers.len()];
     let mut wrong = Vec::new();
     for &(node, register) in expected {
         let is_right = match found.references[node as usize] {
             Reference::Register(resolved) => {
-                *meaning.get_or_insert_with(register, || resolved) == resolved
-                    && *owner.get_or_insert_with(resolved, || register) == register
+                *meaning[register].get_or_insert(resolved) == resolved
+                    && *owner[resolved as usize].get_or_insert(register) == register
             }
             _ => false,
         };

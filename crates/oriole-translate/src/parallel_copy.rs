@@ -25,6 +25,11 @@ pub fn sequentialize<L>(copies: &[Copy<L>], mut fresh: impl FnMut(L) -> L) -> Ve
 where
     L: std::marker::Copy + Eq + oriole_collections::DenseKey,
 {
+    if let [copy] = copies
+        && copy.from != copy.to
+    {
+        return vec![*copy];
+    }
     let mut result = Vec::with_capacity(copies.len());
     // Where the value that was in a location at the start is now; only for locations that some copy reads.
     let mut now_in: DenseMap<L, L> = DenseMap::new();

@@ -15,10 +15,11 @@ impl Cost {
     /// The cost of a body of a module.
     pub fn of(module: &Module, body: &Body) -> Cost {
         let mut cost = Cost::default();
+        let text = module.whole_text().as_bytes();
         for statement in &body.statements {
             if let Statement::Instruction(instruction) = statement {
                 cost.instructions += 1;
-                cost.weight += weight(module.text(instruction.mnemonic));
+                cost.weight += weight(&text[instruction.mnemonic.span().range()]);
             }
         }
         cost
@@ -26,14 +27,26 @@ impl Cost {
 }
 
 /// About how many issue slots an instruction takes.
-fn weight(mnemonic: &str) -> u64 {
-    let opcode = mnemonic.split('.').next().unwrap_or(mnemonic);
-    match opcode {
-        "mov" => 1,
-        "div" | "rem" | "sqrt" | "rcp" => 40,
-        "ld" | "ldu" | "st" | "atom" | "red" | "tex" | "call" => 16,
-        "mul" | "mad" | "cvt" | "selp" => 4,
-        "bra" | "not" => 2,
+fn weight(mnemonic: &[u8]) -> u64 {
+    // No opcode that weighs anything special is longer than four bytes; dots stand for what a short mnemonic lacks.
+    let head = mnemonic.first_chunk().copied().unwrap_or_else(|| {
+        let mut head = [b'.'; 5];
+        head[..mnemonic.len()].copy_from_slice(mnemonic);
+        head
+    });
+    match &head {
+        b"sqrt." => 40,
+        b"atom." | b"call." => 16,
+        b"selp." => 4,
+        [b'l', b'd', b'.', ..] | [b's', b't', b'.', ..] => 16,
+        [opcode @ .., b'.', _] => match opcode {
+            b"mov" => 1,
+            b"div" | b"rem" | b"rcp" => 40,
+            b"ldu" | b"red" | b"tex" => 16,
+            b"mul" | b"mad" | b"cvt" => 4,
+            b"bra" | b"not" => 2,
+            _ => 3,
+        },
         _ => 3,
     }
 }
@@ -48,6 +61,27 @@ mod tests {
         );
         let module = crate::parse("f.ptx", text).unwrap();
         Cost::of(&module, module.functions[0].body.as_ref().unwrap())
+    }
+
+    #[test]
+    fn only_the_opcode_counts() {
+        for (mnemonic, expected) in [
+            ("ld.u8", 16),
+            ("st.v.u8", 16),
+            ("ld", 16),
+            ("ret", 3),
+            ("bra", 2),
+            ("call", 16),
+            ("calls", 3),
+            ("call.uni", 16),
+            ("rem.u32", 40),
+            ("sqrt.rn.f32", 40),
+            ("movmatrix.sync", 3),
+            ("mov.b32", 1),
+            ("a.d.x", 3),
+        ] {
+            assert_eq!(weight(mnemonic.as_bytes()), expected, "{mnemonic}");
+        }
     }
 
     #[test]

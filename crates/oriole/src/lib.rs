@@ -276,8 +276,6 @@ impl Run<'_, '_> {
                 }
                 break;
             };
-            // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
-            let after = self.cost(index);
             if done.changes == 0 {
                 is_settled = true;
                 if rounds == 0 {
@@ -285,6 +283,8 @@ impl Run<'_, '_> {
                 }
                 break;
             }
+            // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
+            let after = self.cost(index);
             if must_improve && after >= cost {
                 self.module.functions[index].body = done.original;
                 *self.fuel = fuel;
@@ -321,13 +321,16 @@ impl Run<'_, '_> {
                 return Ok(());
             };
             done.statistics.add("functions.not-worth-it", 1);
+            if done.changes > 0 {
+                cost = self.cost(index);
+            }
             self.record(index, done);
         }
         let name = self.module.text(self.module.functions[index].name);
         self.report.functions.push(FunctionReport {
             name: name.to_owned(),
             before: before.instructions,
-            after: self.cost(index).instructions,
+            after: cost.instructions,
             rounds,
         });
         Ok(())

@@ -32,6 +32,8 @@ pub struct Globals {
     ranges: StringMap<(u32, u32)>,
     /// What each name stands for, in order of first appearance.
     pub entries: Vec<(Text, Global)>,
+    /// Whether the module has a `.section`, which may mention labels.
+    pub has_sections: bool,
 }
 
 impl Globals {
@@ -46,6 +48,7 @@ impl Globals {
             names: StringMap::new(),
             ranges: StringMap::new(),
             entries: Vec::new(),
+            has_sections: false,
         };
         let mut errors = Vec::new();
         for statement in &module.top.statements {
@@ -78,6 +81,7 @@ impl Globals {
                         globals.declare(module, name, Global::Alias, &mut errors);
                     }
                 }
+                Statement::Section(_) => globals.has_sections = true,
                 _ => {}
             }
         }
@@ -171,8 +175,8 @@ impl Globals {
         if self.ranges.is_empty() {
             return None;
         }
-        let (prefix, number) = split_number(name)?;
-        let &(first, count) = self.ranges.get(prefix)?;
+        let (length, number) = split_number(name.as_bytes())?;
+        let &(first, count) = self.ranges.get(&name[..length])?;
         (number < count).then_some(first + number)
     }
 

@@ -1,0 +1,226 @@
+//! The values that may compete for a register, and as much of a function as tells where they are live.
+//!
+//! A value that no copy concerns and whose home register is nobody else's keeps it whatever happens. Of most functions few
+//! values are left, the *contenders*, and few instructions that touch them: liveness of the others need not be known.
+
+use crate::coalescing::Wish;
+use oriole_analysis::ControlFlow;
+use oriole_analysis::liveness::{Access, AccessKind, Program, RegisterFile};
+use oriole_collections::IndexVec;
+use oriole_ir::graph::Adjacency;
+use oriole_ir::{Function, Instruction, Register, Value};
+use std::ops::Range;
+
+oriole_collections::entity! {
+    /// A value that may compete for a register.
+    pub struct Contender = "contender";
+}
+
+/// Lists one after the other.
+struct Lists<T> {
+    starts: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T> Lists<T> {
+    fn with_capacity(lists: usize) -> Lists<T> {
+        let mut starts = Vec::with_capacity(lists + 1);
+        starts.push(0);
+        Lists {
+            starts,
+            items: Vec::new(),
+        }
+    }
+
+    /// Whether nothing was added since the last list ended.
+    fn is_open_empty(&self) -> bool {
+        self.starts[self.starts.len() - 1] as usize == self.items.len()
+    }
+
+    /// Ends the list that is being filled.
+    fn close(&mut self) {
+        self.starts.push(self.items.len() as u32);
+    }
+
+    #[inline]
+    fn of(&self, index: u32) -> &[T] {
+        &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
+    }
+}
+
+/// The contenders of a function, and the instructions that touch them.
+pub(crate) struct Contest<'flow> {
+    /// The contender of each value, [`NONE`] for most.
+    numbers: IndexVec<Value, u32>,
+    /// The value of each contender, in order.
+    pub values: IndexVec<Contender, Value>,
+    flow: &'flow ControlFlow,
+    /// Where the instructions of each block begin, and the end.
+    blocks: Vec<u32>,
+    accesses: Lists<Access>,
+    parameters: Lists<u32>,
+    arguments: Lists<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'flow> Contest<'flow> {
+    /// The contenders are the values of wishes, and those of `defined` whose home is another one's home too.
+    pub fn of(
+        function: &Function,
+        flow: &'flow ControlFlow,
+        defined: &[Value],
+        wishes: &[Wish],
+    ) -> Contest<'flow> {
+        assert_eq!(
+            function.entry().index(),
+            0,
+            "no block is ever put before the entry"
+        );
+        let numbers = number(function, defined, wishes);
+        let values = numbers
+            .iter()
+            .filter(|&(_, &number)| number != NONE)
+            .map(|(value, _)| value)
+            .collect();
+        let block_count = function.blocks().len();
+        let mut contest = Contest {
+            numbers,
+            values,
+            flow,
+            blocks: Vec::with_capacity(block_count + 1),
+            accesses: Lists::with_capacity(0),
+            parameters: Lists::with_capacity(block_count),
+            arguments: Lists::with_capacity(block_count),
+        };
+        for (block, data) in function.blocks().iter() {
+            contest.blocks.push(contest.instruction_count() as u32);
+            if flow.is_reachable(block) {
+                let numbers = &contest.numbers;
+                let contenders = |values: &[Value], list: &mut Lists<u32>| {
+                    let numbers = values.iter().map(|&value| numbers[value]);
+                    list.items.extend(numbers.filter(|&number| number != NONE));
+                };
+                contenders(&data.parameters, &mut contest.parameters);
+                for edge in &data.edges {
+                    contenders(&edge.arguments, &mut contest.arguments);
+                }
+                for instruction in function.instructions_of(block) {
+                    contest.enter(function, instruction);
+                }
+            }
+            contest.parameters.close();
+            contest.arguments.close();
+        }
+        contest.blocks.push(contest.instruction_count() as u32);
+        contest
+    }
+
+    /// Enters an instruction if it touches a contender.
+    fn enter(&mut self, function: &Function, instruction: Instruction) {
+        for value in function.uses(instruction) {
+            let number = self.numbers[value];
+            if number != NONE {
+                let access = Access::new(number, AccessKind::Use);
+                self.accesses.items.push(access);
+            }
+        }
+        for result in function.results(instruction) {
+            let number = self.numbers[result];
+            if number != NONE {
+                let access = Access::new(number, AccessKind::Define);
+                self.accesses.items.push(access);
+            }
+        }
+        if !self.accesses.is_open_empty() {
+            self.accesses.close();
+        }
+    }
+
+    /// The contender that a value is.
+    #[inline]
+    pub fn contender(&self, value: Value) -> Option<Contender> {
+        match self.numbers[value] {
+            NONE => None,
+            number => Some(Contender::from_u32(number)),
+        }
+    }
+}
+
+/// Numbers the contenders in order of values.
+fn number(function: &Function, defined: &[Value], wishes: &[Wish]) -> IndexVec<Value, u32> {
+    // Numbers come at the end; until then 0 says that a value gets one.
+    let mut numbers = IndexVec::from_elem(NONE, function.values().len());
+    for wish in wishes {
+        numbers[wish.one] = 0;
+        numbers[wish.other] = 0;
+    }
+    let mut only_owner: IndexVec<Register, Option<Value>> =
+        IndexVec::from_elem(None, function.registers().len());
+    for &value in defined {
+        if let Some(home) = function.values()[value].home.expand() {
+            match &mut only_owner[home] {
+                Some(other) => {
+                    numbers[*other] = 0;
+                    numbers[value] = 0;
+                }
+                owner => *owner = Some(value),
+            }
+        }
+    }
+    let mut next = 0;
+    for number in numbers.values_mut() {
+        if *number != NONE {
+            *number = next;
+            next += 1;
+        }
+    }
+    numbers
+}
+
+impl Program for Contest<'_> {
+    fn block_count(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    fn successors(&self) -> &Adjacency {
+        self.flow.successor_graph()
+    }
+
+    fn predecessors(&self) -> &Adjacency {
+        self.flow.predecessor_graph()
+    }
+
+    fn instructions(&self, block: u32) -> Range<u32> {
+        self.blocks[block as usize]..self.blocks[block as usize + 1]
+    }
+
+    fn instruction_count(&self) -> usize {
+        self.accesses.starts.len() - 1
+    }
+
+    fn entity_count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Nobody asks how many there are of which kind.
+    fn file(&self, _: u32) -> RegisterFile {
+        RegisterFile::Data
+    }
+
+    fn units(&self, _: u32) -> u32 {
+        1
+    }
+
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        self.accesses.of(instruction)
+    }
+
+    fn entry_definitions(&self, block: u32) -> &[u32] {
+        self.parameters.of(block)
+    }
+
+    fn exit_uses(&self, block: u32) -> &[u32] {
+        self.arguments.of(block)
+    }
+}
