@@ -67,6 +67,12 @@ impl<'function> Editor<'function> {
         self.function
     }
 
+    /// Whether any value has been replaced.
+    #[inline]
+    pub fn has_replacements(&self) -> bool {
+        !self.replacements.is_empty()
+    }
+
     /// What stands for `value` after the replacements so far.
     #[inline]
     pub fn resolve(&self, mut value: Value) -> Value {

@@ -225,18 +225,19 @@ impl Propagation<'_> {
         context: &mut Context<'_>,
     ) -> bool {
         // Pending replacements first, so that everything below sees what is there.
-        for index in 0..editor.function().operands(instruction).len() {
-            if let Operand::Value(value) = editor.function().operands(instruction)[index] {
-                let resolved = editor.resolve(value);
-                if resolved != value {
-                    editor.set_operand(instruction, index, Operand::Value(resolved));
+        if editor.has_replacements() {
+            for index in 0..editor.function().operands(instruction).len() {
+                if let Operand::Value(value) = editor.function().operands(instruction)[index] {
+                    let resolved = editor.resolve(value);
+                    if resolved != value {
+                        editor.set_operand(instruction, index, Operand::Value(resolved));
+                    }
                 }
             }
         }
-        let reads_copy = editor
-            .function()
-            .uses(instruction)
-            .any(|value| self.originals.copies.contains(value));
+        let operands = editor.function().operands(instruction).iter();
+        let mut values = operands.filter_map(|operand| operand.value());
+        let reads_copy = values.any(|value| self.originals.copies.contains(value));
         if reads_copy && !self.operands(editor, block, instruction, context) {
             return false;
         }

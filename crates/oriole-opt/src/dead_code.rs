@@ -78,6 +78,8 @@ fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut
 struct Needed {
     values: BitSet<Value>,
     instructions: BitSet<Instruction>,
+    /// Values whose definitions have not been looked at.
+    worklist: Vec<Value>,
 }
 
 impl Needed {
@@ -85,8 +87,8 @@ impl Needed {
         let mut needed = Needed {
             values: BitSet::with_domain(function.values().len()),
             instructions: BitSet::with_domain(function.instruction_bound()),
+            worklist: Vec::new(),
         };
-        let mut worklist: Vec<Value> = Vec::new();
         let mut positions: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
         for &block in flow.reverse_postorder() {
             for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
@@ -95,19 +97,16 @@ impl Needed {
             for instruction in function.instructions_of(block) {
                 if must_stay(function, instruction, keep_loads) {
                     needed.instructions.insert(instruction);
-                    worklist.extend(function.uses(instruction));
+                    needed.operands_of(function, instruction);
                 }
             }
         }
-        while let Some(value) = worklist.pop() {
-            if !needed.values.insert(value) {
-                continue;
-            }
+        while let Some(value) = needed.worklist.pop() {
             match function.values()[value].definition {
                 Definition::Undefined => {}
                 Definition::Instruction(instruction) => {
                     if needed.instructions.insert(instruction) {
-                        worklist.extend(function.uses(instruction));
+                        needed.operands_of(function, instruction);
                     }
                 }
                 Definition::Parameter(block) => {
@@ -115,7 +114,7 @@ impl Needed {
                     for from in flow.predecessors(block) {
                         for edge in &function.blocks()[from].edges {
                             if edge.target == block {
-                                worklist.push(edge.arguments[position]);
+                                needed.value(edge.arguments[position]);
                             }
                         }
                     }
@@ -123,6 +122,18 @@ impl Needed {
             }
         }
         needed
+    }
+
+    fn operands_of(&mut self, function: &Function, instruction: Instruction) {
+        for value in function.uses(instruction) {
+            self.value(value);
+        }
+    }
+
+    fn value(&mut self, value: Value) {
+        if self.values.insert(value) {
+            self.worklist.push(value);
+        }
     }
 }
 
@@ -162,12 +173,14 @@ fn remove_unneeded(
     let mut budget = context.knobs.number(DEAD_CODE_BUDGET);
     // Users before what they use; uses that are left (in arguments of dead parameters) read an undefined value instead, so
     // that running out of fuel leaves a sound function.
+    let mut dead: Vec<Instruction> = Vec::new();
     for &block in flow.reverse_postorder().iter().rev() {
-        let dead: Vec<Instruction> = editor
-            .function()
-            .instructions_of(block)
-            .filter(|&instruction| !needed.instructions.contains(instruction))
-            .collect();
+        dead.clear();
+        for instruction in editor.function().instructions_of(block) {
+            if !needed.instructions.contains(instruction) {
+                dead.push(instruction);
+            }
+        }
         for &instruction in dead.iter().rev() {
             let rewrite = Rewrite {
                 counter: "dead-code.instructions",
@@ -186,7 +199,7 @@ fn remove_unneeded(
         }
     }
     for &block in flow.reverse_postorder() {
-        let parameters = editor.function().blocks()[block].parameters.clone();
+        let parameters = &editor.function().blocks()[block].parameters;
         let dead = parameters
             .iter()
             .filter(|&&parameter| !needed.values.contains(parameter))
@@ -194,6 +207,7 @@ fn remove_unneeded(
         if dead == 0 {
             continue;
         }
+        let parameters = parameters.clone();
         if !context.allows_other(
             "dead-code.parameters",
             dead as u64,

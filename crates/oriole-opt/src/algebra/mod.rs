@@ -46,7 +46,7 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
-use oriole_collections::{IndexVec, SmallVec};
+use oriole_collections::IndexVec;
 use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
@@ -159,45 +159,55 @@ impl Walk<'_, '_, '_> {
             if self.reads[value] as usize > MAXIMUM_READERS {
                 continue;
             }
-            for reader in self.readers(value) {
-                // Rules look two instructions back.
-                let again = self.looked_before(reader, when);
-                let further = match self.editor.function().results(reader).next() {
-                    Some(result) => self.readers(result),
-                    None => SmallVec::new(),
+            // Rules look two instructions back.
+            for index in 0..MAXIMUM_READERS {
+                let Some(reader) = self.reader(value, index) else {
+                    break;
                 };
-                let further = further
-                    .into_iter()
-                    .filter(|&further| self.looked_before(further, when));
-                let all: SmallVec<[Instruction; 8]> =
-                    again.then_some(reader).into_iter().chain(further).collect();
-                for instruction in all {
-                    if left == 0 || !self.visit(instruction) {
+                if !self.visit_again(reader, when, &mut left) {
+                    return;
+                }
+                let Some(result) = self.editor.function().results(reader).next() else {
+                    continue;
+                };
+                for index in 0..MAXIMUM_READERS {
+                    let Some(further) = self.reader(result, index) else {
+                        break;
+                    };
+                    if !self.visit_again(further, when, &mut left) {
                         return;
                     }
-                    left -= 1;
                 }
             }
         }
     }
 
-    /// Whether an instruction that is still there was visited at a time and not since.
-    fn looked_before(&self, instruction: Instruction, when: u32) -> bool {
-        self.visited[instruction] <= when && self.editor.function().block_of(instruction).is_some()
+    /// Visits an instruction that is still there and was visited at a time and not since. Whether to go on.
+    fn visit_again(&mut self, instruction: Instruction, when: u32, left: &mut u32) -> GoOn {
+        if self.visited[instruction] > when
+            || self.editor.function().block_of(instruction).is_none()
+        {
+            return true;
+        }
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        self.visit(instruction)
     }
 
-    /// The first few instructions that read a value; some may not read it any more.
-    fn readers(&self, value: Value) -> SmallVec<[Instruction; 8]> {
-        let before = self
-            .uses
-            .of(value)
-            .iter()
-            .filter_map(|reader| match *reader {
-                Use::Instruction(instruction) => Some(instruction),
-                Use::Edge(_) => None,
-            });
-        let since = self.new_readers.get(&value).into_iter().flatten().copied();
-        before.chain(since).take(MAXIMUM_READERS).collect()
+    /// One of the instructions that read a value, or nothing behind the last one or where an edge reads it, which no rule gets
+    /// past; some may not read it any more.
+    fn reader(&self, value: Value, index: usize) -> Option<Instruction> {
+        let before = self.uses.of(value);
+        match before.get(index) {
+            Some(&Use::Instruction(instruction)) => Some(instruction),
+            Some(Use::Edge(_)) => None,
+            None => {
+                let since = self.new_readers.get(&value)?;
+                since.get(index - before.len()).copied()
+            }
+        }
     }
 
     fn visit(&mut self, instruction: Instruction) -> GoOn {
