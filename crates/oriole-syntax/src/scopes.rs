@@ -208,14 +208,22 @@ fn recent_slot(word: u64) -> usize {
     (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % RECENT
 }
 
+/// A name declared alone that ends in a number.
+#[derive(Clone, Copy, PartialEq)]
+struct NumberedName {
+    scope: u32,
+    number: u32,
+    name: Text,
+}
+
 /// Names declared alone, and labels, that end in a number, so that a range could declare them too.
 ///
 /// Such names are common and ranges that begin like them are not, so a filter of 64 bits comes first, and the tables are
 /// filled only when it says they may be needed.
 #[derive(Default)]
 struct Numbered<'module> {
-    /// Names not yet in the tables: prefix, and for what is not a label its scope, number and name.
-    waiting: Vec<(&'module str, Option<(u32, u32, Text)>)>,
+    /// Prefixes of names not yet in the tables, and for what is not a label more.
+    waiting: Vec<(&'module str, Option<NumberedName>)>,
     /// Bits of all prefixes, and of the names of all ranges.
     prefix_bits: u64,
     range_bits: u64,
@@ -231,7 +239,7 @@ impl<'module> Numbered<'module> {
     }
 
     /// Enters a name; whether there may be a range that begins like it.
-    fn insert(&mut self, prefix: &'module str, declared: Option<(u32, u32, Text)>) -> bool {
+    fn insert(&mut self, prefix: &'module str, declared: Option<NumberedName>) -> bool {
         // Labels in a row mostly have one prefix.
         if declared.is_some() || self.waiting.last() != Some(&(prefix, None)) {
             self.waiting.push((prefix, declared));
@@ -250,7 +258,12 @@ impl<'module> Numbered<'module> {
         }
         for (prefix, declared) in self.waiting.drain(..) {
             self.prefixes.insert(prefix, ());
-            if let Some((scope, number, name)) = declared {
+            if let Some(declared) = declared {
+                let NumberedName {
+                    scope,
+                    number,
+                    name,
+                } = declared;
                 let smallest = self.smallest.get_or_insert((prefix, scope), (number, name));
                 if number < smallest.0 {
                     *smallest = (number, name);
@@ -605,7 +618,9 @@ impl<'module> Resolver<'module> {
         let name = self.scopes.labels[label as usize].name;
         let text = self.module.text(name);
         if let Some((length, _)) = split_number(text.as_bytes()) {
-            self.note_numbered(&text[..length], None);
+            let prefix = &text[..length];
+            self.contested |=
+                self.numbered.insert(prefix, None) && self.ranges.contains_key(&prefix);
         }
         let earlier = self.labels.insert(text, label);
         if let Some(other) =
@@ -623,13 +638,6 @@ impl<'module> Resolver<'module> {
             );
         }
         self.keep(Undo::Label(text, earlier));
-    }
-
-    /// Remembers a name that a range could declare too: its prefix, and for what is not a label its scope, number and name.
-    fn note_numbered(&mut self, prefix: &'module str, declared: Option<(u32, u32, Text)>) {
-        if self.numbered.insert(prefix, declared) {
-            self.contested |= self.ranges.contains_key(&prefix);
-        }
     }
 
     /// Binds the name of a range, or unbinds it.
@@ -780,9 +788,12 @@ impl<'module> Resolver<'module> {
         }
         if let Some((length, number)) = split_number(text.as_bytes()) {
             let prefix = &text[..length];
-            if self
-                .numbered
-                .insert(prefix, Some((self.scope, number, name)))
+            let declared = NumberedName {
+                scope: self.scope,
+                number,
+                name,
+            };
+            if self.numbered.insert(prefix, Some(declared))
                 && let Some(&index) = self.ranges.get(&prefix)
             {
                 self.contested = true;

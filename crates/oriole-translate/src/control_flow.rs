@@ -100,8 +100,8 @@ pub(crate) fn enter(
         mentions: Mentions::new(scopes.registers.len()),
         defined: Vec::new(),
         block,
-        ends: Vec::new(),
-        labels: Vec::new(),
+        ends: Vec::with_capacity(scopes.labels.len() + 1),
+        labels: Vec::with_capacity(scopes.labels.len()),
     };
     entering.run();
     Entered {

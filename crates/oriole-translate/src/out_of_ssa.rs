@@ -1,8 +1,9 @@
 //! From SSA form back into the tree.
 //!
 //! Three steps: [`crate::assign`] gives every value a register, emission writes statements, and the names of what was
-//! written are resolved again to make sure that each operand means the register it should. A register that is needed where
-//! its scope has ended, or where another one hides it, is hoisted: it gets a new name, declared at the function's start.
+//! written are resolved again to make sure that each operand means the register it should, unless emission saw that none can
+//! mean another. A register that is needed where its scope has ended, or where another one hides it, is hoisted: it gets a
+//! new name, declared at the function's start.
 
 use crate::assignment::assign;
 use crate::checker::check;
@@ -75,8 +76,8 @@ pub fn out_of_ssa(
         .take()
         .expect("only functions with a body are translated");
     let mut hoisted: DenseSet<Register> = DenseSet::new();
-    // Once for functions with one scope or with no doubt; otherwise until every name means what it should. Hoisted names are unique and
-    // visible everywhere, so each round only hoists more.
+    // Once for functions with one scope or with no doubt; otherwise until every name means what it should. Hoisted names are
+    // unique and visible everywhere, so each round only hoists more.
     loop {
         let emission = emit(
             module,
