@@ -13,6 +13,9 @@
 //! with short names: these are found by the bytes of the name as one number, without hashing.
 
 mod globals;
+mod numbered;
+#[cfg(test)]
+mod tests;
 
 pub use globals::{Global, Globals};
 
@@ -20,6 +23,7 @@ use crate::tree::{
     Body, Declaration, Function, Guard, Instruction, Module, OperandKind, Statement, Storage, Text,
     Words,
 };
+use numbered::{Numbered, NumberedName, split_number};
 use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
 use oriole_isa::{ScalarType, SpecialRegister};
@@ -206,107 +210,6 @@ fn short_word(bytes: &[u8], length: usize) -> Option<u64> {
 fn recent_slot(word: u64) -> usize {
     // Fibonacci hashing: the top bits of the product depend on all bits of the word.
     (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % RECENT
-}
-
-/// A name declared alone that ends in a number.
-#[derive(Clone, Copy, PartialEq)]
-struct NumberedName {
-    scope: u32,
-    number: u32,
-    name: Text,
-}
-
-/// Names declared alone, and labels, that end in a number, so that a range could declare them too.
-///
-/// Such names are common and ranges that begin like them are not, so a filter of 64 bits comes first, and the tables are
-/// filled only when it says they may be needed.
-#[derive(Default)]
-struct Numbered<'module> {
-    /// Prefixes of names not yet in the tables, and for what is not a label more.
-    waiting: Vec<(&'module str, Option<NumberedName>)>,
-    /// Bits of all prefixes, and of the names of all ranges.
-    prefix_bits: u64,
-    range_bits: u64,
-    prefixes: DenseMap<&'module str, ()>,
-    /// By prefix and scope, the smallest number and its name.
-    smallest: DenseMap<(&'module str, u32), (u32, Text)>,
-}
-
-impl<'module> Numbered<'module> {
-    fn bit(prefix: &str) -> u64 {
-        let last = prefix.as_bytes().last().copied().unwrap_or(0);
-        1 << ((usize::from(last) + prefix.len()) % 64)
-    }
-
-    /// Enters a name; whether there may be a range that begins like it.
-    fn insert(&mut self, prefix: &'module str, declared: Option<NumberedName>) -> bool {
-        // Labels in a row mostly have one prefix.
-        if declared.is_some() || self.waiting.last() != Some(&(prefix, None)) {
-            self.waiting.push((prefix, declared));
-        }
-        let bit = Numbered::bit(prefix);
-        self.prefix_bits |= bit;
-        self.range_bits & bit != 0
-    }
-
-    /// Notes that there is a range of this name; whether there may be numbered names that begin like it.
-    fn insert_range(&mut self, name: &str) -> bool {
-        let bit = Numbered::bit(name);
-        self.range_bits |= bit;
-        if self.prefix_bits & bit == 0 {
-            return false;
-        }
-        for (prefix, declared) in self.waiting.drain(..) {
-            self.prefixes.insert(prefix, ());
-            if let Some(declared) = declared {
-                let NumberedName {
-                    scope,
-                    number,
-                    name,
-                } = declared;
-                let smallest = self.smallest.get_or_insert((prefix, scope), (number, name));
-                if number < smallest.0 {
-                    *smallest = (number, name);
-                }
-            }
-        }
-        true
-    }
-}
-
-/// Splits `%r12` into the length of `%r` and 12; nothing for names that no range can declare. Leading zeros do not count.
-#[inline]
-fn split_number(name: &[u8]) -> Option<(usize, u32)> {
-    let mut start = name.len();
-    let mut number = 0u32;
-    let mut place = 1u32;
-    while start > 0 {
-        let digit = name[start - 1].wrapping_sub(b'0');
-        if digit >= 10 {
-            break;
-        }
-        start -= 1;
-        number = number.wrapping_add(u32::from(digit).wrapping_mul(place));
-        place = place.wrapping_mul(10);
-    }
-    let digits = name.len() - start;
-    if start == 0 || digits == 0 {
-        return None;
-    }
-    // Nine digits always fit.
-    if digits > 9 {
-        number = long_number(&name[start..])?;
-    }
-    Some((start, number))
-}
-
-/// The value of digits, if it fits.
-#[cold]
-fn long_number(digits: &[u8]) -> Option<u32> {
-    let number = digits.iter().fold(0u64, |number, &digit| {
-        (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
-    });
-    u32::try_from(number).ok()
 }
 
 /// Resolves the names of a function with a body.
@@ -1021,158 +924,5 @@ impl<'module> Resolver<'module> {
             });
         }
         *slot
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn resolve_text(body: &str) -> (Vec<String>, Vec<String>) {
-        let text = format!(".global .u32 g;\n.func f(.param .u32 a)\n{{\n{body}\n}}\n");
-        let (module, errors) = crate::parse("t.ptx", text);
-        assert!(errors.is_empty(), "{errors:?}");
-        let (globals, errors) = Globals::of(&module);
-        assert!(errors.is_empty(), "{errors:?}");
-        let (scopes, errors) = resolve(&module, &globals, &module.functions[0]);
-        let references = scopes
-            .references
-            .iter()
-            .filter(|&&reference| reference != Reference::None)
-            .map(|reference| format!("{reference:?}"))
-            .collect();
-        (
-            references,
-            errors.into_iter().map(|error| error.message).collect(),
-        )
-    }
-
-    #[test]
-    fn inner_scopes_shadow_and_end() {
-        let (references, errors) = resolve_text(
-            ".reg .b32 %r<3>, x; mov.b32 %r1, x; { .reg .b32 %r<2>; mov.b32 %r1, x; } mov.b32 %r1, %r2;",
-        );
-        assert_eq!(errors, Vec::<String>::new());
-        assert_eq!(
-            references,
-            [
-                "Register(1)",
-                "Register(0)",
-                "Register(2)",
-                "Register(0)",
-                "Register(1)",
-                "Register(3)"
-            ]
-        );
-    }
-
-    #[test]
-    fn labels_are_visible_before_they_appear_and_only_in_their_scope() {
-        let (references, errors) = resolve_text("bra L; { bra L; L: bra M; } L: M: ret;");
-        assert_eq!(errors, Vec::<String>::new());
-        assert_eq!(references, ["Label(1)", "Label(0)", "Label(2)"]);
-        let (_, errors) = resolve_text("{ L: ret; } bra L;");
-        assert_eq!(errors, ["the label `L` is not declared"]);
-    }
-
-    #[test]
-    fn all_kinds_of_names() {
-        let (references, errors) = resolve_text(
-            ".reg .b32 %r<4294967295>; mov.u32 %r4294967294, %tid.x; ld.param.u32 %r0, [a]; ld.global.u32 %r00, [g]; mov.u32 %r1, %q1;",
-        );
-        assert_eq!(errors, ["the register `%q1` is not declared"]);
-        assert_eq!(
-            references,
-            [
-                "Register(0)",
-                "Special",
-                "Register(1)",
-                "Variable(0)",
-                "Register(1)",
-                "Global(0)",
-                "Register(2)",
-                "Unknown"
-            ]
-        );
-    }
-
-    #[test]
-    fn the_innermost_of_range_single_name_and_label_is_meant() {
-        for (body, expected) in [
-            // A single name inside a range's scope, and the reverse.
-            (
-                ".reg .u32 a<4>; { .reg .u64 a1; mov.u64 a1, 1; mov.u32 a01, 1; } mov.u32 a1, 1;",
-                &["Register(0)", "Register(1)", "Register(1)"][..],
-            ),
-            (
-                ".reg .u32 a1; { .reg .u64 a<4>; mov.u64 a1, 1; } mov.u32 a1, 1;",
-                &["Register(1)", "Register(0)"],
-            ),
-            // A label hides what is outside from where it stands.
-            (
-                ".reg .u32 x; { mov.u32 x, 1; x: bra x; }",
-                &["Register(0)", "Label(0)"],
-            ),
-            (
-                "x: { .reg .u32 x; mov.u32 x, 1; } bra x;",
-                &["Register(0)", "Label(0)"],
-            ),
-            ("x: { bra x; x: }", &["Label(1)"]),
-            // A table is visible from where it stands.
-            (
-                ".reg .u32 r; b: t: .branchtargets b; { brx.idx r, t; t: .branchtargets b; brx.idx r, t; }",
-                &["Register(0)", "Label(1)", "Register(0)", "Label(2)"],
-            ),
-            // Variables come in ranges too.
-            (
-                ".reg .u64 d; .shared .u32 s<4>; mov.u64 d, s2; mov.u64 d, s1; mov.u64 d, s2;",
-                &[
-                    "Register(0)",
-                    "Variable(1)",
-                    "Register(0)",
-                    "Variable(2)",
-                    "Register(0)",
-                    "Variable(1)",
-                ],
-            ),
-        ] {
-            let (references, errors) = resolve_text(body);
-            assert_eq!(errors, Vec::<String>::new(), "{body}");
-            assert_eq!(references, expected, "{body}");
-        }
-    }
-
-    #[test]
-    fn sparse_and_dense_registers_are_the_same_whatever_the_order() {
-        let mut body = ".reg .b32 %r<4000000000>; ".to_owned();
-        for round in 0..3 {
-            for number in [3_999_999_999u64, 7, 1_000_000, 500, 1100, 7] {
-                body.push_str(&format!("mov.b32 %r{number}, {round}; "));
-            }
-        }
-        let (references, errors) = resolve_text(&body);
-        assert_eq!(errors, Vec::<String>::new());
-        assert_eq!(references[..6], references[6..12]);
-        assert_eq!(references[..6], references[12..]);
-        assert_eq!(references[1], references[5]);
-    }
-
-    #[test]
-    fn members_belong_to_their_register() {
-        let (references, errors) = resolve_text(
-            ".reg .v4 .f32 v; .reg .u32 %r<2>; mov.f32 v.x, v.w; vadd.s32.u32.u32 %r0, %r1.b0, %r1.h1, %r0;",
-        );
-        assert_eq!(errors, Vec::<String>::new());
-        assert_eq!(
-            references,
-            [
-                "Register(0)",
-                "Register(0)",
-                "Register(1)",
-                "Register(2)",
-                "Register(2)",
-                "Register(1)"
-            ]
-        );
     }
 }

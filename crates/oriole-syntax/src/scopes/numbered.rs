@@ -1,0 +1,105 @@
+//! Names that end in a number: those that a range may declare, and those declared alone that a range could mean too.
+
+use crate::tree::Text;
+use oriole_collections::DenseMap;
+
+/// A name declared alone that ends in a number.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct NumberedName {
+    pub scope: u32,
+    pub number: u32,
+    pub name: Text,
+}
+
+/// Names declared alone, and labels, that end in a number, so that a range could declare them too.
+///
+/// Such names are common and ranges that begin like them are not, so a filter of 64 bits comes first, and the tables are
+/// filled only when it says they may be needed.
+#[derive(Default)]
+pub(super) struct Numbered<'module> {
+    /// Prefixes of names not yet in the tables, and for what is not a label more.
+    waiting: Vec<(&'module str, Option<NumberedName>)>,
+    /// Bits of all prefixes, and of the names of all ranges.
+    prefix_bits: u64,
+    range_bits: u64,
+    pub prefixes: DenseMap<&'module str, ()>,
+    /// By prefix and scope, the smallest number and its name.
+    pub smallest: DenseMap<(&'module str, u32), (u32, Text)>,
+}
+
+impl<'module> Numbered<'module> {
+    fn bit(prefix: &str) -> u64 {
+        let last = prefix.as_bytes().last().copied().unwrap_or(0);
+        1 << ((usize::from(last) + prefix.len()) % 64)
+    }
+
+    /// Enters a name; whether there may be a range that begins like it.
+    pub fn insert(&mut self, prefix: &'module str, declared: Option<NumberedName>) -> bool {
+        // Labels in a row mostly have one prefix.
+        if declared.is_some() || self.waiting.last() != Some(&(prefix, None)) {
+            self.waiting.push((prefix, declared));
+        }
+        let bit = Numbered::bit(prefix);
+        self.prefix_bits |= bit;
+        self.range_bits & bit != 0
+    }
+
+    /// Notes that there is a range of this name; whether there may be numbered names that begin like it.
+    pub fn insert_range(&mut self, name: &str) -> bool {
+        let bit = Numbered::bit(name);
+        self.range_bits |= bit;
+        if self.prefix_bits & bit == 0 {
+            return false;
+        }
+        for (prefix, declared) in self.waiting.drain(..) {
+            self.prefixes.insert(prefix, ());
+            if let Some(declared) = declared {
+                let NumberedName {
+                    scope,
+                    number,
+                    name,
+                } = declared;
+                let smallest = self.smallest.get_or_insert((prefix, scope), (number, name));
+                if number < smallest.0 {
+                    *smallest = (number, name);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Splits `%r12` into the length of `%r` and 12; nothing for names that no range can declare. Leading zeros do not count.
+#[inline]
+pub(super) fn split_number(name: &[u8]) -> Option<(usize, u32)> {
+    let mut start = name.len();
+    let mut number = 0u32;
+    let mut place = 1u32;
+    while start > 0 {
+        let digit = name[start - 1].wrapping_sub(b'0');
+        if digit >= 10 {
+            break;
+        }
+        start -= 1;
+        number = number.wrapping_add(u32::from(digit).wrapping_mul(place));
+        place = place.wrapping_mul(10);
+    }
+    let digits = name.len() - start;
+    if start == 0 || digits == 0 {
+        return None;
+    }
+    // Nine digits always fit.
+    if digits > 9 {
+        number = long_number(&name[start..])?;
+    }
+    Some((start, number))
+}
+
+/// The value of digits, if it fits.
+#[cold]
+fn long_number(digits: &[u8]) -> Option<u32> {
+    let number = digits.iter().fold(0u64, |number, &digit| {
+        (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
+    });
+    u32::try_from(number).ok()
+}
