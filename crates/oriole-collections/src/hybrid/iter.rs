@@ -1,21 +1,24 @@
 //! Iteration over the hybrid design.
 
-use crate::group::Group;
+use crate::group::{Group, less_one};
 use crate::raw::Slot;
 use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 use std::ptr::NonNull;
 
-/// Iterator over the used buckets, 64 at a time.
+/// Iterator over the entries of a list, or over the used buckets of a large table, 64 at a time.
+///
+/// Which of the two it is never changes, so that a compiler makes two loops of a loop over it.
 pub struct RawIter<K, V> {
-    /// The slot that the lowest bit of `pending` and `other` stands for.
+    /// The next entry of a list; the slot that the lowest bit of `pending` and `other` stands for.
     slots: NonNull<Slot<K, V>>,
-    /// Buckets still to yield, every second of them in `other`. Taking the lowest bit off a word twice in a row waits for the
-    /// first to be done; taking turns between two words does not.
+    /// How many entries of a list are left. Of a large table: buckets still to yield, every second of them in `other`. Taking
+    /// the lowest bit off a word twice in a row waits for the first to be done; taking turns between two words does not.
     pending: u64,
     other: u64,
     /// Those of the 64 buckets after, found early so that nothing waits for them.
     next: (u64, u64),
-    /// The tags after those of `pending` and `other`; a list has none.
+    /// The tags after those of `pending` and `other`, up to `end`, which is null for a list.
     tags: *const u8,
     end: *const u8,
 }
@@ -25,9 +28,6 @@ impl<K, V> Clone for RawIter<K, V> {
         Self { ..*self }
     }
 }
-
-/// The bits of even buckets.
-const EVEN: u64 = 0x5555_5555_5555_5555;
 
 /// Deals out the bits that are set, from the lowest on: the first, third, fifth and so on, and the others.
 #[inline(always)]
@@ -88,8 +88,8 @@ unsafe fn expand(word: u64, base: u8, places: *mut u8) -> usize {
 unsafe fn used_64(tags: *const u8) -> u64 {
     // SAFETY: the caller vouches for 64 readable bytes.
     unsafe {
-        let part = |at: usize| (Group::load(tags.add(at)).free() as u64) << at;
-        !(part(0) | part(16) | part(32) | part(48))
+        let part = |at: usize| (Group::load(tags.add(at)).used() as u64) << at;
+        part(0) | part(16) | part(32) | part(48)
     }
 }
 
@@ -97,11 +97,10 @@ impl<K, V> RawIter<K, V> {
     /// Over the first `len` slots.
     #[inline]
     pub(super) fn list(slots: NonNull<Slot<K, V>>, len: usize) -> Self {
-        let used = (1u64 << len) - 1;
         Self {
             slots,
-            pending: used & EVEN,
-            other: used & !EVEN,
+            pending: len as u64,
+            other: 0,
             next: (0, 0),
             tags: std::ptr::null(),
             end: std::ptr::null(),
@@ -139,12 +138,30 @@ impl<K, V> Iterator for RawIter<K, V> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while self.pending == 0 {
-            super::cold();
+        if self.end.is_null() {
+            if self.pending == 0 {
+                return None;
+            }
+            self.pending -= 1;
+            let slot = self.slots;
+            // SAFETY: there was an entry left, and the slot after it is at most one past the last.
+            self.slots = unsafe { slot.add(1) };
+            return Some(slot);
+        }
+        loop {
+            let (less, none) = less_one(self.pending);
+            if !none {
+                // SAFETY: there are bits.
+                let bits = unsafe { NonZeroU64::new_unchecked(self.pending) };
+                self.pending = self.other;
+                self.other = bits.get() & less;
+                // SAFETY: the bit stands for a used bucket of the table.
+                return Some(unsafe { self.slots.add(bits.trailing_zeros() as usize) });
+            }
             if self.tags == self.end && self.next.0 == 0 {
                 return None;
             }
-            // SAFETY: only a large table has tags left, and it has a multiple of 64 of them.
+            // SAFETY: a large table has a multiple of 64 tags.
             unsafe {
                 (self.pending, self.other) = self.next;
                 self.next = (0, 0);
@@ -155,12 +172,6 @@ impl<K, V> Iterator for RawIter<K, V> {
                 }
             }
         }
-        let offset = self.pending.trailing_zeros() as usize;
-        let rest = self.pending & (self.pending - 1);
-        self.pending = self.other;
-        self.other = rest;
-        // SAFETY: the bit stands for a used bucket of the table.
-        Some(unsafe { self.slots.add(offset) })
     }
 
     /// The same order as `next`, with the places of 128 tags found first: a loop over them has no bits to take off one by one,
@@ -176,18 +187,16 @@ impl<K, V> Iterator for RawIter<K, V> {
             end,
         } = self;
         let mut result = init;
-        let mut used = pending | other;
-        // SAFETY: each bit stands for a used bucket; only a large table has tags left, a multiple of 64 of them.
+        // SAFETY: the entries of a list lie one after the other; otherwise each bit stands for a used bucket, and a multiple of
+        // 64 tags is left.
         unsafe {
-            if tags.is_null() {
-                // The entries of a list lie one after the other.
-                let (first, end) = (used.trailing_zeros(), 64 - used.leading_zeros());
-                for index in first..end {
-                    result = f(result, slots.add(index as usize));
+            if end.is_null() {
+                for index in 0..pending as usize {
+                    result = f(result, slots.add(index));
                 }
                 return result;
             }
-            let mut next = next.0 | next.1;
+            let (mut used, mut next) = (pending | other, next.0 | next.1);
             while used | next != 0 || tags != end {
                 // Of these 64 tags, and of the next if there are any.
                 let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
@@ -211,6 +220,10 @@ impl<K, V> Iterator for RawIter<K, V> {
 
     /// Counted from the tags, so that stepping need not count.
     fn size_hint(&self) -> (usize, Option<usize>) {
+        if self.end.is_null() {
+            let left = self.pending as usize;
+            return (left, Some(left));
+        }
         let mut left = (self.pending | self.other).count_ones() as usize;
         left += (self.next.0 | self.next.1).count_ones() as usize;
         let mut tags = self.tags;
