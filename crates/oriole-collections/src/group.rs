@@ -139,6 +139,13 @@ mod imp {
             Self(unsafe { _mm_set1_epi16(tag as i16) })
         }
 
+        /// With the lowest bit set.
+        #[inline(always)]
+        pub(crate) fn or_one(self) -> Self {
+            // SAFETY: SSE2 is part of the target.
+            Self(unsafe { _mm_or_si128(self.0, _mm_set1_epi16(1)) })
+        }
+
         #[inline(always)]
         fn equal(self, tags: &WideTags) -> __m128i {
             // SAFETY: SSE2 is part of the target, and the tags are aligned.
@@ -341,6 +348,12 @@ mod generic {
         #[inline(always)]
         pub(crate) fn tag(tag: u16) -> Self {
             Self(tag)
+        }
+
+        /// With the lowest bit set.
+        #[inline(always)]
+        pub(crate) fn or_one(self) -> Self {
+            Self(self.0 | 1)
         }
 
         /// Two bits for each of eight tags that is this one.

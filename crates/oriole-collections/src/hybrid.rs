@@ -20,9 +20,11 @@
 
 mod iter;
 mod list;
+mod medium;
 
 pub use iter::RawIter;
 use list::SHORT_MAX;
+use medium::MEDIUM;
 
 use crate::group::{ERASED, Group, LEAST, Narrow, UNUSED, WIDTH, Wide, WideTags, prefetch, tag_of};
 use crate::raw::{RawTable, Slot, Vacant};
@@ -42,7 +44,7 @@ pub type SmallPtrSet<T, const N: usize> =
     crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// Most entries of a list.
-pub const LIST_MAX: usize = 56;
+pub const LIST_MAX: usize = 28;
 /// Least buckets of a large table.
 pub const LARGE_MIN: usize = 128;
 /// From this many buckets on, lookups fetch the home slot early.
@@ -51,13 +53,16 @@ pub const PREFETCH_BUCKETS: usize = 1 << 15;
 // The forms of a table, in a `Vacant`.
 const SHORT: u8 = 0;
 const LONG: u8 = 1;
-const LARGE: u8 = 2;
+const MIDDLE: u8 = 2;
+const LARGE: u8 = 3;
 
-/// What follows the common header: the first tags of a list, or where those of a large table are.
+/// What follows the common header: the first tags of a list, or what the other forms need.
 #[derive(Clone, Copy)]
 #[repr(C)]
 union Tags {
     list: [WideTags; 2],
+    /// Zero, or a mark of a medium table with an entry outside its window.
+    spilled: u32,
     large: Large,
 }
 
@@ -104,7 +109,10 @@ const fn limit(buckets: usize) -> usize {
 impl<K, V> Table<K, V> {
     fn buckets_for(entries: usize) -> usize {
         match entries {
+            // Keys of a zero-sized type are all equal.
+            1.. if size_of::<Slot<K, V>>() == 0 => Self::list_slots(1),
             0..=LIST_MAX => Self::list_slots(entries),
+            0..=MEDIUM => MEDIUM,
             _ => (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN),
         }
     }
@@ -114,6 +122,9 @@ impl<K, V> Table<K, V> {
         if buckets <= LIST_MAX {
             return (Self::list_layout(buckets), 0);
         }
+        if buckets == MEDIUM {
+            return (Self::medium_layout(), 0);
+        }
         let slots = Layout::array::<Slot<K, V>>(buckets).expect("table too large");
         let tags = Layout::array::<u8>(buckets + WIDTH).expect("table too large");
         slots.extend(tags).expect("table too large")
@@ -122,6 +133,9 @@ impl<K, V> Table<K, V> {
     fn allocate(buckets: usize) -> Self {
         if buckets <= LIST_MAX {
             return Self::allocate_list(buckets);
+        }
+        if buckets == MEDIUM {
+            return Self::allocate_medium();
         }
         assert!(
             buckets.is_power_of_two() && buckets <= 1 << 31,
@@ -287,10 +301,12 @@ impl<K, V> Table<K, V> {
         let (buckets, len) = (self.buckets as usize, self.len as usize);
         if len < LIST_MAX && self.is_list() {
             self.resize_list(Self::list_slots(len + 1));
-        } else if !self.is_list() && len < limit(buckets) / 2 {
+        } else if self.is_list() {
+            self.list_to_medium();
+        } else if !self.is_medium() && len < limit(buckets) / 2 {
             self.rehash(buckets);
         } else {
-            self.rehash(Self::buckets_for(len + 1).max(buckets * 2));
+            self.rehash(Self::buckets_for(len + 1).max((buckets * 2).next_power_of_two()));
         }
         // SAFETY: there is room now, and the caller vouches for the key.
         unsafe {
@@ -298,6 +314,8 @@ impl<K, V> Table<K, V> {
                 (len, SHORT)
             } else if self.is_list() {
                 (len, LONG)
+            } else if self.is_medium() {
+                (self.medium_vacancy(hash), MIDDLE)
             } else {
                 (self.first_unused(hash), LARGE)
             };
@@ -312,14 +330,23 @@ impl<K, V> Table<K, V> {
         if buckets <= LIST_MAX && self.is_list() {
             return self.resize_list(buckets);
         }
+        if buckets == MEDIUM && self.is_list() {
+            return self.list_to_medium();
+        }
         let mut next = Self::allocate(buckets);
-        if next.is_list() {
+        if next.is_list() || next.is_medium() {
             for slot in self.raw_iter() {
                 // SAFETY: the new table has room for every entry; each is copied once and the old table is then freed
                 // without dropping them.
                 unsafe {
-                    let index = next.len as usize;
-                    next.set_list_tag(index, slot.as_ref().key.mix());
+                    let hash = slot.as_ref().key.mix();
+                    let mut index = next.len as usize;
+                    if next.is_list() {
+                        next.set_list_tag(index, hash);
+                    } else {
+                        index = next.medium_vacancy(hash);
+                        next.set_medium_tag(index, hash);
+                    }
                     next.slot(index).copy_from_nonoverlapping(slot, 1);
                 }
                 next.len += 1;
@@ -403,11 +430,14 @@ impl<K, V> Table<K, V> {
         self.len = 0;
     }
 
-    /// Marks a used bucket of the large form free.
+    /// Marks a used bucket of the medium or the large form free.
     #[inline(always)]
     unsafe fn free_bucket(&mut self, index: usize) {
-        // SAFETY: the caller gives a bucket of a large table.
+        // SAFETY: the caller gives a bucket of a medium or large table.
         unsafe {
+            if self.is_medium() {
+                return self.clear_medium_tag(index);
+            }
             // Which of the two it is cannot be predicted, so there is no branch.
             let unused = self.in_no_full_window(index);
             self.set_tag(index, UNUSED + ERASED * u8::from(!unused));
@@ -466,7 +496,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     fn capacity(&self) -> usize {
         match self.buckets as usize {
-            buckets @ 0..=LIST_MAX => buckets,
+            buckets @ 0..=MEDIUM => buckets,
             buckets => limit(buckets),
         }
     }
@@ -490,6 +520,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
         if self.is_list() {
             return self.find_in_long_list(query, hash);
+        }
+        if self.is_medium() {
+            return self.find_in_medium(query, hash);
         }
         // SAFETY: the table is large.
         unsafe {
@@ -518,7 +551,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.len == 0 {
             return 0;
         }
-        if self.is_list() {
+        if self.is_list() || self.is_medium() {
             return 1;
         }
         let home = query.lookup_mix() as usize & self.mask();
@@ -551,6 +584,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return self
                 .find_in_long_list(query, hash)
                 .ok_or(Vacant { hash, index, form });
+        }
+        if self.is_medium() {
+            let form = MIDDLE;
+            return self.find_in_medium(query, hash).ok_or_else(|| {
+                // SAFETY: the table is of this form.
+                let index = unsafe { self.medium_vacancy(hash) };
+                Vacant { hash, index, form }
+            });
         }
         // SAFETY: the table is large.
         let place = unsafe {
@@ -593,6 +634,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     return self.grow_and_occupy(hash, slot);
                 }
                 self.set_long_tag(index, Wide::of(hash));
+            } else if form == MIDDLE {
+                if self.len == self.buckets {
+                    return self.grow_and_occupy(hash, slot);
+                }
+                self.set_medium_tag(index, hash);
             } else {
                 if self.tags.large.left == 0 {
                     return self.grow_and_occupy(hash, slot);
@@ -635,7 +681,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             }
             return erased;
         }
-        // SAFETY: `hole` is a used bucket of a large table.
+        // SAFETY: `hole` is an entry of a medium table or a used bucket of a large one.
         unsafe { self.free_bucket(hole) };
         erased
     }
@@ -687,6 +733,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         self.drop_slots();
         if self.is_list() {
             self.clear_list_tags();
+        } else if self.is_medium() {
+            // SAFETY: the table is of this form.
+            unsafe { self.clear_medium() };
         } else if len * 4 < buckets {
             self.release();
             if len != 0 {
@@ -727,6 +776,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.is_list() {
             return RawIter::list(self.slots, self.len as usize);
         }
+        if self.is_medium() {
+            // SAFETY: the table is of this form.
+            return RawIter::medium(self.slots, unsafe { self.medium_entries() });
+        }
         // SAFETY: a large table has a multiple of 64 buckets and as many tags.
         unsafe { RawIter::large(self.slots, self.tags.large.tags, self.buckets as usize) }
     }
@@ -744,6 +797,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
         let used = if self.is_list() {
             position < self.len as usize
+        } else if self.is_medium() {
+            // SAFETY: the table is of this form.
+            unsafe { self.is_medium_entry(position) }
         } else {
             // SAFETY: the index is checked first.
             position < self.buckets as usize && unsafe { self.tag(position) } >= LEAST
@@ -766,7 +822,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return Self::EMPTY;
         }
         let mut copy = Self::allocate(self.buckets as usize);
-        if !self.is_list() {
+        if self.is_medium() {
+            // SAFETY: both tables are medium.
+            copy.tags.spilled = unsafe { self.tags.spilled };
+        } else if !self.is_list() {
             // SAFETY: both tables are large. The slots are copied below, bucket for bucket; of the tags, for now, only those
             // of free buckets, so that a clone that panics leaves nothing to drop that is not there.
             unsafe {
@@ -785,6 +844,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 copy.slot(index).write(slot.as_ref().clone());
                 if self.is_list() {
                     copy.set_list_tag(index, slot.as_ref().key.mix());
+                } else if self.is_medium() {
+                    copy.set_medium_tag(index, slot.as_ref().key.mix());
                 } else {
                     copy.set_tag(index, self.tag(index));
                 }

@@ -107,6 +107,21 @@ impl<K, V> RawIter<K, V> {
         }
     }
 
+    /// Over those of at most 64 slots that have a bit.
+    #[inline]
+    pub(super) fn medium(slots: NonNull<Slot<K, V>>, used: u64) -> Self {
+        let (pending, other) = deal(used);
+        let none = slots.as_ptr().cast_const().cast();
+        Self {
+            slots,
+            pending,
+            other,
+            next: (0, 0),
+            tags: none,
+            end: none,
+        }
+    }
+
     /// Over the buckets of a large table.
     ///
     /// # Safety
