@@ -23,6 +23,7 @@ mod list;
 mod medium;
 
 pub use iter::RawIter;
+use iter::used_64;
 use list::SHORT_MAX;
 use medium::MEDIUM;
 
@@ -354,8 +355,12 @@ impl<K, V> Table<K, V> {
         } else {
             // SAFETY: the new table has room for every entry, and the old one is then freed without dropping them.
             unsafe {
-                for slot in self.raw_iter() {
-                    next.place_scanning(slot);
+                if buckets == 2 * self.buckets as usize {
+                    self.double_into(&mut next);
+                } else {
+                    for slot in self.raw_iter() {
+                        next.place_scanning(slot);
+                    }
                 }
                 let tags = next.tags.large.tags;
                 tags.add(buckets).copy_from_nonoverlapping(tags, WIDTH);
@@ -367,6 +372,51 @@ impl<K, V> Table<K, V> {
         self.release();
         std::mem::swap(self, &mut next);
         // `next` now is the old, already released table; its drop finds no buckets.
+    }
+
+    /// Copies the entries of a large table to one with twice the buckets, but for the repeated tags.
+    ///
+    /// Entries lie at or soon after their home, so in the order of their buckets they go into each half of the new table in about
+    /// the order of their homes there. Each gets the next free bucket of its half that is not before its home: no tag is looked
+    /// at, whether a bucket is free being anybody's guess. Those that would be outside their window, or whose home is at the
+    /// table's other end, wait until the others have their places.
+    unsafe fn double_into(&mut self, next: &mut Self)
+    where
+        K: DenseKey,
+    {
+        let (mask, next_mask) = (self.mask(), next.mask());
+        let (slots, next_slots) = (self.slots, next.slots);
+        // SAFETY: the caller vouches for the tables, which are large. Places are checked before use. Entries that wait are moved
+        // to the front of the old table's slots, where those before have been copied already.
+        unsafe {
+            let (tags, next_tags) = (self.tags.large.tags, next.tags.large.tags);
+            let mut free = [0, mask + 1];
+            let mut waiting = 0;
+            for first in (0..=mask).step_by(64) {
+                let mut used = used_64(tags.add(first));
+                while used != 0 {
+                    let index = first + used.trailing_zeros() as usize;
+                    used &= used - 1;
+                    let slot = slots.add(index);
+                    let hash = slot.as_ref().key.mix();
+                    let home = hash as usize & next_mask;
+                    let free = &mut free[usize::from(home > mask)];
+                    let place = home.max(*free);
+                    if place - home >= WIDTH || place ^ home > mask || home & mask > index {
+                        cold();
+                        slots.add(waiting).copy_from(slot, 1);
+                        waiting += 1;
+                    } else {
+                        *free = place + 1;
+                        *next_tags.add(place) = tag_of(hash);
+                        next_slots.add(place).copy_from_nonoverlapping(slot, 1);
+                    }
+                }
+            }
+            for index in 0..waiting {
+                next.place_scanning(slots.add(index));
+            }
+        }
     }
 
     /// Copies an entry to where its key belongs, but for the repeated tags. Tags are looked at one by one: a window read

@@ -85,7 +85,7 @@ unsafe fn expand(word: u64, base: u8, places: *mut u8) -> usize {
 
 /// One bit for each of 64 tags that is used.
 #[inline(always)]
-unsafe fn used_64(tags: *const u8) -> u64 {
+pub(super) unsafe fn used_64(tags: *const u8) -> u64 {
     // SAFETY: the caller vouches for 64 readable bytes.
     unsafe {
         let part = |at: usize| (Group::load(tags.add(at)).used() as u64) << at;
