@@ -8,7 +8,7 @@
 //! tag, so that a list becomes a table of this form without hashing its keys again.
 
 use super::list::tagged_layout;
-use super::{Table, cold};
+use super::{LIST_MAX, Table, cold};
 use crate::Lookup;
 use crate::group::{Wide, WideTags};
 use crate::key::ROTATION;
@@ -42,6 +42,12 @@ const STARTS: [u8; 64] = {
 #[inline(always)]
 fn start_of(hash: u64) -> usize {
     STARTS[(hash.rotate_right(ROTATION) >> 58) as usize] as usize
+}
+
+/// The same by the tag.
+#[inline(always)]
+fn start_of_tag(tag: u16) -> usize {
+    STARTS[tag as usize >> 10] as usize
 }
 
 /// The first slot of a window.
@@ -273,26 +279,44 @@ impl<K, V> Table<K, V> {
     pub(super) fn list_to_medium(&mut self) {
         debug_assert!(self.is_list());
         let mut next = Self::allocate_medium();
-        // SAFETY: both tables have room for the entries; each is copied once and the list is then freed without dropping
-        // them. Of the eight counts the last is of a group that does not exist.
+        let (tags, len) = (self.list_tags(), self.len as usize);
+        let mut lanes = [0u8; LIST_MAX];
+        // How many entries want to be in each group, a byte each, and which come too late.
+        let mut wanted = 0u64;
+        let mut late = [0u8; LIST_MAX];
+        let mut late_count = 0;
+        let mut join = |group: usize| {
+            let before = (wanted >> (8 * group)) as u8;
+            wanted += 1 << (8 * group);
+            before
+        };
+        for index in 0..len {
+            let start = start_of_tag(tags[index]) / size_of::<WideTags>();
+            let group = (start + 1) & !1;
+            let before = join(group);
+            lanes[index] = 8 * group as u8 + before;
+            // Who comes too late is anybody's guess, so there is no branch.
+            late[late_count] = index as u8;
+            late_count += usize::from(before >= 8);
+        }
+        for &index in &late[..late_count] {
+            let start = start_of_tag(tags[index as usize]) / size_of::<WideTags>();
+            let mut group = start | 1;
+            let mut before = join(group);
+            while before >= 8 {
+                cold();
+                next.tags.spilled = SPILLED;
+                group = (group + 1) % GROUPS;
+                before = join(group);
+            }
+            lanes[index as usize] = 8 * group as u8 + before;
+        }
+        // SAFETY: each entry has a lane of its own; it is copied there once, and the list is then freed without dropping it.
         unsafe {
-            let (tags, groups) = (self.list_tags(), next.groups().cast::<u16>());
-            let mut filled = [0u8; GROUPS + 1];
-            for (index, tag) in tags.into_iter().take(self.len as usize).enumerate() {
-                let tag = tag | 1;
-                let start = STARTS[tag as usize >> 10] as usize / size_of::<WideTags>();
-                let (first, second) = ((start + 1) & 6, start | 1);
-                let mut group = if filled[first] < 8 { first } else { second & 7 };
-                if filled[group] == 8 {
-                    cold();
-                    next.tags.spilled = SPILLED;
-                    while filled[group] == 8 {
-                        group = (group + 1) % GROUPS;
-                    }
-                }
-                let lane = 8 * group + filled[group] as usize;
-                filled[group] += 1;
-                *groups.add(lane) = tag;
+            let groups = next.groups().cast::<u16>();
+            for index in 0..len {
+                let lane = lanes[index] as usize;
+                *groups.add(lane) = tags[index] | 1;
                 next.slot(lane)
                     .copy_from_nonoverlapping(self.slot(index), 1);
             }
