@@ -62,9 +62,17 @@ const LARGE: u8 = 3;
 #[repr(C)]
 union Tags {
     list: [WideTags; 2],
-    /// Zero, or a mark of a medium table with an entry outside its window.
-    spilled: u32,
+    medium: Medium,
     large: Large,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Medium {
+    /// One bit for each entry.
+    used: u64,
+    /// Zero, or a mark when an entry is outside its window.
+    spilled: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -821,14 +829,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn raw_iter(&self) -> RawIter<K, V> {
         if self.is_list() {
             return RawIter::list(self.slots, self.len as usize);
         }
         if self.is_medium() {
             // SAFETY: the table is of this form.
-            return RawIter::medium(self.slots, unsafe { self.medium_entries() });
+            return RawIter::medium(self.slots, unsafe { self.tags.medium.used });
         }
         // SAFETY: a large table has a multiple of 64 buckets and as many tags.
         unsafe { RawIter::large(self.slots, self.tags.large.tags, self.buckets as usize) }
@@ -849,7 +857,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             position < self.len as usize
         } else if self.is_medium() {
             // SAFETY: the table is of this form.
-            unsafe { self.is_medium_entry(position) }
+            position < MEDIUM && unsafe { self.tags.medium.used } >> position & 1 != 0
         } else {
             // SAFETY: the index is checked first.
             position < self.buckets as usize && unsafe { self.tag(position) } >= LEAST
@@ -874,7 +882,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let mut copy = Self::allocate(self.buckets as usize);
         if self.is_medium() {
             // SAFETY: both tables are medium.
-            copy.tags.spilled = unsafe { self.tags.spilled };
+            copy.tags.medium.spilled = unsafe { self.tags.medium.spilled };
         } else if !self.is_list() {
             // SAFETY: both tables are large. The slots are copied below, bucket for bucket; of the tags, for now, only those
             // of free buckets, so that a clone that panics leaves nothing to drop that is not there.

@@ -9,8 +9,42 @@ use std::hint::black_box;
 
 type Row = Vec<(&'static str, f64)>;
 
-/// Expands `$body` for every contender type with `$c` bound to it, collecting the results.
+/// Expands `$body` for a contender type at every place with `$c` bound to it, collecting the results.
+macro_rules! at_each_place {
+    ($all:ident, $type:ident<$k:ty>, $c:ident => $body:expr) => {
+        at_each_place!($all, $type<$k>, [0 1 2 3], $c => $body)
+    };
+    ($all:ident, $type:ident<$k:ty>, [$($place:literal)*], $c:ident => $body:expr) => {{
+        const { assert!([$($place),*].len() == PLACES) };
+        $({
+            type $c = $type<$k, $place>;
+            $all.push($body);
+        })*
+    }};
+}
+
+/// Expands `$body` for every contender type with `$c` bound to it, at every place, collecting the results.
 macro_rules! for_each_contender {
+    ($k:ty, $c:ident => $body:expr) => {{
+        let mut all = Vec::new();
+        at_each_place!(all, Hybrid<$k>, $c => $body);
+        at_each_place!(all, Linear<$k>, $c => $body);
+        at_each_place!(all, Classic<$k>, $c => $body);
+        at_each_place!(all, BrownFx<$k>, $c => $body);
+        at_each_place!(all, BrownFold<$k>, $c => $body);
+        at_each_place!(all, Std<$k>, $c => $body);
+        at_each_place!(all, Index<$k>, $c => $body);
+        #[cfg(have_llvm)]
+        {
+            type $c = Llvm<$k>;
+            all.push($body);
+        }
+        all
+    }};
+}
+
+/// The same at one place only, for work that waits for memory and takes much of it.
+macro_rules! for_each_contender_once {
     ($k:ty, $c:ident => $body:expr) => {{
         let mut all = Vec::new();
         {
@@ -73,13 +107,13 @@ where
     u32: Key,
 {
     let mut names = vec![
-        Hybrid::<K>::name(),
-        Linear::<K>::name(),
-        Classic::<K>::name(),
-        BrownFx::<K>::name(),
-        BrownFold::<K>::name(),
-        Std::<K>::name(),
-        Index::<K>::name(),
+        <Hybrid<K>>::name(),
+        <Linear<K>>::name(),
+        <Classic<K>>::name(),
+        <BrownFx<K>>::name(),
+        <BrownFold<K>>::name(),
+        <Std<K>>::name(),
+        <Index<K>>::name(),
     ];
     if cfg!(have_llvm) {
         names.push("C++ LLVM");
@@ -135,16 +169,18 @@ macro_rules! find_section {
                     })),
                 }
             });
-            let tables: Vec<BrownFx56<$k>> = samples.iter().map(|sample| built(&sample.present)).collect();
-            runners.push(Runner {
-                name: BrownFx56::<$k>::name(),
-                round: Box::new(move || timed(|| {
-                    let mut sum = 0u64;
-                    for (table, sample) in tables.iter().zip(samples) {
-                        sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
-                    }
-                    sum
-                })),
+            at_each_place!(runners, BrownFx56<$k>, C => {
+                let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
+                Runner {
+                    name: <C as Contender<$k>>::name(),
+                    round: Box::new(move || timed(|| {
+                        let mut sum = 0u64;
+                        for (table, sample) in tables.iter().zip(samples) {
+                            sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+                        }
+                        sum
+                    })),
+                }
             });
             let row = race(runners, PROBES, rounds);
             line(label, &row);
@@ -236,7 +272,7 @@ fn cold(rounds: usize) {
         let mut values = keys[1..].to_vec();
         values.push(keys[0]);
         const STEPS: usize = 100_000;
-        let runners = for_each_contender!(Pointer, C => {
+        let runners = for_each_contender_once!(Pointer, C => {
             let mut table = <C as Contender<Pointer>>::new();
             table.insert(&keys, &values);
             let mut at = keys[0];
@@ -369,13 +405,13 @@ macro_rules! mix_race {
                 }
             });
             let extra = &script;
-            runners.push(Runner {
-                name: BrownFx14::<$k>::name(),
-                round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
+            at_each_place!(runners, BrownFx14<$k>, C => Runner {
+                name: <C as Contender<$k>>::name(),
+                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(extra)))),
             });
-            runners.push(Runner {
-                name: BrownFx56::<$k>::name(),
-                round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
+            at_each_place!(runners, BrownFx56<$k>, C => Runner {
+                name: <C as Contender<$k>>::name(),
+                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(extra)))),
             });
             let row = race(runners, script.kinds.len(), $rounds);
             line($label, &row);

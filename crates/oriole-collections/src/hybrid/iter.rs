@@ -95,7 +95,7 @@ pub(super) unsafe fn used_64(tags: *const u8) -> u64 {
 
 impl<K, V> RawIter<K, V> {
     /// Over the first `len` slots.
-    #[inline]
+    #[inline(always)]
     pub(super) fn list(slots: NonNull<Slot<K, V>>, len: usize) -> Self {
         Self {
             slots,
@@ -108,7 +108,7 @@ impl<K, V> RawIter<K, V> {
     }
 
     /// Over those of at most 64 slots that have a bit.
-    #[inline]
+    #[inline(always)]
     pub(super) fn medium(slots: NonNull<Slot<K, V>>, used: u64) -> Self {
         let (pending, other) = deal(used);
         let none = slots.as_ptr().cast_const().cast();
@@ -127,7 +127,7 @@ impl<K, V> RawIter<K, V> {
     /// # Safety
     ///
     /// There must be so many slots and tags, a multiple of 128.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn large(
         slots: NonNull<Slot<K, V>>,
         tags: *const u8,
@@ -145,6 +145,45 @@ impl<K, V> RawIter<K, V> {
                 end: tags.add(buckets),
             }
         }
+    }
+}
+
+impl<K, V> RawIter<K, V> {
+    /// As `fold` for a large table with tags left, and in the same order as `next`, with the places of 128 tags found first: a loop
+    /// over them has no bits to take off one by one, and ends less often. Apart, so that others do without its stack.
+    #[inline(never)]
+    fn fold_large<B, F: FnMut(B, NonNull<Slot<K, V>>) -> B>(self, init: B, mut f: F) -> B {
+        let Self {
+            mut slots,
+            pending,
+            other,
+            next,
+            mut tags,
+            end,
+        } = self;
+        let mut result = init;
+        // SAFETY: each bit stands for a used bucket, and a multiple of 64 tags is left.
+        unsafe {
+            let (mut used, mut next) = (pending | other, next.0 | next.1);
+            while used | next != 0 || tags != end {
+                // Of these 64 tags, and of the next if there are any.
+                let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
+                let places = places.as_mut_ptr().cast::<u8>();
+                let mut count = expand(used, 0, places);
+                count += expand(next, 64, places.add(count));
+                let here = slots;
+                (used, next) = (0, 0);
+                if tags != end {
+                    (used, next) = (used_64(tags), used_64(tags.add(64)));
+                    tags = tags.add(128);
+                    slots = slots.add(128);
+                }
+                for index in 0..count {
+                    result = f(result, here.add(*places.add(index) as usize));
+                }
+            }
+        }
+        result
     }
 }
 
@@ -173,6 +212,7 @@ impl<K, V> Iterator for RawIter<K, V> {
                 // SAFETY: the bit stands for a used bucket of the table.
                 return Some(unsafe { self.slots.add(bits.trailing_zeros() as usize) });
             }
+            super::cold();
             if self.tags == self.end && self.next.0 == 0 {
                 return None;
             }
@@ -189,46 +229,14 @@ impl<K, V> Iterator for RawIter<K, V> {
         }
     }
 
-    /// The same order as `next`, with the places of 128 tags found first: a loop over them has no bits to take off one by one,
-    /// and ends less often.
     #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let Self {
-            mut slots,
-            pending,
-            other,
-            next,
-            mut tags,
-            end,
-        } = self;
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
+        if !self.end.is_null() && self.tags != self.end {
+            return self.fold_large(init, f);
+        }
         let mut result = init;
-        // SAFETY: the entries of a list lie one after the other; otherwise each bit stands for a used bucket, and a multiple of
-        // 64 tags is left.
-        unsafe {
-            if end.is_null() {
-                for index in 0..pending as usize {
-                    result = f(result, slots.add(index));
-                }
-                return result;
-            }
-            let (mut used, mut next) = (pending | other, next.0 | next.1);
-            while used | next != 0 || tags != end {
-                // Of these 64 tags, and of the next if there are any.
-                let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
-                let places = places.as_mut_ptr().cast::<u8>();
-                let mut count = expand(used, 0, places);
-                count += expand(next, 64, places.add(count));
-                let here = slots;
-                (used, next) = (0, 0);
-                if tags != end {
-                    (used, next) = (used_64(tags), used_64(tags.add(64)));
-                    tags = tags.add(128);
-                    slots = slots.add(128);
-                }
-                for index in 0..count {
-                    result = f(result, here.add(*places.add(index) as usize));
-                }
-            }
+        while let Some(slot) = self.next() {
+            result = f(result, slot);
         }
         result
     }

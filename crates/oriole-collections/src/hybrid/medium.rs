@@ -8,7 +8,7 @@
 //! tag, so that a list becomes a table of this form without hashing its keys again.
 
 use super::list::tagged_layout;
-use super::{LIST_MAX, Table, cold};
+use super::{LIST_MAX, Medium, Table, cold};
 use crate::Lookup;
 use crate::group::{Wide, WideTags};
 use crate::key::ROTATION;
@@ -118,7 +118,10 @@ impl<K, V> Table<K, V> {
     pub(super) unsafe fn clear_medium(&mut self) {
         // SAFETY: the caller vouches for the form.
         unsafe { self.groups().write_bytes(0, GROUPS) };
-        self.tags.spilled = 0;
+        self.tags.medium = Medium {
+            used: 0,
+            spilled: 0,
+        };
     }
 
     /// The entry for a query.
@@ -133,7 +136,7 @@ impl<K, V> Table<K, V> {
         // SAFETY: the table is of this form; a slot whose tag is not zero is an entry.
         unsafe {
             // Nothing that matches and nothing spilled, the usual miss, are one branch together.
-            let matching = wanted.among(self.window_at(start)).bits() | self.tags.spilled;
+            let matching = wanted.among(self.window_at(start)).bits() | self.tags.medium.spilled;
             if matching == 0 {
                 return None;
             }
@@ -191,28 +194,6 @@ impl<K, V> Table<K, V> {
         }
     }
 
-    /// One bit for each entry.
-    ///
-    /// # Safety
-    ///
-    /// The table must be of this form.
-    #[inline]
-    pub(super) unsafe fn medium_entries(&self) -> u64 {
-        let zero = Wide::tag(0);
-        // SAFETY: the caller vouches for the form.
-        unsafe {
-            let groups = self.groups();
-            let two = |at: usize| u64::from(zero.among(&*groups.add(at).cast()).bits());
-            let last = u64::from(zero.pairs(&*groups.add(6)));
-            // Of the last group there are two bits for each tag.
-            let mut free = two(0) | two(2) << 16 | two(4) << 32;
-            for lane in 0..8 {
-                free |= (last >> (2 * lane) & 1) << (48 + lane);
-            }
-            !free & ((1 << MEDIUM) - 1)
-        }
-    }
-
     /// The slot for a new key with this hash; any when there is none.
     ///
     /// # Safety
@@ -223,10 +204,11 @@ impl<K, V> Table<K, V> {
         let start = start_of(hash);
         // SAFETY: the caller vouches for the form.
         unsafe {
-            let free = Wide::tag(0).among(self.window_at(start)).bits() as u16;
+            let used = self.tags.medium.used;
+            let free = !(used >> first_slot(start)) as u16;
             if free == 0 {
                 cold();
-                return (!self.medium_entries()).trailing_zeros() as usize % MEDIUM;
+                return (!used).trailing_zeros() as usize % MEDIUM;
             }
             // The first choice is the group with an even number.
             let turn = start as u32 / 2 & 8;
@@ -247,8 +229,9 @@ impl<K, V> Table<K, V> {
             Wide::of(hash)
                 .or_one()
                 .store(&mut *self.groups().add(index / 8), index % 8);
+            self.tags.medium.used |= 1 << index;
             let outside = index.wrapping_sub(first_slot(start_of(hash))) >= 16;
-            self.tags.spilled |= SPILLED * u32::from(outside);
+            self.tags.medium.spilled |= SPILLED * u32::from(outside);
         }
     }
 
@@ -261,17 +244,10 @@ impl<K, V> Table<K, V> {
     pub(super) unsafe fn clear_medium_tag(&mut self, index: usize) {
         debug_assert!(index < MEDIUM);
         // SAFETY: the caller vouches for the form.
-        unsafe { Wide::tag(0).store(&mut *self.groups().add(index / 8), index % 8) };
-    }
-
-    /// Whether a slot is an entry.
-    ///
-    /// # Safety
-    ///
-    /// The table must be of this form.
-    pub(super) unsafe fn is_medium_entry(&self, index: usize) -> bool {
-        // SAFETY: the caller vouches for the form, and the index is checked.
-        index < MEDIUM && unsafe { (*self.groups().add(index / 8)).0[index % 8] } != 0
+        unsafe {
+            Wide::tag(0).store(&mut *self.groups().add(index / 8), index % 8);
+            self.tags.medium.used &= !(1 << index);
+        }
     }
 
     /// Makes a table of this form of a list. No hash is computed.
@@ -285,6 +261,7 @@ impl<K, V> Table<K, V> {
         let mut wanted = 0u64;
         let mut late = [0u8; LIST_MAX];
         let mut late_count = 0;
+        let mut spilled = 0;
         let mut join = |group: usize| {
             let before = (wanted >> (8 * group)) as u8;
             wanted += 1 << (8 * group);
@@ -305,7 +282,7 @@ impl<K, V> Table<K, V> {
             let mut before = join(group);
             while before >= 8 {
                 cold();
-                next.tags.spilled = SPILLED;
+                spilled = SPILLED;
                 group = (group + 1) % GROUPS;
                 before = join(group);
             }
@@ -314,12 +291,15 @@ impl<K, V> Table<K, V> {
         // SAFETY: each entry has a lane of its own; it is copied there once, and the list is then freed without dropping it.
         unsafe {
             let groups = next.groups().cast::<u16>();
+            let mut used = 0;
             for index in 0..len {
                 let lane = lanes[index] as usize;
+                used |= 1 << lane;
                 *groups.add(lane) = tags[index] | 1;
                 next.slot(lane)
                     .copy_from_nonoverlapping(self.slot(index), 1);
             }
+            next.tags.medium = Medium { used, spilled };
         }
         next.len = std::mem::take(&mut self.len);
         self.release();
