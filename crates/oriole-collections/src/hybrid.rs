@@ -177,6 +177,11 @@ impl<K, V> Table<K, V> {
     }
 
     #[inline(always)]
+    fn is_large(&self) -> bool {
+        self.buckets as usize > MEDIUM
+    }
+
+    #[inline(always)]
     fn is_short(&self) -> bool {
         self.buckets as usize <= SHORT_MAX
     }
@@ -189,7 +194,7 @@ impl<K, V> Table<K, V> {
     /// The window at a bucket of the large form.
     #[inline(always)]
     unsafe fn window(&self, index: usize) -> Group {
-        debug_assert!(!self.is_list() && index < self.buckets as usize);
+        debug_assert!(self.is_large() && index < self.buckets as usize);
         // SAFETY: the tags are repeated past the end, so sixteen are readable from any bucket on.
         unsafe { Group::load(self.tags.large.tags.add(index)) }
     }
@@ -576,11 +581,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.is_short() {
             return self.find_in_short_list(query, hash);
         }
-        if self.is_list() {
-            return self.find_in_long_list(query, hash);
-        }
-        if self.is_medium() {
-            return self.find_in_medium(query, hash);
+        if !self.is_large() {
+            return match self.is_list() {
+                true => self.find_in_long_list(query, hash),
+                false => self.find_in_medium(query, hash),
+            };
         }
         // SAFETY: the table is large.
         unsafe {
@@ -637,13 +642,13 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 .find_in_short_list(query, hash)
                 .ok_or(Vacant { hash, index, form });
         }
-        if self.is_list() {
-            let form = LONG;
-            return self
-                .find_in_long_list(query, hash)
-                .ok_or(Vacant { hash, index, form });
-        }
-        if self.is_medium() {
+        if !self.is_large() {
+            if self.is_list() {
+                let form = LONG;
+                return self
+                    .find_in_long_list(query, hash)
+                    .ok_or(Vacant { hash, index, form });
+            }
             let form = MIDDLE;
             return self.find_in_medium(query, hash).ok_or_else(|| {
                 // SAFETY: the table is of this form.

@@ -242,21 +242,32 @@ fn iterate(rounds: usize) {
         for n in [4, 16, 48, 100, 200, 400, 800, 1000, 3000, 10_000, 100_000] {
             let keys = Pointer::random(n, &mut random);
             let repeat = (20_000 / n).max(1);
-            let runners = for_each_contender!(Pointer, C => {
-                let table: C = built(&keys);
-                Runner {
-                    name: <C as Contender<Pointer>>::name(),
-                    round: Box::new(move || timed(|| {
-                        let mut sum = 0u64;
-                        for _ in 0..repeat {
-                            let table = black_box(&table);
-                            let total = if by_fold { table.fold() } else { None };
-                            sum = sum.wrapping_add(total.unwrap_or_else(|| table.iterate()));
-                        }
-                        sum
-                    })),
-                }
-            });
+            macro_rules! runner {
+                ($c:ident) => {{
+                    let table: $c = built(&keys);
+                    Runner {
+                        name: <$c as Contender<Pointer>>::name(),
+                        round: Box::new(move || {
+                            timed(|| {
+                                let mut sum = 0u64;
+                                for _ in 0..repeat {
+                                    let table = black_box(&table);
+                                    let total = if by_fold { table.fold() } else { None };
+                                    sum =
+                                        sum.wrapping_add(total.unwrap_or_else(|| table.iterate()));
+                                }
+                                sum
+                            })
+                        }),
+                    }
+                }};
+            }
+            // More copies of large tables would push each other out of the cache.
+            let runners = if n < 10_000 {
+                for_each_contender!(Pointer, C => runner!(C))
+            } else {
+                for_each_contender_once!(Pointer, C => runner!(C))
+            };
             line(&format!("{n}"), &race(runners, n * repeat, rounds));
         }
     }

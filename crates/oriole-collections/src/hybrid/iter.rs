@@ -152,19 +152,17 @@ impl<K, V> RawIter<K, V> {
     /// As `fold` for a large table with tags left, and in the same order as `next`, with the places of 128 tags found first: a loop
     /// over them has no bits to take off one by one, and ends less often. Apart, so that others do without its stack.
     #[inline(never)]
-    fn fold_large<B, F: FnMut(B, NonNull<Slot<K, V>>) -> B>(self, init: B, mut f: F) -> B {
-        let Self {
-            mut slots,
-            pending,
-            other,
-            next,
-            mut tags,
-            end,
-        } = self;
+    fn fold_large<B, F: FnMut(B, NonNull<Slot<K, V>>) -> B>(
+        mut slots: NonNull<Slot<K, V>>,
+        (mut used, mut next): (u64, u64),
+        mut tags: *const u8,
+        end: *const u8,
+        init: B,
+        mut f: F,
+    ) -> B {
         let mut result = init;
         // SAFETY: each bit stands for a used bucket, and a multiple of 64 tags is left.
         unsafe {
-            let (mut used, mut next) = (pending | other, next.0 | next.1);
             while used | next != 0 || tags != end {
                 // Of these 64 tags, and of the next if there are any.
                 let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
@@ -213,32 +211,51 @@ impl<K, V> Iterator for RawIter<K, V> {
                 return Some(unsafe { self.slots.add(bits.trailing_zeros() as usize) });
             }
             super::cold();
-            if self.tags == self.end && self.next.0 == 0 {
-                return None;
-            }
-            // SAFETY: a large table has a multiple of 64 tags.
+            (self.pending, self.other) = self.next;
+            // SAFETY: a large table has a multiple of 64 tags, and slots for those in `next` too.
             unsafe {
-                (self.pending, self.other) = self.next;
-                self.next = (0, 0);
-                self.slots = self.slots.add(64);
                 if self.tags != self.end {
                     self.next = deal(used_64(self.tags));
                     self.tags = self.tags.add(64);
+                } else if self.pending != 0 {
+                    self.next = (0, 0);
+                } else {
+                    return None;
                 }
+                self.slots = self.slots.add(64);
             }
         }
     }
 
     #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
-        if !self.end.is_null() && self.tags != self.end {
-            return self.fold_large(init, f);
-        }
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
         let mut result = init;
-        while let Some(slot) = self.next() {
+        if self.end.is_null() {
+            for index in 0..self.pending as usize {
+                // SAFETY: so many entries are left.
+                result = f(result, unsafe { self.slots.add(index) });
+            }
+            return result;
+        }
+        let next = self.next.0 | self.next.1;
+        if next != 0 || self.tags != self.end {
+            let used = (self.pending | self.other, next);
+            return Self::fold_large(self.slots, used, self.tags, self.end, result, f);
+        }
+        let (mut pending, mut other) = (self.pending, self.other);
+        loop {
+            let (less, none) = less_one(pending);
+            if none {
+                return result;
+            }
+            // SAFETY: there are bits, and each stands for an entry.
+            let slot = unsafe {
+                let bits = NonZeroU64::new_unchecked(pending);
+                self.slots.add(bits.trailing_zeros() as usize)
+            };
+            (pending, other) = (other, pending & less);
             result = f(result, slot);
         }
-        result
     }
 
     /// Counted from the tags, so that stepping need not count.
