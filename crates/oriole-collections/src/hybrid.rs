@@ -117,12 +117,15 @@ const fn limit(buckets: usize) -> usize {
 
 impl<K, V> Table<K, V> {
     fn buckets_for(entries: usize) -> usize {
-        match entries {
+        if entries > 1 && size_of::<Slot<K, V>>() == 0 {
             // Keys of a zero-sized type are all equal.
-            1.. if size_of::<Slot<K, V>>() == 0 => Self::list_slots(1),
-            0..=LIST_MAX => Self::list_slots(entries),
-            0..=MEDIUM => MEDIUM,
-            _ => (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN),
+            Self::list_slots(1)
+        } else if entries <= LIST_MAX {
+            Self::list_slots(entries)
+        } else if entries <= MEDIUM {
+            MEDIUM
+        } else {
+            (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN)
         }
     }
 

@@ -211,7 +211,7 @@ impl<K, V> Table<K, V> {
                 return (!used).trailing_zeros() as usize % MEDIUM;
             }
             // The first choice is the group with an even number.
-            let turn = start as u32 / 2 & 8;
+            let turn = (start as u32 / 2) & 8;
             first_slot(start) + (free.rotate_left(turn).trailing_zeros() ^ turn) as usize
         }
     }
