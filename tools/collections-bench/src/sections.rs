@@ -156,32 +156,32 @@ fn samples<K: Key>(n: usize, hit: bool, random: &mut Random) -> Vec<Sample<K>> {
 macro_rules! find_section {
     ($name:ident, $k:ty) => {
         fn $name(label: &str, samples: &[Sample<$k>], rounds: usize) -> Row {
-            let mut runners = for_each_contender!($k, C => {
-                let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
-                Runner {
-                    name: <C as Contender<$k>>::name(),
-                    round: Box::new(move || timed(|| {
-                        let mut sum = 0u64;
-                        for (table, sample) in tables.iter().zip(samples) {
-                            sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
-                        }
-                        sum
-                    })),
-                }
-            });
-            at_each_place!(runners, BrownFx56<$k>, C => {
-                let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
-                Runner {
-                    name: <C as Contender<$k>>::name(),
-                    round: Box::new(move || timed(|| {
-                        let mut sum = 0u64;
-                        for (table, sample) in tables.iter().zip(samples) {
-                            sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
-                        }
-                        sum
-                    })),
-                }
-            });
+            macro_rules! runner {
+                ($c:ident) => {{
+                    let tables: Vec<$c> = samples.iter().map(|sample| built(&sample.present)).collect();
+                    Runner {
+                        name: <$c as Contender<$k>>::name(),
+                        round: Box::new(move || timed(|| {
+                            let mut sum = 0u64;
+                            for (table, sample) in tables.iter().zip(samples) {
+                                sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+                            }
+                            sum
+                        })),
+                    }
+                }};
+            }
+            // More copies of larger tables would push each other out of the cache.
+            let runners = if samples[0].present.len() < 64 {
+                let mut runners = for_each_contender!($k, C => runner!(C));
+                at_each_place!(runners, BrownFx56<$k>, C => runner!(C));
+                runners
+            } else {
+                let mut runners = for_each_contender_once!($k, C => runner!(C));
+                type C = BrownFx56<$k>;
+                runners.push(runner!(C));
+                runners
+            };
             let row = race(runners, PROBES, rounds);
             line(label, &row);
             row
@@ -537,7 +537,7 @@ fn latency(rounds: usize) {
         let mut values = keys[1..].to_vec();
         values.push(keys[0]);
         const STEPS: usize = 20_000;
-        let runners = for_each_contender!(Pointer, C => {
+        let runners = for_each_contender_once!(Pointer, C => {
             let mut table = <C as Contender<Pointer>>::new();
             table.insert(&keys, &values);
             let start = keys[0];
@@ -574,7 +574,7 @@ fn octave(rounds: usize) {
             }
             let phases: [(&str, usize); 4] = [("build", 0), ("hit", 1), ("miss", 2), ("erase", 3)];
             for (name, phase) in phases {
-                let runners = for_each_contender!(Pointer, C => {
+                let runners = for_each_contender_once!(Pointer, C => {
                     let (keys, absent, gone) = (&keys, &absent, &gone);
                     let table: C = built(keys);
                     Runner {

@@ -149,10 +149,10 @@ impl<K, V> RawIter<K, V> {
 }
 
 impl<K, V> RawIter<K, V> {
-    /// As `fold` for a large table with tags left, and in the same order as `next`, with the places of 128 tags found first: a loop
-    /// over them has no bits to take off one by one, and ends less often. Apart, so that others do without its stack.
+    /// As `fold` for what is not a list, and in the same order as `next`, with the places of 128 tags found first: a loop over them
+    /// has no bits to take off one by one, and ends less often. Apart, so that lists do without its stack.
     #[inline(never)]
-    fn fold_large<B, F: FnMut(B, NonNull<Slot<K, V>>) -> B>(
+    fn fold_bits<B, F: FnMut(B, NonNull<Slot<K, V>>) -> B>(
         mut slots: NonNull<Slot<K, V>>,
         (mut used, mut next): (u64, u64),
         mut tags: *const u8,
@@ -161,14 +161,16 @@ impl<K, V> RawIter<K, V> {
         mut f: F,
     ) -> B {
         let mut result = init;
-        // SAFETY: each bit stands for a used bucket, and a multiple of 64 tags is left.
+        // SAFETY: each bit stands for a used bucket, and a multiple of 128 tags is left when it is not none.
         unsafe {
             while used | next != 0 || tags != end {
                 // Of these 64 tags, and of the next if there are any.
                 let mut places = MaybeUninit::<[u8; 128 + 8]>::uninit();
                 let places = places.as_mut_ptr().cast::<u8>();
                 let mut count = expand(used, 0, places);
-                count += expand(next, 64, places.add(count));
+                if next != 0 {
+                    count += expand(next, 64, places.add(count));
+                }
                 let here = slots;
                 (used, next) = (0, 0);
                 if tags != end {
@@ -237,25 +239,8 @@ impl<K, V> Iterator for RawIter<K, V> {
             }
             return result;
         }
-        let next = self.next.0 | self.next.1;
-        if next != 0 || self.tags != self.end {
-            let used = (self.pending | self.other, next);
-            return Self::fold_large(self.slots, used, self.tags, self.end, result, f);
-        }
-        let (mut pending, mut other) = (self.pending, self.other);
-        loop {
-            let (less, none) = less_one(pending);
-            if none {
-                return result;
-            }
-            // SAFETY: there are bits, and each stands for an entry.
-            let slot = unsafe {
-                let bits = NonZeroU64::new_unchecked(pending);
-                self.slots.add(bits.trailing_zeros() as usize)
-            };
-            (pending, other) = (other, pending & less);
-            result = f(result, slot);
-        }
+        let used = (self.pending | self.other, self.next.0 | self.next.1);
+        Self::fold_bits(self.slots, used, self.tags, self.end, result, f)
     }
 
     /// Counted from the tags, so that stepping need not count.
