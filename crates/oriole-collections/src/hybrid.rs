@@ -1,15 +1,17 @@
-//! The hybrid design: a packed list of at most 56 entries, then windows of sixteen tags.
+//! The hybrid design: a packed list of at most 28 entries, then 56 slots with wide tags, then windows of sixteen tags.
 //!
-//! **List** (up to 56 entries). The entries lie densely, in insertion order, in an allocation of exactly 4, 8, 16, 32 or 56
-//! slots. Each has a tag of 16 bits; the first sixteen tags are in the table's own header, so that a miss in a tiny table
-//! touches no other memory, the others follow the slots. There is no probe loop and no home: one comparison of all
-//! tags decides, and a false match happens once in thousands of lookups, so there is nothing to mispredict. Erasing moves
-//! the last entry into the hole. Nothing need stay unused, so lists fill completely, and growing one is a plain copy.
+//! **List** (up to 28 entries). The entries lie densely, in insertion order, in an allocation of exactly so many slots: two small
+//! sizes that depend on the slot, 16, or 28. Each has a tag of 16 bits; the first sixteen tags are in the table's own header, so
+//! that a miss in a tiny table touches no other memory, the others follow the slots. There is no probe loop and no home: one
+//! comparison of all tags decides, and a false match happens once in thousands of lookups, so there is nothing to mispredict.
+//! Erasing moves the last entry into the hole. Nothing need stay unused, so lists fill completely, and growing one is a plain copy.
+//!
+//! **Medium** (29 to 56 entries). The tags are as wide, but a lookup compares sixteen of them; see the module `medium`.
 //!
 //! **Large** (128 buckets up, load at most 7/8). One allocation of slots and then one tag byte each, the first sixteen tags
 //! repeated at the end so that a window may start anywhere. A key's home is the low bits of its hash; lookups examine the
 //! window at home, then those 16, 48, 96, … buckets on, until one holds the key or has an unused bucket. A key is stored in
-//! the first unused bucket of the first window that has one. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
+//! the first window that has an unused bucket. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
 //! tags are still on their way, so that a cold hit waits for memory once rather than twice.
 //!
 //! Erasing from a large table moves nothing. What lookups rely on is only that every window *before* the one an entry lies
@@ -98,7 +100,7 @@ const fn window_offset(step: usize) -> usize {
 pub struct Table<K, V> {
     /// First slot; dangling while there are no buckets.
     slots: NonNull<Slot<K, V>>,
-    /// Number of buckets: zero, 4, 8, 16, 32 or 56 for a list, a power of two from 128 up for a large table.
+    /// Number of buckets: at most 28 for a list, 56 for a medium table, a power of two from 128 up for a large one.
     buckets: u32,
     len: u32,
     tags: Tags,

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 
 /// Slots of the longest list with all tags in the table's header.
 pub(super) const SHORT_MAX: usize = 16;
+
 /// What lies behind the slots of the longest list.
 struct Behind<K, V>(std::marker::PhantomData<(K, V)>);
 
