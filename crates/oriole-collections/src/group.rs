@@ -41,7 +41,7 @@ mod imp {
         _mm_cvtsi64_si128, _mm_load_si128, _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8,
         _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16, _mm_prefetch, _mm_set1_epi8,
         _mm_set1_epi16, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_shufflelo_epi16,
-        _mm_store_si128, _mm_unpacklo_epi8, _mm_unpacklo_epi64,
+        _mm_store_si128, _mm_unpacklo_epi8, _mm_unpacklo_epi64, _subborrow_u64,
     };
 
     /// Sixteen tags.
@@ -79,6 +79,16 @@ mod imp {
             unsafe {
                 let least = _mm_min_epu8(self.0, _mm_set1_epi8(ERASED as i8));
                 _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, least)) as u32
+            }
+        }
+
+        /// One bit per tag of a used bucket.
+        #[inline(always)]
+        pub(crate) fn used(self) -> u32 {
+            // SAFETY: SSE2 is part of the target.
+            unsafe {
+                let most = _mm_max_epu8(self.0, _mm_set1_epi8(LEAST as i8));
+                _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, most)) as u32
             }
         }
     }
@@ -127,6 +137,13 @@ mod imp {
         pub(crate) fn tag(tag: u16) -> Self {
             // SAFETY: SSE2 is part of the target.
             Self(unsafe { _mm_set1_epi16(tag as i16) })
+        }
+
+        /// With the lowest bit set.
+        #[inline(always)]
+        pub(crate) fn or_one(self) -> Self {
+            // SAFETY: SSE2 is part of the target.
+            Self(unsafe { _mm_or_si128(self.0, _mm_set1_epi16(1)) })
         }
 
         #[inline(always)]
@@ -216,6 +233,15 @@ mod imp {
         }
     }
 
+    /// A word less one, and whether it was zero, by one subtraction: a compiler would make two instructions of it again if it
+    /// knew that the borrow of the subtraction says just this.
+    #[inline(always)]
+    pub(crate) fn less_one(word: u64) -> (u64, bool) {
+        let mut less = 0;
+        let borrow = _subborrow_u64(0, word, 1, &mut less);
+        (less, borrow != 0)
+    }
+
     /// Starts fetching the cache line at an address, which need not be valid.
     #[inline(always)]
     pub(crate) fn prefetch<T>(address: *const T) {
@@ -283,6 +309,12 @@ mod generic {
         pub(crate) fn free(self) -> u32 {
             Self(self.0 & !(LOW * ERASED as u128)).equal(UNUSED)
         }
+
+        /// One bit per tag of a used bucket.
+        #[inline(always)]
+        pub(crate) fn used(self) -> u32 {
+            self.free() ^ 0xFFFF
+        }
     }
 
     /// A tag looked for.
@@ -316,6 +348,12 @@ mod generic {
         #[inline(always)]
         pub(crate) fn tag(tag: u16) -> Self {
             Self(tag)
+        }
+
+        /// With the lowest bit set.
+        #[inline(always)]
+        pub(crate) fn or_one(self) -> Self {
+            Self(self.0 | 1)
         }
 
         /// Two bits for each of eight tags that is this one.
@@ -378,6 +416,16 @@ mod generic {
         tags[from / 8].0[from % 8] = 0;
     }
 
+    /// A word less one, and whether it was zero.
+    #[inline(always)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
+    pub(crate) fn less_one(word: u64) -> (u64, bool) {
+        word.overflowing_sub(1)
+    }
+
     /// Does nothing here.
     #[inline(always)]
     #[allow(
@@ -388,9 +436,9 @@ mod generic {
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
-pub(crate) use generic::{Group, Narrow, Wide, move_tag, prefetch};
+pub(crate) use generic::{Group, Narrow, Wide, less_one, move_tag, prefetch};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
-pub(crate) use imp::{Group, Narrow, Wide, move_tag, prefetch};
+pub(crate) use imp::{Group, Narrow, Wide, less_one, move_tag, prefetch};
 
 #[cfg(test)]
 mod tests {
@@ -417,6 +465,8 @@ mod tests {
             prop_assert_eq!(slow.unused(), mask(&|b| b == 0));
             prop_assert_eq!(fast.free(), mask(&|b| b < 2));
             prop_assert_eq!(slow.free(), mask(&|b| b < 2));
+            prop_assert_eq!(fast.used(), mask(&|b| b >= 2));
+            prop_assert_eq!(slow.used(), mask(&|b| b >= 2));
         }
 
         #[test]

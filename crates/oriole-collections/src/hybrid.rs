@@ -1,15 +1,17 @@
-//! The hybrid design: a packed list of at most 56 entries, then windows of sixteen tags.
+//! The hybrid design: a packed list of at most 28 entries, then 56 slots with wide tags, then windows of sixteen tags.
 //!
-//! **List** (up to 56 entries). The entries lie densely, in insertion order, in an allocation of exactly 4, 8, 16, 32 or 56
-//! slots. Each has a tag of 16 bits; the first sixteen tags are in the table's own header, so that a miss in a tiny table
-//! touches no other memory, the others follow the slots. There is no probe loop and no home: one comparison of all
-//! tags decides, and a false match happens once in thousands of lookups, so there is nothing to mispredict. Erasing moves
-//! the last entry into the hole. Nothing need stay unused, so lists fill completely, and growing one is a plain copy.
+//! **List** (up to 28 entries). The entries lie densely, in insertion order, in an allocation of exactly so many slots: two small
+//! sizes that depend on the slot, 16, or 28. Each has a tag of 16 bits; the first sixteen tags are in the table's own header, so
+//! that a miss in a tiny table touches no other memory, the others follow the slots. There is no probe loop and no home: one
+//! comparison of all tags decides, and a false match happens once in thousands of lookups, so there is nothing to mispredict.
+//! Erasing moves the last entry into the hole. Nothing need stay unused, so lists fill completely, and growing one is a plain copy.
+//!
+//! **Medium** (29 to 56 entries). The tags are as wide, but a lookup compares sixteen of them; see the module `medium`.
 //!
 //! **Large** (128 buckets up, load at most 7/8). One allocation of slots and then one tag byte each, the first sixteen tags
 //! repeated at the end so that a window may start anywhere. A key's home is the low bits of its hash; lookups examine the
 //! window at home, then those 16, 48, 96, … buckets on, until one holds the key or has an unused bucket. A key is stored in
-//! the first unused bucket of the first window that has one. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
+//! the first window that has an unused bucket. Above [`PREFETCH_BUCKETS`] the home slot is fetched while the
 //! tags are still on their way, so that a cold hit waits for memory once rather than twice.
 //!
 //! Erasing from a large table moves nothing. What lookups rely on is only that every window *before* the one an entry lies
@@ -20,9 +22,12 @@
 
 mod iter;
 mod list;
+mod medium;
 
 pub use iter::RawIter;
+use iter::used_64;
 use list::SHORT_MAX;
+use medium::MEDIUM;
 
 use crate::group::{ERASED, Group, LEAST, Narrow, UNUSED, WIDTH, Wide, WideTags, prefetch, tag_of};
 use crate::raw::{RawTable, Slot, Vacant};
@@ -42,7 +47,7 @@ pub type SmallPtrSet<T, const N: usize> =
     crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
 
 /// Most entries of a list.
-pub const LIST_MAX: usize = 56;
+pub const LIST_MAX: usize = 28;
 /// Least buckets of a large table.
 pub const LARGE_MIN: usize = 128;
 /// From this many buckets on, lookups fetch the home slot early.
@@ -51,14 +56,25 @@ pub const PREFETCH_BUCKETS: usize = 1 << 15;
 // The forms of a table, in a `Vacant`.
 const SHORT: u8 = 0;
 const LONG: u8 = 1;
-const LARGE: u8 = 2;
+const MIDDLE: u8 = 2;
+const LARGE: u8 = 3;
 
-/// What follows the common header: the first tags of a list, or where those of a large table are.
+/// What follows the common header: the first tags of a list, or what the other forms need.
 #[derive(Clone, Copy)]
 #[repr(C)]
 union Tags {
     list: [WideTags; 2],
+    medium: Medium,
     large: Large,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Medium {
+    /// One bit for each entry.
+    used: u64,
+    /// Zero, or a mark when an entry is outside its window.
+    spilled: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -84,7 +100,7 @@ const fn window_offset(step: usize) -> usize {
 pub struct Table<K, V> {
     /// First slot; dangling while there are no buckets.
     slots: NonNull<Slot<K, V>>,
-    /// Number of buckets: zero, 4, 8, 16, 32 or 56 for a list, a power of two from 128 up for a large table.
+    /// Number of buckets: at most 28 for a list, 56 for a medium table, a power of two from 128 up for a large one.
     buckets: u32,
     len: u32,
     tags: Tags,
@@ -103,9 +119,15 @@ const fn limit(buckets: usize) -> usize {
 
 impl<K, V> Table<K, V> {
     fn buckets_for(entries: usize) -> usize {
-        match entries {
-            0..=LIST_MAX => Self::list_slots(entries),
-            _ => (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN),
+        if entries > 1 && size_of::<Slot<K, V>>() == 0 {
+            // Keys of a zero-sized type are all equal.
+            Self::list_slots(1)
+        } else if entries <= LIST_MAX {
+            Self::list_slots(entries)
+        } else if entries <= MEDIUM {
+            MEDIUM
+        } else {
+            (entries * 8).div_ceil(7).next_power_of_two().max(LARGE_MIN)
         }
     }
 
@@ -113,6 +135,9 @@ impl<K, V> Table<K, V> {
     fn layout(buckets: usize) -> (Layout, usize) {
         if buckets <= LIST_MAX {
             return (Self::list_layout(buckets), 0);
+        }
+        if buckets == MEDIUM {
+            return (Self::medium_layout(), 0);
         }
         let slots = Layout::array::<Slot<K, V>>(buckets).expect("table too large");
         let tags = Layout::array::<u8>(buckets + WIDTH).expect("table too large");
@@ -122,6 +147,9 @@ impl<K, V> Table<K, V> {
     fn allocate(buckets: usize) -> Self {
         if buckets <= LIST_MAX {
             return Self::allocate_list(buckets);
+        }
+        if buckets == MEDIUM {
+            return Self::allocate_medium();
         }
         assert!(
             buckets.is_power_of_two() && buckets <= 1 << 31,
@@ -154,6 +182,11 @@ impl<K, V> Table<K, V> {
     }
 
     #[inline(always)]
+    fn is_large(&self) -> bool {
+        self.buckets as usize > MEDIUM
+    }
+
+    #[inline(always)]
     fn is_short(&self) -> bool {
         self.buckets as usize <= SHORT_MAX
     }
@@ -166,7 +199,7 @@ impl<K, V> Table<K, V> {
     /// The window at a bucket of the large form.
     #[inline(always)]
     unsafe fn window(&self, index: usize) -> Group {
-        debug_assert!(!self.is_list() && index < self.buckets as usize);
+        debug_assert!(self.is_large() && index < self.buckets as usize);
         // SAFETY: the tags are repeated past the end, so sixteen are readable from any bucket on.
         unsafe { Group::load(self.tags.large.tags.add(index)) }
     }
@@ -287,10 +320,12 @@ impl<K, V> Table<K, V> {
         let (buckets, len) = (self.buckets as usize, self.len as usize);
         if len < LIST_MAX && self.is_list() {
             self.resize_list(Self::list_slots(len + 1));
-        } else if !self.is_list() && len < limit(buckets) / 2 {
+        } else if self.is_list() {
+            self.list_to_medium();
+        } else if !self.is_medium() && len < limit(buckets) / 2 {
             self.rehash(buckets);
         } else {
-            self.rehash(Self::buckets_for(len + 1).max(buckets * 2));
+            self.rehash(Self::buckets_for(len + 1).max((buckets * 2).next_power_of_two()));
         }
         // SAFETY: there is room now, and the caller vouches for the key.
         unsafe {
@@ -298,6 +333,8 @@ impl<K, V> Table<K, V> {
                 (len, SHORT)
             } else if self.is_list() {
                 (len, LONG)
+            } else if self.is_medium() {
+                (self.medium_vacancy(hash), MIDDLE)
             } else {
                 (self.first_unused(hash), LARGE)
             };
@@ -312,14 +349,23 @@ impl<K, V> Table<K, V> {
         if buckets <= LIST_MAX && self.is_list() {
             return self.resize_list(buckets);
         }
+        if buckets == MEDIUM && self.is_list() {
+            return self.list_to_medium();
+        }
         let mut next = Self::allocate(buckets);
-        if next.is_list() {
+        if next.is_list() || next.is_medium() {
             for slot in self.raw_iter() {
                 // SAFETY: the new table has room for every entry; each is copied once and the old table is then freed
                 // without dropping them.
                 unsafe {
-                    let index = next.len as usize;
-                    next.set_list_tag(index, slot.as_ref().key.mix());
+                    let hash = slot.as_ref().key.mix();
+                    let mut index = next.len as usize;
+                    if next.is_list() {
+                        next.set_list_tag(index, hash);
+                    } else {
+                        index = next.medium_vacancy(hash);
+                        next.set_medium_tag(index, hash);
+                    }
                     next.slot(index).copy_from_nonoverlapping(slot, 1);
                 }
                 next.len += 1;
@@ -327,8 +373,12 @@ impl<K, V> Table<K, V> {
         } else {
             // SAFETY: the new table has room for every entry, and the old one is then freed without dropping them.
             unsafe {
-                for slot in self.raw_iter() {
-                    next.place_scanning(slot);
+                if buckets == 2 * self.buckets as usize {
+                    self.double_into(&mut next);
+                } else {
+                    for slot in self.raw_iter() {
+                        next.place_scanning(slot);
+                    }
                 }
                 let tags = next.tags.large.tags;
                 tags.add(buckets).copy_from_nonoverlapping(tags, WIDTH);
@@ -340,6 +390,51 @@ impl<K, V> Table<K, V> {
         self.release();
         std::mem::swap(self, &mut next);
         // `next` now is the old, already released table; its drop finds no buckets.
+    }
+
+    /// Copies the entries of a large table to one with twice the buckets, but for the repeated tags.
+    ///
+    /// Entries lie at or soon after their home, so in the order of their buckets they go into each half of the new table in about
+    /// the order of their homes there. Each gets the next free bucket of its half that is not before its home: no tag is looked
+    /// at, whether a bucket is free being anybody's guess. Those that would be outside their window, or whose home is at the
+    /// table's other end, wait until the others have their places.
+    unsafe fn double_into(&mut self, next: &mut Self)
+    where
+        K: DenseKey,
+    {
+        let (mask, next_mask) = (self.mask(), next.mask());
+        let (slots, next_slots) = (self.slots, next.slots);
+        // SAFETY: the caller vouches for the tables, which are large. Places are checked before use. Entries that wait are moved
+        // to the front of the old table's slots, where those before have been copied already.
+        unsafe {
+            let (tags, next_tags) = (self.tags.large.tags, next.tags.large.tags);
+            let mut free = [0, mask + 1];
+            let mut waiting = 0;
+            for first in (0..=mask).step_by(64) {
+                let mut used = used_64(tags.add(first));
+                while used != 0 {
+                    let index = first + used.trailing_zeros() as usize;
+                    used &= used - 1;
+                    let slot = slots.add(index);
+                    let hash = slot.as_ref().key.mix();
+                    let home = hash as usize & next_mask;
+                    let free = &mut free[usize::from(home > mask)];
+                    let place = home.max(*free);
+                    if place - home >= WIDTH || place ^ home > mask || home & mask > index {
+                        cold();
+                        slots.add(waiting).copy_from(slot, 1);
+                        waiting += 1;
+                    } else {
+                        *free = place + 1;
+                        *next_tags.add(place) = tag_of(hash);
+                        next_slots.add(place).copy_from_nonoverlapping(slot, 1);
+                    }
+                }
+            }
+            for index in 0..waiting {
+                next.place_scanning(slots.add(index));
+            }
+        }
     }
 
     /// Copies an entry to where its key belongs, but for the repeated tags. Tags are looked at one by one: a window read
@@ -403,11 +498,14 @@ impl<K, V> Table<K, V> {
         self.len = 0;
     }
 
-    /// Marks a used bucket of the large form free.
+    /// Marks a used bucket of the medium or the large form free.
     #[inline(always)]
     unsafe fn free_bucket(&mut self, index: usize) {
-        // SAFETY: the caller gives a bucket of a large table.
+        // SAFETY: the caller gives a bucket of a medium or large table.
         unsafe {
+            if self.is_medium() {
+                return self.clear_medium_tag(index);
+            }
             // Which of the two it is cannot be predicted, so there is no branch.
             let unused = self.in_no_full_window(index);
             self.set_tag(index, UNUSED + ERASED * u8::from(!unused));
@@ -466,7 +564,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     fn capacity(&self) -> usize {
         match self.buckets as usize {
-            buckets @ 0..=LIST_MAX => buckets,
+            buckets @ 0..=MEDIUM => buckets,
             buckets => limit(buckets),
         }
     }
@@ -488,8 +586,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.is_short() {
             return self.find_in_short_list(query, hash);
         }
-        if self.is_list() {
-            return self.find_in_long_list(query, hash);
+        if !self.is_large() {
+            return match self.is_list() {
+                true => self.find_in_long_list(query, hash),
+                false => self.find_in_medium(query, hash),
+            };
         }
         // SAFETY: the table is large.
         unsafe {
@@ -518,7 +619,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.len == 0 {
             return 0;
         }
-        if self.is_list() {
+        if self.is_list() || self.is_medium() {
             return 1;
         }
         let home = query.lookup_mix() as usize & self.mask();
@@ -546,11 +647,19 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 .find_in_short_list(query, hash)
                 .ok_or(Vacant { hash, index, form });
         }
-        if self.is_list() {
-            let form = LONG;
-            return self
-                .find_in_long_list(query, hash)
-                .ok_or(Vacant { hash, index, form });
+        if !self.is_large() {
+            if self.is_list() {
+                let form = LONG;
+                return self
+                    .find_in_long_list(query, hash)
+                    .ok_or(Vacant { hash, index, form });
+            }
+            let form = MIDDLE;
+            return self.find_in_medium(query, hash).ok_or_else(|| {
+                // SAFETY: the table is of this form.
+                let index = unsafe { self.medium_vacancy(hash) };
+                Vacant { hash, index, form }
+            });
         }
         // SAFETY: the table is large.
         let place = unsafe {
@@ -593,6 +702,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                     return self.grow_and_occupy(hash, slot);
                 }
                 self.set_long_tag(index, Wide::of(hash));
+            } else if form == MIDDLE {
+                if self.len == self.buckets {
+                    return self.grow_and_occupy(hash, slot);
+                }
+                self.set_medium_tag(index, hash);
             } else {
                 if self.tags.large.left == 0 {
                     return self.grow_and_occupy(hash, slot);
@@ -635,7 +749,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             }
             return erased;
         }
-        // SAFETY: `hole` is a used bucket of a large table.
+        // SAFETY: `hole` is an entry of a medium table or a used bucket of a large one.
         unsafe { self.free_bucket(hole) };
         erased
     }
@@ -687,6 +801,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         self.drop_slots();
         if self.is_list() {
             self.clear_list_tags();
+        } else if self.is_medium() {
+            // SAFETY: the table is of this form.
+            unsafe { self.clear_medium() };
         } else if len * 4 < buckets {
             self.release();
             if len != 0 {
@@ -722,10 +839,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn raw_iter(&self) -> RawIter<K, V> {
         if self.is_list() {
             return RawIter::list(self.slots, self.len as usize);
+        }
+        if self.is_medium() {
+            // SAFETY: the table is of this form.
+            return RawIter::medium(self.slots, unsafe { self.tags.medium.used });
         }
         // SAFETY: a large table has a multiple of 64 buckets and as many tags.
         unsafe { RawIter::large(self.slots, self.tags.large.tags, self.buckets as usize) }
@@ -744,6 +865,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
         let used = if self.is_list() {
             position < self.len as usize
+        } else if self.is_medium() {
+            // SAFETY: the table is of this form.
+            position < MEDIUM && unsafe { self.tags.medium.used } >> position & 1 != 0
         } else {
             // SAFETY: the index is checked first.
             position < self.buckets as usize && unsafe { self.tag(position) } >= LEAST
@@ -766,7 +890,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return Self::EMPTY;
         }
         let mut copy = Self::allocate(self.buckets as usize);
-        if !self.is_list() {
+        if self.is_medium() {
+            // SAFETY: both tables are medium.
+            copy.tags.medium.spilled = unsafe { self.tags.medium.spilled };
+        } else if !self.is_list() {
             // SAFETY: both tables are large. The slots are copied below, bucket for bucket; of the tags, for now, only those
             // of free buckets, so that a clone that panics leaves nothing to drop that is not there.
             unsafe {
@@ -785,6 +912,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 copy.slot(index).write(slot.as_ref().clone());
                 if self.is_list() {
                     copy.set_list_tag(index, slot.as_ref().key.mix());
+                } else if self.is_medium() {
+                    copy.set_medium_tag(index, slot.as_ref().key.mix());
                 } else {
                     copy.set_tag(index, self.tag(index));
                 }

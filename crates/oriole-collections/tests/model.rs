@@ -107,7 +107,7 @@ enum Step {
 
 fn steps(keys: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
     // Miri is some thousand times slower.
-    let count = if cfg!(miri) { count / 4 } else { count };
+    let count = if cfg!(miri) { count / 8 } else { count };
     let step = prop_oneof![
         12 => (0..keys).prop_map(Step::Insert),
         3 => (0..keys).prop_map(Step::TryInsert),

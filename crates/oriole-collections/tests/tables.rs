@@ -65,8 +65,8 @@ fn hybrid_fills_lists_and_large_tables_to_seven_eighths() {
             (5, 1),
             (9, 6),
             (16, 10),
-            (32, 17),
-            (56, 33),
+            (28, 17),
+            (56, 29),
             (128, 57),
             (256, 113)
         ]
@@ -264,8 +264,75 @@ fn a_list_tells_the_tag_zero_from_no_entry() {
     }
     map.retain(|key, _| key % 3 == 0);
     map.shrink_to_fit();
-    assert_eq!(map.bucket_count(), 32);
+    assert_eq!(map.bucket_count(), 28);
     assert!((0..60).all(|key| map.contains_key(&key) == (key != 0 && key % 3 == 0)));
+}
+
+#[test]
+fn a_medium_table_finds_what_is_outside_its_window() {
+    // All in one window of sixteen slots out of 56, with two tags.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Alike(u32);
+    impl DenseKey for Alike {
+        fn mix(&self) -> u64 {
+            u64::from(self.0 % 2) << 20
+        }
+    }
+    let mut map = hybrid::DenseMap::new();
+    for number in 0..56 {
+        map.insert(Alike(number), number);
+        if number % 9 == 1 {
+            assert!((0..60).all(|n| map.contains_key(&Alike(n)) == (n <= number)));
+        }
+    }
+    assert_eq!(map.bucket_count(), 56);
+    let copy = map.clone();
+    map.retain(|_, number| *number % 3 != 0);
+    for number in (1..56).filter(|number| number % 3 == 1) {
+        map.erase_with(&Alike(number), |_, _| unreachable!("nothing moves"));
+    }
+    let mut left: Vec<u32> = map.iter_unordered().map(|(_, number)| *number).collect();
+    left.sort_unstable();
+    assert!(left.iter().copied().eq((0..56).filter(|n| n % 3 == 2)));
+    assert_eq!(
+        map.values_unordered().sum::<u32>(),
+        left.iter().sum::<u32>()
+    );
+    for number in 100..137 {
+        map.insert(Alike(number), number);
+    }
+    assert_eq!((map.len(), map.bucket_count()), (55, 56));
+    map.clear();
+    assert!(map.is_empty() && !map.contains_key(&Alike(2)));
+    assert_eq!((copy.len(), copy[&Alike(54)]), (56, 54));
+    map = copy;
+    map.insert(Alike(56), 56);
+    assert_eq!(map.bucket_count(), 128);
+    map.retain(|_, number| *number >= 20);
+    map.shrink_to_fit();
+    assert_eq!((map.len(), map.bucket_count()), (37, 56));
+    assert!((0..60).all(|n| map.contains_key(&Alike(n)) == (20..57).contains(&n)));
+}
+
+#[test]
+fn doubling_a_table_keeps_every_entry() {
+    // Homes at both ends, so that windows wrap and overflow.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Ends(u64);
+    impl DenseKey for Ends {
+        fn mix(&self) -> u64 {
+            (self.0 % 37).wrapping_sub(20) ^ (self.0 / 37) << 6 ^ self.0 << 50
+        }
+    }
+    let mut map = hybrid::DenseMap::new();
+    for number in 0..if cfg!(miri) { 240 } else { 4000 } {
+        map.insert(Ends(number), number);
+        if map.len().is_power_of_two() || map.len() * 8 / 7 % 64 == 1 {
+            assert!((0..=number).all(|n| map[&Ends(n)] == n));
+            assert_eq!(map.values_unordered().sum::<u64>(), (0..=number).sum());
+            assert!(!map.contains_key(&Ends(number + 1)));
+        }
+    }
 }
 
 #[test]

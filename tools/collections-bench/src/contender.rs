@@ -99,10 +99,30 @@ pub trait Single<K: Key>: Sized {
     fn size(&self) -> Option<usize>;
 }
 
-/// A Rust table under test.
-pub struct Of<T>(T);
+/// How many copies of its loops a Rust table is measured with, each at another distance from a line of the instruction cache.
+pub const PLACES: usize = 4;
 
-impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
+/// A Rust table under test, with the loops at one of [`PLACES`].
+///
+/// A short loop takes up to a third longer where it happens to cross from one line into the next, and where it lies changes with
+/// every change anywhere in the program. So every table has its loops at every such place, and keeps the best.
+pub struct Of<T, const PLACE: usize>(T);
+
+/// Puts what follows in the function at a place.
+#[inline(always)]
+fn put<const PLACE: usize>() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: this does nothing, a few times.
+    unsafe {
+        std::arch::asm!(
+            ".p2align 6", ".rept {bytes}", "nop", ".endr",
+            bytes = const PLACE * 64 / PLACES,
+            options(nomem, nostack, preserves_flags)
+        )
+    }
+}
+
+impl<K: Key, T: Single<K>, const PLACE: usize> Contender<K> for Of<T, PLACE> {
     fn name() -> &'static str {
         T::NAME
     }
@@ -111,12 +131,14 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     }
     #[inline(never)]
     fn insert(&mut self, keys: &[K], values: &[K]) {
+        put::<PLACE>();
         for (&key, &value) in keys.iter().zip(values) {
             self.0.put(key, value);
         }
     }
     #[inline(never)]
     fn find(&self, keys: &[K]) -> u64 {
+        put::<PLACE>();
         let mut sum = 0u64;
         for &key in keys {
             if let Some(value) = self.0.get(key) {
@@ -127,6 +149,7 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     }
     #[inline(never)]
     fn chase(&self, start: K, count: usize) -> K {
+        put::<PLACE>();
         let mut key = start;
         for _ in 0..count {
             key = self.0.get(key).expect("the chain is closed");
@@ -135,14 +158,17 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     }
     #[inline(never)]
     fn erase(&mut self, keys: &[K]) -> u64 {
+        put::<PLACE>();
         keys.iter().map(|&key| u64::from(self.0.cut(key))).sum()
     }
     #[inline(never)]
     fn iterate(&self) -> u64 {
+        put::<PLACE>();
         self.0.sum()
     }
     #[inline(never)]
     fn fold(&self) -> Option<u64> {
+        put::<PLACE>();
         Some(self.0.folded())
     }
     fn keys(&self) -> Option<Vec<K>> {
@@ -153,6 +179,7 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     }
     #[inline(never)]
     fn script(script: &Script<K>) -> u64 {
+        put::<PLACE>();
         let (mut at, mut sum) = (0, 0u64);
         for &length in &script.lengths {
             let mut table = T::make();
@@ -175,6 +202,7 @@ impl<K: Key, T: Single<K>> Contender<K> for Of<T> {
     }
     #[inline(never)]
     fn replay(replay: &Replay<K>) -> u64 {
+        put::<PLACE>();
         let mut tables: Vec<T> = (0..replay.table_count).map(|_| T::make()).collect();
         let mut sum = 0u64;
         for ((&kind, &table), &key) in replay.kinds.iter().zip(&replay.tables).zip(&replay.keys) {
@@ -243,11 +271,11 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
 }
 
 /// The hybrid design.
-pub type Hybrid<K> = Of<hybrid::DenseMap<K, K>>;
+pub type Hybrid<K, const PLACE: usize = 0> = Of<hybrid::DenseMap<K, K>, PLACE>;
 /// The new LLVM design.
-pub type Linear<K> = Of<linear::DenseMap<K, K>>;
+pub type Linear<K, const PLACE: usize = 0> = Of<linear::DenseMap<K, K>, PLACE>;
 /// The classic LLVM design.
-pub type Classic<K> = Of<classic::DenseMap<K, K>>;
+pub type Classic<K, const PLACE: usize = 0> = Of<classic::DenseMap<K, K>, PLACE>;
 
 macro_rules! standard_api {
     ($(#[$attribute:meta])* $type:ident, $map:ty, $name:literal, $new:expr, $remove:ident, $size:expr) => {
@@ -331,17 +359,17 @@ standard_api!(
     indexmap::IndexMap::with_hasher(Fx::default()), swap_remove, |_| None);
 
 /// hashbrown with Fx: the baseline.
-pub type BrownFx<K> = Of<BrownFxTable<K>>;
+pub type BrownFx<K, const PLACE: usize = 0> = Of<BrownFxTable<K>, PLACE>;
 /// The baseline with sixteen buckets from birth.
-pub type BrownFx14<K> = Of<BrownFx14Table<K>>;
+pub type BrownFx14<K, const PLACE: usize = 0> = Of<BrownFx14Table<K>, PLACE>;
 /// The baseline with 64 buckets from birth, as LLVM's tables have.
-pub type BrownFx56<K> = Of<BrownFx56Table<K>>;
+pub type BrownFx56<K, const PLACE: usize = 0> = Of<BrownFx56Table<K>, PLACE>;
 /// hashbrown with foldhash and a fixed seed.
-pub type BrownFold<K> = Of<BrownFoldTable<K>>;
+pub type BrownFold<K, const PLACE: usize = 0> = Of<BrownFoldTable<K>, PLACE>;
 /// The standard map with its default hasher.
-pub type Std<K> = Of<StdTable<K>>;
+pub type Std<K, const PLACE: usize = 0> = Of<StdTable<K>, PLACE>;
 /// indexmap with Fx.
-pub type Index<K> = Of<IndexTable<K>>;
+pub type Index<K, const PLACE: usize = 0> = Of<IndexTable<K>, PLACE>;
 /// LLVM's C++ `DenseMap`.
 #[cfg(have_llvm)]
 pub struct Llvm<K: Key> {

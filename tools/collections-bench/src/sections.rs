@@ -9,8 +9,42 @@ use std::hint::black_box;
 
 type Row = Vec<(&'static str, f64)>;
 
-/// Expands `$body` for every contender type with `$c` bound to it, collecting the results.
+/// Expands `$body` for a contender type at every place with `$c` bound to it, collecting the results.
+macro_rules! at_each_place {
+    ($all:ident, $type:ident<$k:ty>, $c:ident => $body:expr) => {
+        at_each_place!($all, $type<$k>, [0 1 2 3], $c => $body)
+    };
+    ($all:ident, $type:ident<$k:ty>, [$($place:literal)*], $c:ident => $body:expr) => {{
+        const { assert!([$($place),*].len() == PLACES) };
+        $({
+            type $c = $type<$k, $place>;
+            $all.push($body);
+        })*
+    }};
+}
+
+/// Expands `$body` for every contender type with `$c` bound to it, at every place, collecting the results.
 macro_rules! for_each_contender {
+    ($k:ty, $c:ident => $body:expr) => {{
+        let mut all = Vec::new();
+        at_each_place!(all, Hybrid<$k>, $c => $body);
+        at_each_place!(all, Linear<$k>, $c => $body);
+        at_each_place!(all, Classic<$k>, $c => $body);
+        at_each_place!(all, BrownFx<$k>, $c => $body);
+        at_each_place!(all, BrownFold<$k>, $c => $body);
+        at_each_place!(all, Std<$k>, $c => $body);
+        at_each_place!(all, Index<$k>, $c => $body);
+        #[cfg(have_llvm)]
+        {
+            type $c = Llvm<$k>;
+            all.push($body);
+        }
+        all
+    }};
+}
+
+/// The same at one place only, for work that waits for memory and takes much of it.
+macro_rules! for_each_contender_once {
     ($k:ty, $c:ident => $body:expr) => {{
         let mut all = Vec::new();
         {
@@ -73,13 +107,13 @@ where
     u32: Key,
 {
     let mut names = vec![
-        Hybrid::<K>::name(),
-        Linear::<K>::name(),
-        Classic::<K>::name(),
-        BrownFx::<K>::name(),
-        BrownFold::<K>::name(),
-        Std::<K>::name(),
-        Index::<K>::name(),
+        <Hybrid<K>>::name(),
+        <Linear<K>>::name(),
+        <Classic<K>>::name(),
+        <BrownFx<K>>::name(),
+        <BrownFold<K>>::name(),
+        <Std<K>>::name(),
+        <Index<K>>::name(),
     ];
     if cfg!(have_llvm) {
         names.push("C++ LLVM");
@@ -122,30 +156,32 @@ fn samples<K: Key>(n: usize, hit: bool, random: &mut Random) -> Vec<Sample<K>> {
 macro_rules! find_section {
     ($name:ident, $k:ty) => {
         fn $name(label: &str, samples: &[Sample<$k>], rounds: usize) -> Row {
-            let mut runners = for_each_contender!($k, C => {
-                let tables: Vec<C> = samples.iter().map(|sample| built(&sample.present)).collect();
-                Runner {
-                    name: <C as Contender<$k>>::name(),
-                    round: Box::new(move || timed(|| {
-                        let mut sum = 0u64;
-                        for (table, sample) in tables.iter().zip(samples) {
-                            sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
-                        }
-                        sum
-                    })),
-                }
-            });
-            let tables: Vec<BrownFx56<$k>> = samples.iter().map(|sample| built(&sample.present)).collect();
-            runners.push(Runner {
-                name: BrownFx56::<$k>::name(),
-                round: Box::new(move || timed(|| {
-                    let mut sum = 0u64;
-                    for (table, sample) in tables.iter().zip(samples) {
-                        sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+            macro_rules! runner {
+                ($c:ident) => {{
+                    let tables: Vec<$c> = samples.iter().map(|sample| built(&sample.present)).collect();
+                    Runner {
+                        name: <$c as Contender<$k>>::name(),
+                        round: Box::new(move || timed(|| {
+                            let mut sum = 0u64;
+                            for (table, sample) in tables.iter().zip(samples) {
+                                sum = sum.wrapping_add(black_box(table).find(black_box(&sample.asked)));
+                            }
+                            sum
+                        })),
                     }
-                    sum
-                })),
-            });
+                }};
+            }
+            // More copies of larger tables would push each other out of the cache.
+            let runners = if samples[0].present.len() < 64 {
+                let mut runners = for_each_contender!($k, C => runner!(C));
+                at_each_place!(runners, BrownFx56<$k>, C => runner!(C));
+                runners
+            } else {
+                let mut runners = for_each_contender_once!($k, C => runner!(C));
+                type C = BrownFx56<$k>;
+                runners.push(runner!(C));
+                runners
+            };
             let row = race(runners, PROBES, rounds);
             line(label, &row);
             row
@@ -206,21 +242,32 @@ fn iterate(rounds: usize) {
         for n in [4, 16, 48, 100, 200, 400, 800, 1000, 3000, 10_000, 100_000] {
             let keys = Pointer::random(n, &mut random);
             let repeat = (20_000 / n).max(1);
-            let runners = for_each_contender!(Pointer, C => {
-                let table: C = built(&keys);
-                Runner {
-                    name: <C as Contender<Pointer>>::name(),
-                    round: Box::new(move || timed(|| {
-                        let mut sum = 0u64;
-                        for _ in 0..repeat {
-                            let table = black_box(&table);
-                            let total = if by_fold { table.fold() } else { None };
-                            sum = sum.wrapping_add(total.unwrap_or_else(|| table.iterate()));
-                        }
-                        sum
-                    })),
-                }
-            });
+            macro_rules! runner {
+                ($c:ident) => {{
+                    let table: $c = built(&keys);
+                    Runner {
+                        name: <$c as Contender<Pointer>>::name(),
+                        round: Box::new(move || {
+                            timed(|| {
+                                let mut sum = 0u64;
+                                for _ in 0..repeat {
+                                    let table = black_box(&table);
+                                    let total = if by_fold { table.fold() } else { None };
+                                    sum =
+                                        sum.wrapping_add(total.unwrap_or_else(|| table.iterate()));
+                                }
+                                sum
+                            })
+                        }),
+                    }
+                }};
+            }
+            // More copies of large tables would push each other out of the cache.
+            let runners = if n < 10_000 {
+                for_each_contender!(Pointer, C => runner!(C))
+            } else {
+                for_each_contender_once!(Pointer, C => runner!(C))
+            };
             line(&format!("{n}"), &race(runners, n * repeat, rounds));
         }
     }
@@ -236,7 +283,7 @@ fn cold(rounds: usize) {
         let mut values = keys[1..].to_vec();
         values.push(keys[0]);
         const STEPS: usize = 100_000;
-        let runners = for_each_contender!(Pointer, C => {
+        let runners = for_each_contender_once!(Pointer, C => {
             let mut table = <C as Contender<Pointer>>::new();
             table.insert(&keys, &values);
             let mut at = keys[0];
@@ -369,13 +416,13 @@ macro_rules! mix_race {
                 }
             });
             let extra = &script;
-            runners.push(Runner {
-                name: BrownFx14::<$k>::name(),
-                round: Box::new(move || timed(|| BrownFx14::<$k>::script(black_box(extra)))),
+            at_each_place!(runners, BrownFx14<$k>, C => Runner {
+                name: <C as Contender<$k>>::name(),
+                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(extra)))),
             });
-            runners.push(Runner {
-                name: BrownFx56::<$k>::name(),
-                round: Box::new(move || timed(|| BrownFx56::<$k>::script(black_box(extra)))),
+            at_each_place!(runners, BrownFx56<$k>, C => Runner {
+                name: <C as Contender<$k>>::name(),
+                round: Box::new(move || timed(|| <C as Contender<$k>>::script(black_box(extra)))),
             });
             let row = race(runners, script.kinds.len(), $rounds);
             line($label, &row);
@@ -490,7 +537,7 @@ fn latency(rounds: usize) {
         let mut values = keys[1..].to_vec();
         values.push(keys[0]);
         const STEPS: usize = 20_000;
-        let runners = for_each_contender!(Pointer, C => {
+        let runners = for_each_contender_once!(Pointer, C => {
             let mut table = <C as Contender<Pointer>>::new();
             table.insert(&keys, &values);
             let start = keys[0];
@@ -527,7 +574,7 @@ fn octave(rounds: usize) {
             }
             let phases: [(&str, usize); 4] = [("build", 0), ("hit", 1), ("miss", 2), ("erase", 3)];
             for (name, phase) in phases {
-                let runners = for_each_contender!(Pointer, C => {
+                let runners = for_each_contender_once!(Pointer, C => {
                     let (keys, absent, gone) = (&keys, &absent, &gone);
                     let table: C = built(keys);
                     Runner {

@@ -11,38 +11,26 @@ use std::ptr::NonNull;
 
 /// Slots of the longest list with all tags in the table's header.
 pub(super) const SHORT_MAX: usize = 16;
-/// Slots of the shorter one of the two long lists.
-const LONG: usize = 32;
 
-/// What lies behind the slots of a list of `SLOTS`, more than sixteen.
-struct Behind<K, V, const SLOTS: usize>(std::marker::PhantomData<(K, V)>);
+/// What lies behind the slots of the longest list.
+struct Behind<K, V>(std::marker::PhantomData<(K, V)>);
 
-impl<K, V, const SLOTS: usize> Behind<K, V, SLOTS> {
+impl<K, V> Behind<K, V> {
     const TAGS_AT: usize =
-        (SLOTS * size_of::<Slot<K, V>>()).next_multiple_of(align_of::<WideTags>());
+        (LIST_MAX * size_of::<Slot<K, V>>()).next_multiple_of(align_of::<WideTags>());
     /// Groups of eight tags.
-    const GROUPS: usize = (SLOTS - SHORT_MAX).div_ceil(8);
-    const BYTES: usize = Self::TAGS_AT + Self::GROUPS * size_of::<WideTags>();
-    const LAYOUT: Layout = {
-        let (slot, tags) = (align_of::<Slot<K, V>>(), align_of::<WideTags>());
-        match Layout::from_size_align(Self::BYTES, if slot > tags { slot } else { tags }) {
-            Ok(layout) => layout,
-            Err(_) => panic!("slot too large"),
-        }
-    };
+    const GROUPS: usize = (LIST_MAX - SHORT_MAX).div_ceil(8);
+    const LAYOUT: Layout = tagged_layout::<K, V>(Self::TAGS_AT, Self::GROUPS);
 }
 
-/// Does something with what lies behind the slots of a long list, whichever of the two it is.
-macro_rules! behind {
-    ($table:expr, $name:ident => $body:expr) => {
-        if $table.buckets as usize == LONG {
-            type $name<K, V> = Behind<K, V, LONG>;
-            $body
-        } else {
-            type $name<K, V> = Behind<K, V, LIST_MAX>;
-            $body
-        }
-    };
+/// The allocation of so many bytes for slots and so many groups of wide tags after them.
+pub(super) const fn tagged_layout<K, V>(tags_at: usize, groups: usize) -> Layout {
+    let (slot, tags) = (align_of::<Slot<K, V>>(), align_of::<WideTags>());
+    let bytes = tags_at + groups * size_of::<WideTags>();
+    match Layout::from_size_align(bytes, if slot > tags { slot } else { tags }) {
+        Ok(layout) => layout,
+        Err(_) => panic!("slot too large"),
+    }
 }
 
 impl<K, V> Table<K, V> {
@@ -74,8 +62,6 @@ impl<K, V> Table<K, V> {
             Self::SECOND
         } else if entries <= SHORT_MAX {
             SHORT_MAX
-        } else if entries <= LONG {
-            LONG
         } else {
             LIST_MAX
         }
@@ -91,8 +77,7 @@ impl<K, V> Table<K, V> {
                 // `Behind::LAYOUT` finds possible for more of them.
                 unsafe { Layout::from_size_align_unchecked(slots * slot.size(), slot.align()) }
             }
-            LONG => Behind::<K, V, LONG>::LAYOUT,
-            _ => Behind::<K, V, LIST_MAX>::LAYOUT,
+            _ => Behind::<K, V>::LAYOUT,
         }
     }
 
@@ -100,7 +85,7 @@ impl<K, V> Table<K, V> {
     ///
     /// The offset must be within the allocation.
     #[inline(always)]
-    unsafe fn behind<T>(&self, at: usize) -> *mut T {
+    pub(super) unsafe fn behind<T>(&self, at: usize) -> *mut T {
         // SAFETY: the caller vouches for the offset.
         unsafe { self.slots.as_ptr().cast::<u8>().add(at).cast() }
     }
@@ -132,25 +117,14 @@ impl<K, V> Table<K, V> {
         hash: u64,
     ) -> Option<NonNull<Slot<K, V>>> {
         debug_assert!(self.is_list() && self.buckets as usize > SHORT_MAX);
-        // SAFETY: the table is such a list, so all of this lies behind its slots.
+        let wanted = Wide::of(hash);
+        // SAFETY: the table is such a list, so the later tags lie behind its slots.
         unsafe {
-            behind!(self, B => {
-                let wanted = Wide::of(hash);
-                let later = self.behind::<WideTags>(B::<K, V>::TAGS_AT);
-                let parts = [wanted.among(&self.tags.list), wanted.among(&*later.cast())];
-                let mut matching = 0;
-                if B::<K, V>::GROUPS == 5 {
-                    let last = [wanted.among(&*later.add(2).cast()), wanted.among(&[*later.add(4), WideTags::NONE])];
-                    // First whether any tag matches at all: to gather from all of them which do is work for hits only. With
-                    // fewer tags that would not pay.
-                    if parts[0].or(parts[1]).or(last[0].or(last[1])).bits() == 0 {
-                        return None;
-                    }
-                    matching = u64::from(last[0].bits()) << 32 | u64::from(last[1].bits() & 0xFF) << 48;
-                }
-                matching |= u64::from(parts[0].bits()) | u64::from(parts[1].bits()) << 16;
-                self.entry_among(matching, 1, query)
-            })
+            let later =
+                self.behind::<[WideTags; Behind::<(), ()>::GROUPS]>(Behind::<K, V>::TAGS_AT);
+            let matching = u64::from(wanted.among(&self.tags.list).bits())
+                | u64::from(wanted.among(&*later).bits()) << 16;
+            self.entry_among(matching, 1, query)
         }
     }
 
@@ -199,8 +173,24 @@ impl<K, V> Table<K, V> {
             if index < SHORT_MAX {
                 return self.tags.list.get_unchecked_mut(index / 8);
             }
-            let later: *mut WideTags = behind!(self, B => self.behind(B::<K, V>::TAGS_AT));
+            let later: *mut WideTags = self.behind(Behind::<K, V>::TAGS_AT);
             &mut *later.add((index - SHORT_MAX) / 8)
+        }
+    }
+
+    /// The tags of a list, and then anything.
+    #[inline(always)]
+    pub(super) fn list_tags(&self) -> [u16; 8 * (2 + Behind::<(), ()>::GROUPS)] {
+        let mut groups = [WideTags::NONE; 2 + Behind::<(), ()>::GROUPS];
+        // SAFETY: the table is a list; a long one has more tags behind the slots.
+        unsafe {
+            groups[..2].copy_from_slice(&self.tags.list);
+            if self.buckets as usize > SHORT_MAX {
+                let later =
+                    self.behind::<[WideTags; Behind::<(), ()>::GROUPS]>(Behind::<K, V>::TAGS_AT);
+                groups[2..].copy_from_slice(&*later);
+            }
+            std::mem::transmute(groups)
         }
     }
 
@@ -296,10 +286,8 @@ impl<K, V> Table<K, V> {
     unsafe fn clear_behind(&mut self) {
         // SAFETY: the caller knows the table to be a list of more than sixteen slots.
         unsafe {
-            behind!(self, B => {
-                let bytes = const { B::<K, V>::BYTES - B::<K, V>::TAGS_AT };
-                self.behind::<u8>(B::<K, V>::TAGS_AT).write_bytes(0, bytes);
-            });
+            self.behind::<WideTags>(Behind::<K, V>::TAGS_AT)
+                .write_bytes(0, Behind::<K, V>::GROUPS);
         }
     }
 
@@ -343,19 +331,9 @@ impl<K, V> Table<K, V> {
                 _ => self.slots.copy_from_nonoverlapping(old, len),
             }
             if slots > SHORT_MAX {
-                let mut later = [0; LIST_MAX - SHORT_MAX];
-                if old_slots > SHORT_MAX {
-                    let new = std::mem::replace(&mut self.slots, old);
-                    for index in SHORT_MAX..len {
-                        later[index - SHORT_MAX] = self.tags_around(index).0[index % 8];
-                    }
-                    self.slots = new;
-                }
-                self.buckets = slots as u32;
+                // It was a shorter one, with all its tags in the header.
+                debug_assert!(old_slots <= SHORT_MAX);
                 self.clear_behind();
-                for index in SHORT_MAX..len {
-                    self.set_long_tag(index, Wide::tag(later[index - SHORT_MAX]));
-                }
             }
             self.buckets = slots as u32;
             let layout = Self::list_layout(old_slots);
