@@ -26,11 +26,6 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Functions are many and small, and so is what is allocated for them: a tenth of the time of `oriole opt` against the
-/// allocator of the C library.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Why a command stopped early.
 pub(crate) enum Failure {
     /// Everything there is to say was said.

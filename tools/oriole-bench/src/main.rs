@@ -15,10 +15,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The allocator of the command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn time(benchmark: &Benchmark, prepared: &Prepared) -> Duration {
     let start = clock::now();
     black_box((benchmark.run)(black_box(prepared)));
