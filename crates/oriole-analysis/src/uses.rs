@@ -4,7 +4,6 @@
 //! count too: they are code until somebody removes them.
 
 use crate::manager::{Analyses, Analysis, Reads};
-use oriole_collections::IndexVec;
 use oriole_ir::{Block, Function, Instruction, Value};
 
 /// Something that reads a value.
@@ -57,22 +56,25 @@ impl Analysis for Uses {
     };
 
     fn compute(function: &Function, _: &mut Analyses) -> Uses {
-        let mut counts: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
-        for_each_use(function, |value, _| counts[value] += 1);
-        let mut starts = Vec::with_capacity(counts.len() + 1);
-        let mut total = 0;
-        for (_, &count) in counts.iter() {
-            starts.push(total);
-            total += count;
-        }
-        starts.push(total);
-        let mut next = starts.clone();
-        let mut readers = vec![Use::Edge(function.entry()); total as usize];
+        let values = function.values().len();
+        let mut found: Vec<(Value, Use)> = Vec::with_capacity(2 * values);
+        // Where the readers of each value end, counted from the value behind it, so that filling backwards leaves the starts.
+        let mut starts = vec![0; values + 1];
         for_each_use(function, |value, reader| {
-            let at = &mut next[value.index()];
-            readers[*at as usize] = reader;
-            *at += 1;
+            starts[value.index()] += 1;
+            found.push((value, reader));
         });
+        let mut total = 0;
+        for start in &mut starts {
+            total += *start;
+            *start = total;
+        }
+        let mut readers = vec![Use::Edge(function.entry()); found.len()];
+        for &(value, reader) in found.iter().rev() {
+            let at = &mut starts[value.index()];
+            *at -= 1;
+            readers[*at as usize] = reader;
+        }
         Uses { starts, readers }
     }
 }

@@ -116,7 +116,6 @@ pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> 
         .map_err(|error| cannot(&error))?;
     temporary
         .write_all(contents)
-        .and_then(|()| temporary.as_file().sync_all())
         .map_err(|error| cannot(&error))?;
     temporary
         .persist(file)

@@ -56,7 +56,12 @@ impl From<std::io::Error> for Failure {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(jobs) = arguments.common.jobs {
+    let works_in_parallel = match &arguments.command {
+        Command::Check(_) | Command::Run(_) => true,
+        Command::Opt(options) => options.verify,
+        _ => false,
+    };
+    if let Some(jobs) = arguments.common.jobs.filter(|_| works_in_parallel) {
         // Only fails if a pool exists already.
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(jobs.get())

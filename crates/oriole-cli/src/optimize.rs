@@ -93,16 +93,16 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
     let source = input.source();
-    let original = input.parse().map_err(|errors| {
+    let mut module = input.parse().map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
-    apply_profile(arguments, &original, &mut options)?;
+    apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
-        let text = bisect::run(&original, &options, command, report.output_color())?;
+        let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
     }
-    let mut module = original.clone();
+    let original = (arguments.verify || arguments.diff).then(|| module.clone());
     let result = oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
         let wanted = arguments
             .print_after
@@ -134,11 +134,11 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         statistics(&done);
     }
     let text = oriole::print(&module);
-    if arguments.verify {
-        verify::run(&original, &text, report)?;
+    if let Some(original) = original.as_ref().filter(|_| arguments.verify) {
+        verify::run(original, &text, report)?;
     }
-    if arguments.diff {
-        let difference = difference::functions(&original, &module, report.output_color());
+    if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
+        let difference = difference::functions(original, &module, report.output_color());
         files::write(None, &difference)?;
         if arguments.output.is_none() {
             return Ok(());

@@ -120,20 +120,17 @@ impl Simplifier<'_, '_, '_, '_> {
             .find(|&next| !self.is_gone[next]);
         match (&data.edges[..], terminator) {
             ([one, other], Terminator::Branch) => {
-                let (last, [one, other]) = (
-                    last.expect("it branches"),
-                    [one, other].map(|edge| (edge.target, edge.arguments.clone())),
-                );
-                if one.0 == other.0 && self.are_equal(&one.1, &other.1) {
+                let last = last.expect("it branches");
+                let targets = (one.target, other.target);
+                if targets.0 == targets.1 && self.are_equal(&one.arguments, &other.arguments) {
                     if !self.allows(last, "both ways lead to the same place") {
                         return false;
                     }
-                    self.incoming[one.0] -= 1;
+                    self.incoming[targets.0] -= 1;
                     self.editor.keep_edge(block, 1);
                     return true;
                 }
-                let data = &self.editor.function().blocks()[block];
-                if data.falls_through && next == Some(one.0) && next != Some(other.0) {
+                if data.falls_through && next == Some(targets.0) && next != Some(targets.1) {
                     if !self.allows(last, "the other way can be fallen into") {
                         return false;
                     }
@@ -207,6 +204,12 @@ impl Simplifier<'_, '_, '_, '_> {
         }
         let start = &function.blocks()[block].edges[edge];
         let mut target = start.target;
+        // Most edges lead to blocks with something in them.
+        if function.blocks()[target].edges.len() != 1
+            || function.instructions_of(target).take(2).count() == 2
+        {
+            return false;
+        }
         let mut arguments: Vec<Value> = start.arguments.clone();
         let mut hops = 0;
         while hops < MOST_HOPS && target != block {

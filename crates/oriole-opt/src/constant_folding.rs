@@ -56,11 +56,11 @@ type Constants = IndexVec<Value, Option<u64>>;
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let mut known: Constants = IndexVec::from_elem(None, editor.function().values().len());
-    let mut instructions = Vec::new();
     for &block in flow.reverse_postorder() {
-        instructions.clear();
-        instructions.extend(editor.function().instructions_of(block));
-        for &instruction in &instructions {
+        let mut next = editor.function().instructions_of(block).next();
+        while let Some(instruction) = next {
+            // Folding takes out at most the instruction itself.
+            next = editor.function().next_instruction(instruction);
             if !visit(editor, &mut known, block, instruction, context) {
                 return;
             }

@@ -95,7 +95,7 @@ impl Originals {
 }
 
 struct Propagation<'run> {
-    dominators: &'run Dominators,
+    analyses: &'run mut Analyses,
     originals: Originals,
     special: DenseMap<u32, Value>,
     global_left: u64,
@@ -110,10 +110,9 @@ struct Propagation<'run> {
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let dominators = analyses.get::<Dominators>(editor.function());
     let knobs = context.knobs;
     let mut propagation = Propagation {
-        dominators: &dominators,
+        analyses,
         originals: Originals {
             copies: BitSet::with_domain(editor.function().values().len()),
             of: DenseMap::new(),
@@ -451,12 +450,14 @@ impl Propagation<'_> {
 
     fn note_special(&mut self, function: &Function, block: Block, copy: Value, symbol: Symbol) {
         let first = *self.special.get_or_insert_with(symbol.as_u32(), || copy);
-        let dominates = definer(function, first)
-            .and_then(|definer| function.block_of(definer))
-            .is_some_and(|defined| self.dominators.dominates(defined, block));
         if first == copy {
             return;
         }
+        // The control flow stays as it is while copies are propagated.
+        let dominators = self.analyses.get::<Dominators>(function);
+        let dominates = definer(function, first)
+            .and_then(|definer| function.block_of(definer))
+            .is_some_and(|defined| dominators.dominates(defined, block));
         if dominates && same_type(function, copy, first) {
             self.originals.insert(copy, Original::Value(first));
         } else if !dominates {

@@ -166,10 +166,9 @@ fn must_stay(function: &Function, instruction: Instruction, keep_loads: bool) ->
     if keep_loads && matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
         return true;
     }
-    let leaves = format.leaves.iter().zip(function.leaves(instruction));
-    for (leaf, operand) in leaves {
+    for (index, operand) in function.leaves(instruction).iter().enumerate() {
         match *operand {
-            Operand::Register(_) if leaf.role.defines() => return true,
+            Operand::Register(_) if format.leaves[index].role.defines() => return true,
             Operand::Symbol(symbol) => {
                 if let SymbolKind::Special(special) = function.symbols()[symbol].kind
                     && special.is_volatile()

@@ -1,7 +1,6 @@
 //! Named counters of what passes did, and what each phase did.
 
 use crate::pipeline::Phase;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What one phase did.
@@ -30,9 +29,10 @@ impl PhaseStatistics {
 }
 
 /// Counters by name, such as `dead-code.instructions`, and what each phase did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    counters: BTreeMap<&'static str, u64>,
+    /// In the order they first rose.
+    counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
     instructions: i64,
 }
@@ -40,19 +40,32 @@ pub struct Statistics {
 impl Statistics {
     /// Adds to a counter.
     pub fn add(&mut self, name: &'static str, amount: u64) {
-        if amount > 0 {
-            *self.counters.entry(name).or_default() += amount;
+        if amount == 0 {
+            return;
+        }
+        // A name mostly comes from one place, and is the same text in memory.
+        let known = self
+            .counters
+            .iter()
+            .position(|(known, _)| std::ptr::eq(*known, name))
+            .or_else(|| self.counters.iter().position(|&(known, _)| known == name));
+        match known {
+            Some(index) => self.counters[index].1 += amount,
+            None => self.counters.push((name, amount)),
         }
     }
 
     /// What a counter stands at.
     pub fn get(&self, name: &str) -> u64 {
-        self.counters.get(name).copied().unwrap_or(0)
+        let known = self.counters.iter().find(|&&(known, _)| known == name);
+        known.map_or(0, |&(_, count)| count)
     }
 
     /// Counters that are not zero, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.counters.iter().map(|(&name, &count)| (name, count))
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let mut sorted = self.counters.clone();
+        sorted.sort_unstable();
+        sorted.into_iter()
     }
 
     /// Each phase that ran, once for every number and pass, in the order they first ran.
@@ -84,7 +97,7 @@ impl Statistics {
 
     /// Adds all of another set.
     pub fn merge(&mut self, other: &Statistics) {
-        for (name, count) in other.iter() {
+        for &(name, count) in &other.counters {
             self.add(name, count);
         }
         for &phase in &other.phases {
