@@ -353,11 +353,11 @@ impl KnownBits {
         if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
             return loaded(mnemonic, held);
         }
-        if !format.is_pure() {
+        if !format.is_pure() || !format.plain || !is_tracked(mnemonic) {
             return None;
         }
         let leaves = function.leaves(instruction);
-        if leaves.len() > 5 || !format.plain {
+        if leaves.len() > 5 {
             return None;
         }
         let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
@@ -394,6 +394,35 @@ impl KnownBits {
             None
         }
     }
+}
+
+/// Whether [`transfer`] may know something of the result.
+fn is_tracked(mnemonic: &Mnemonic) -> bool {
+    let opcode = mnemonic.opcode();
+    matches!(opcode, Opcode::Mov | Opcode::Selp)
+        || matches!(
+            opcode,
+            Opcode::Add
+                | Opcode::Sub
+                | Opcode::Mul
+                | Opcode::Mad
+                | Opcode::Div
+                | Opcode::Rem
+                | Opcode::Neg
+                | Opcode::Min
+                | Opcode::Max
+                | Opcode::And
+                | Opcode::Or
+                | Opcode::Xor
+                | Opcode::Not
+                | Opcode::Shl
+                | Opcode::Shr
+                | Opcode::Popc
+                | Opcode::Clz
+                | Opcode::Bfe
+                | Opcode::Cvt
+                | Opcode::Setp
+        ) && mnemonic.first_type().is_some_and(|first| !first.is_float())
 }
 
 fn loaded(mnemonic: &Mnemonic, held: ScalarType) -> Option<Known> {

@@ -152,6 +152,8 @@ pub struct FormatData {
     pub plain: bool,
     /// Whether it does nothing besides computing results.
     pure: bool,
+    /// Whether it can go if nobody reads its results.
+    removable: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -405,6 +407,7 @@ impl FormatData {
             operand_count: tops.len(),
             plain: shape.iter().all(|node| *node == ShapeNode::LEAF),
             pure: effects.is_pure(),
+            removable: effects.is_removable(),
             types: (0..tops.len())
                 .map(|operand| mnemonic.operand_type(operand, tops.len()))
                 .collect(),
@@ -421,6 +424,12 @@ impl FormatData {
     #[inline]
     pub fn is_pure(&self) -> bool {
         self.pure
+    }
+
+    /// Whether it can go if nobody reads its results: see [`Effects::is_removable`].
+    #[inline]
+    pub fn is_removable(&self) -> bool {
+        self.removable
     }
 
     /// The type of a top-level operand, if the mnemonic says.

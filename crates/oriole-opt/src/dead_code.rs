@@ -160,7 +160,7 @@ impl Needed {
 /// Whether an instruction does something besides giving results.
 fn must_stay(function: &Function, instruction: Instruction, keep_loads: bool) -> bool {
     let format = function.format(instruction);
-    if format.opaque || !format.effects.is_removable() {
+    if format.opaque || !format.is_removable() {
         return true;
     }
     if keep_loads && matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {

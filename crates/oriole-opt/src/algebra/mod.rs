@@ -461,7 +461,7 @@ impl Walk<'_, '_, '_> {
             // Dead now, and its operands with it.
             if let Definition::Instruction(producer) = function.values()[value].definition
                 && function.block_of(producer).is_some()
-                && function.format(producer).effects.is_removable()
+                && function.format(producer).is_removable()
                 && function.results(producer).len() == 1
             {
                 stack.extend(function.uses(producer).map(|value| editor.resolve(value)));

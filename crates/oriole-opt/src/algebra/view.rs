@@ -449,7 +449,7 @@ impl View<'_, '_> {
     /// Whether nobody reads the results of an instruction, which is there for nothing else.
     fn is_dead(&self, instruction: Instruction) -> bool {
         let function = self.function();
-        function.format(instruction).effects.is_removable()
+        function.format(instruction).is_removable()
             && function
                 .results(instruction)
                 .all(|result| self.reads.get(result) == Some(&0))
