@@ -240,7 +240,6 @@ impl Simplifier<'_, '_, '_, '_> {
                 })
         };
         if is_critical && needs_copies() {
-            self.context.kept_for_copies = true;
             return false;
         }
         let passed = function.blocks()[block].edges[edge].target;

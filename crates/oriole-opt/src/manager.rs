@@ -23,8 +23,6 @@ pub struct Context<'run> {
     pub remarks: Option<&'run mut Vec<Remark>>,
     /// What the user of the library adds.
     pub hooks: &'run Hooks,
-    /// Set when an empty block is kept as a place for copies, which may turn out not to be needed once values have registers.
-    pub kept_for_copies: bool,
     /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
     /// dominates the other, but for those it leaves alone on purpose.
     pub is_numbered: bool,

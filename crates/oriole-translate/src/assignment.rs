@@ -88,6 +88,25 @@ impl Assignment {
             .any(|edge| edge.placement == Placement::NewBlock)
     }
 
+    /// Whether a block that is empty but for its way out, and was kept as a place for copies, turned out to need none.
+    pub fn has_vanished_blocks(&self, function: &Function, flow: &ControlFlow) -> bool {
+        let mut copies = self.edges.iter().peekable();
+        flow.reverse_postorder().iter().any(|&block| {
+            let mut has_copies = false;
+            while copies.next_if(|copies| copies.block == block).is_some() {
+                has_copies = true;
+            }
+            let [edge] = &function.blocks()[block].edges[..] else {
+                return false;
+            };
+            let mut instructions = function.instructions_of(block);
+            let first = instructions.next();
+            !has_copies
+                && !edge.arguments.is_empty()
+                && first.is_none_or(|first| function.format(first).is_terminator())
+        })
+    }
+
     /// Whether copies look as if optimizing what was written could save some: one register goes to several or to one that was
     /// made for the exchange, or predicates are kept apart.
     pub fn has_doubtful_copies(&self, function: &Function) -> bool {

@@ -44,6 +44,8 @@ pub struct Written {
     pub doubtful_copies: bool,
     /// Whether some of them are in blocks of their own.
     pub new_blocks: bool,
+    /// Whether a block kept as a place for copies turned out to need none.
+    pub vanished_blocks: bool,
     /// The body the function had before.
     pub original: Body,
 }
@@ -133,6 +135,7 @@ pub fn out_of_ssa(
         copies: assignment.copy_count(),
         doubtful_copies: assignment.has_doubtful_copies(&function),
         new_blocks: assignment.has_new_blocks(),
+        vanished_blocks: assignment.has_vanished_blocks(&function, &flow),
         formats: function.into_formats(),
         original,
     })

@@ -374,13 +374,11 @@ impl Run<'_, '_> {
             statistics: &mut statistics,
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
-            kept_for_copies: false,
             is_numbered: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;
         let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
-        let kept_for_copies = context.kept_for_copies;
         if changes == 0 && !phases.is_empty() {
             *self.formats = translated.function.into_formats();
             return Some(Done {
@@ -396,7 +394,7 @@ impl Run<'_, '_> {
             Ok(written) => {
                 *self.formats = written.formats;
                 let straightened = statistics.get("predication.branches") > 0;
-                let doubts = if kept_for_copies || straightened && written.new_blocks {
+                let doubts = if written.vanished_blocks || straightened && written.new_blocks {
                     Doubts::Blocks
                 } else if written.doubtful_copies {
                     Doubts::Copies

@@ -360,7 +360,6 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         statistics: &mut statistics,
         remarks: None,
         hooks: &crate::Hooks::default(),
-        kept_for_copies: false,
         is_numbered: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
