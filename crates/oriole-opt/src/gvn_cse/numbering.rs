@@ -35,9 +35,6 @@ struct ClassData {
     first: Member,
 }
 
-/// The words of one instruction.
-type Key = SmallVec<[u64; 16]>;
-
 const RESULT: u64 = 1 << 60;
 const CONSTANT: u64 = 2 << 60;
 const SYMBOL: u64 = 3 << 60;
@@ -65,10 +62,11 @@ pub(super) enum Convergent {
 
 impl Numbering {
     pub fn new(function: &Function) -> Numbering {
+        let instructions = function.instruction_bound();
         Numbering {
-            words: Vec::new(),
-            classes: IndexVec::new(),
-            heads: DenseMap::new(),
+            words: Vec::with_capacity(4 * instructions),
+            classes: IndexVec::with_capacity(instructions),
+            heads: DenseMap::with_capacity(instructions),
             numbers: function.values().keys().collect(),
             constants: DenseMap::new(),
             shared: Vec::new(),
@@ -121,8 +119,9 @@ impl Numbering {
             return;
         }
         let member = Member { block, instruction };
-        if let Some(key) = self.key(function, memory, member, convergent) {
-            let class = self.intern(&key, member);
+        let start = self.words.len();
+        if self.key(function, memory, member, convergent) {
+            let class = self.intern(start, member);
             let first = self.classes[class].first;
             if first.instruction != instruction {
                 for (result, equal) in contents(function, instruction)
@@ -139,15 +138,16 @@ impl Numbering {
             let place = stored_place(self, function, instruction);
             let version = memory.change(changed, place);
             // What was stored is what a load from there gives.
-            if place.is_some()
-                && let Some(key) = self.content_key(function, instruction, version)
-            {
-                self.intern(&key, member);
+            let start = self.words.len();
+            if place.is_some() && self.content_key(function, instruction, version) {
+                self.intern(start, member);
             }
         }
     }
 
-    fn intern(&mut self, key: &[u64], member: Member) -> Class {
+    /// The class of the words from `start` on, which stay only if they are new.
+    fn intern(&mut self, start: usize, member: Member) -> Class {
+        let (known, key) = self.words.split_at(start);
         let hash = key.iter().fold(key.len() as u64, |hash, &word| {
             (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         });
@@ -156,30 +156,30 @@ impl Numbering {
         while let Some(class) = at {
             let data = &self.classes[class];
             let range = data.start as usize..(data.start + data.length) as usize;
-            if self.words[range] == *key {
+            if known[range] == *key {
+                self.words.truncate(start);
                 return class;
             }
             at = data.next;
         }
         let class = self.classes.push(ClassData {
-            start: self.words.len() as u32,
+            start: start as u32,
             length: key.len() as u32,
             next: head,
             first: member,
         });
-        self.words.extend_from_slice(key);
         self.heads.insert(hash, class);
         class
     }
 
-    /// The words of an instruction; nothing if it may not be replaced.
+    /// Writes down the words of an instruction; not if it may not be replaced. Whether it did.
     fn key(
         &mut self,
         function: &Function,
         memory: &Memory<'_>,
         member: Member,
         convergent: Convergent,
-    ) -> Option<Key> {
+    ) -> bool {
         let Member { block, instruction } = member;
         let format = function.format(instruction);
         if function.results(instruction).len() == 0
@@ -187,7 +187,7 @@ impl Numbering {
             || !has_stable_operands(function, instruction)
             || copies_constant(function, instruction)
         {
-            return None;
+            return false;
         }
         let effects = format.effects;
         let version = if effects.is_pure() || function.is_invariant_load(instruction) {
@@ -200,7 +200,7 @@ impl Numbering {
                 && effects.reads.is_empty()
                 && is_synchronized(format);
             if !commons {
-                return None;
+                return false;
             }
             memory.version(SpaceSet::PARAM, None) << 32 | u64::from(block.as_u32()) | 1 << 59
         } else if matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
@@ -208,27 +208,27 @@ impl Numbering {
         {
             let place = self.place(function, instruction);
             let version = memory.version(effects.reads, place);
-            if let Some(key) = self.content_key(function, instruction, version) {
-                return Some(key);
+            if self.content_key(function, instruction, version) {
+                return true;
             }
             version
         } else {
-            return None;
+            return false;
         };
-        let mut key = Key::new();
-        key.push(u64::from(function.instruction(instruction).format.as_u32()));
-        key.push(version);
+        let format_word = u64::from(function.instruction(instruction).format.as_u32());
+        self.words.extend_from_slice(&[format_word, version]);
         for &operand in function.operands(instruction) {
-            key.push(self.word(function, operand));
+            let word = self.word(function, operand);
+            self.words.push(word);
         }
         if factors_commute(format) {
             // The two factors stand behind the result.
-            let leaves = key.len() - format.leaves.len();
-            if key[leaves + 1] > key[leaves + 2] {
-                key.swap(leaves + 1, leaves + 2);
+            let leaves = self.words.len() - format.leaves.len();
+            if self.words[leaves + 1] > self.words[leaves + 2] {
+                self.words.swap(leaves + 1, leaves + 2);
             }
         }
-        Some(key)
+        true
     }
 
     fn word(&mut self, function: &Function, operand: Operand) -> u64 {
@@ -256,14 +256,9 @@ impl Numbering {
         *self.constants.get_or_insert_with(key, || next)
     }
 
-    /// The words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
-    /// the bits matter, not how the access is spelled.
-    fn content_key(
-        &mut self,
-        function: &Function,
-        instruction: Instruction,
-        version: u64,
-    ) -> Option<Key> {
+    /// Writes down the words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
+    /// the bits matter, not how the access is spelled. Whether it did.
+    fn content_key(&mut self, function: &Function, instruction: Instruction, version: u64) -> bool {
         let format = function.format(instruction);
         let opcode = format.mnemonic.opcode();
         if format.is_guarded()
@@ -274,9 +269,11 @@ impl Numbering {
             || format.effects.volatile
             || !format.effects.ordering.is_none()
         {
-            return None;
+            return false;
         }
-        let element = format.mnemonic.first_type()?;
+        let Some(element) = format.mnemonic.first_type() else {
+            return false;
+        };
         let values = contents(function, instruction);
         let wide = values
             .iter()
@@ -286,16 +283,19 @@ impl Numbering {
             || values.len() != format.mnemonic.vector_width() as usize
             || element == ScalarType::Pred
         {
-            return None;
+            return false;
         }
-        let place = self.place(function, instruction)?;
-        let mut key = Key::new();
-        key.push(CONTENT | format.mnemonic.space().map_or(0, |space| space as u64 + 1));
-        key.push(version);
-        key.push(u64::from(element.bits()) << 8 | values.len() as u64);
-        key.push(place.base);
-        key.push(place.offset as u64);
-        Some(key)
+        let Some(place) = self.place(function, instruction) else {
+            return false;
+        };
+        self.words.extend_from_slice(&[
+            CONTENT | format.mnemonic.space().map_or(0, |space| space as u64 + 1),
+            version,
+            u64::from(element.bits()) << 8 | values.len() as u64,
+            place.base,
+            place.offset as u64,
+        ]);
+        true
     }
 
     /// The place a plain access is about, if its address is a base and perhaps a constant.
