@@ -365,8 +365,14 @@ impl Walk<'_, '_, '_> {
                 continue;
             };
             let held = function.values()[value].scalar_type.bits();
-            // ptxas 13.0 gives −1 for a signed field from a constant position beyond the word (docs/numerics.md).
-            if format.mnemonic.opcode() == Opcode::Bfe && top == 2 && bits > 31 {
+            let largest = match (format.mnemonic.opcode(), top) {
+                // ptxas 13.0 gives −1 for a signed field from a constant position beyond the word (docs/numerics.md).
+                (Opcode::Bfe, 2) => 31,
+                // It refuses other positions and lengths of fields.
+                (Opcode::Bfe, 3) | (Opcode::Bfi, 3 | 4) => 255,
+                _ => u64::MAX,
+            };
+            if bits > largest {
                 continue;
             }
             let stores = format.mnemonic.opcode() == Opcode::St && held > wanted.bits();
