@@ -5,7 +5,6 @@ use super::view::is_integer;
 use super::{Outcome, Walk};
 use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType, Space};
-use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
 /// A constant behind one term of an address.
@@ -216,18 +215,7 @@ impl Walk<'_, '_, '_> {
     fn hidden_constant(&self, instruction: Instruction) -> Option<Hidden> {
         let function = self.editor.function();
         let address = address_of(function.format(instruction))?;
-        let leaves = function.leaves(instruction);
-        let base = self.editor.resolve(leaves[address.leaf].value()?);
-        let offset = match address.has_offset {
-            false => 0,
-            true => match leaves[address.leaf + 1] {
-                Operand::Constant(constant) => match function.constants()[constant].literal? {
-                    Literal::Integer { bits, .. } => bits as i64,
-                    _ => return None,
-                },
-                _ => return None,
-            },
-        };
+        let (base, offset) = self.base_and_offset(instruction, &address)?;
         let view = self.view();
         if !view.is_single(base) {
             return None;

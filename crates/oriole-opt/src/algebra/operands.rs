@@ -434,24 +434,31 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// The register of an address and the constant added to it.
+    pub(super) fn base_and_offset(
+        &self,
+        instruction: Instruction,
+        address: &Address,
+    ) -> Option<(Value, i64)> {
+        let function = self.editor.function();
+        let leaves = function.leaves(instruction);
+        let base = self.editor.resolve(leaves[address.leaf].value()?);
+        if !address.has_offset {
+            return Some((base, 0));
+        }
+        let Operand::Constant(constant) = leaves[address.leaf + 1] else {
+            return None;
+        };
+        match function.constants()[constant].literal? {
+            Literal::Integer { bits, .. } => Some((base, bits as i64)),
+            _ => None,
+        }
+    }
+
     /// What an address is the sum of, if its base is a sum that dies with it.
     fn folded(&self, instruction: Instruction, address: &Address) -> Option<(Value, i64)> {
         let function = self.editor.function();
-        let leaves = function.leaves(instruction);
-        let Operand::Value(base) = leaves[address.leaf] else {
-            return None;
-        };
-        let base = self.editor.resolve(base);
-        let offset = match address.has_offset {
-            false => 0,
-            true => match leaves[address.leaf + 1] {
-                Operand::Constant(constant) => match function.constants()[constant].literal? {
-                    Literal::Integer { bits, .. } => bits as i64,
-                    _ => return None,
-                },
-                _ => return None,
-            },
-        };
+        let (base, offset) = self.base_and_offset(instruction, address)?;
         let view = self.view();
         let (sum, inner, constant) = view.as_sum(base)?;
         let narrow = match sum.width {
