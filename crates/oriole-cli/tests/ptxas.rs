@@ -1,4 +1,5 @@
-//! The real `ptxas` accepts what Oriole prints, for every file of the corpus, at -O0 and -O2.
+//! The real `ptxas` accepts what Oriole prints, for every file of the corpus, at -O0 and -O2, and for generated kernels, at -O2 and
+//! -O3: 300 of them, or as many as `ORIOLE_GENERATED` says.
 //!
 //! `ptxas` is taken from `ORIOLE_PTXAS` or the `PATH`. Without one the tests are reported as ignored, loudly; with
 //! `ORIOLE_REQUIRE_PTXAS=1`, as CI sets it, they fail instead. `ORIOLE_CORPUS` may name further folders.
@@ -7,6 +8,7 @@
 #![allow(clippy::print_stderr)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use oriole_generate::Kernel;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -59,6 +61,21 @@ fn accepts(ptxas: &Path, file: &Path, level: &str) -> Result<(), Failed> {
     }
 }
 
+/// Generated kernels in one module.
+const KERNELS_EACH: u64 = 25;
+
+/// Writes a module of generated kernels and has what becomes of it judged.
+fn accepts_generated(ptxas: &Path, first: u64, level: &str) -> Result<(), Failed> {
+    let mut text = String::from(Kernel::HEADER);
+    for seed in first..first + KERNELS_EACH {
+        text.push_str(&oriole_generate::generate(seed, oriole_generate::Options::default()).text);
+    }
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("generated.ptx");
+    std::fs::write(&file, text)?;
+    accepts(ptxas, &file, level)
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let ptxas = find_ptxas();
@@ -72,18 +89,32 @@ fn main() -> ExitCode {
         );
     }
     let mut trials = Vec::new();
+    let mut add = |name: String, judge: Box<dyn FnOnce(&Path) -> Result<(), Failed> + Send>| {
+        let found = ptxas.clone();
+        let is_ignored = found.is_none() && !required;
+        let trial = Trial::test(name, move || match found {
+            Some(ptxas) => judge(&ptxas),
+            None => Err("there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one".into()),
+        });
+        trials.push(trial.with_ignored_flag(is_ignored));
+    };
     for file in oriole_corpus::files() {
         for level in ["-O0", "-O2"] {
-            let name = format!(
-                "{level} {}",
-                file.file_name().unwrap_or_default().to_string_lossy()
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let (name, file) = (format!("{level} {name}"), file.clone());
+            add(name, Box::new(move |ptxas| accepts(ptxas, &file, level)));
+        }
+    }
+    let generated = std::env::var("ORIOLE_GENERATED").ok();
+    let generated = generated
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(300);
+    for first in (0..generated).step_by(KERNELS_EACH as usize) {
+        for level in ["-O2", "-O3"] {
+            add(
+                format!("{level} generated from {first}"),
+                Box::new(move |ptxas| accepts_generated(ptxas, first, level)),
             );
-            let (ptxas, file) = (ptxas.clone(), file.clone());
-            let trial = Trial::test(name, move || match ptxas {
-                Some(ptxas) => accepts(&ptxas, &file, level),
-                None => Err("there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one".into()),
-            });
-            trials.push(trial.with_ignored_flag(find_ptxas().is_none() && !required));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
