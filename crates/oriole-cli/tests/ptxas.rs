@@ -61,6 +61,9 @@ fn accepts(ptxas: &Path, file: &Path, level: &str) -> Result<(), Failed> {
     }
 }
 
+/// Has something judged by a `ptxas`.
+type Judge = Box<dyn FnOnce(&Path) -> Result<(), Failed> + Send>;
+
 /// Generated kernels in one module.
 const KERNELS_EACH: u64 = 25;
 
@@ -89,7 +92,7 @@ fn main() -> ExitCode {
         );
     }
     let mut trials = Vec::new();
-    let mut add = |name: String, judge: Box<dyn FnOnce(&Path) -> Result<(), Failed> + Send>| {
+    let mut add = |name: String, judge: Judge| {
         let found = ptxas.clone();
         let is_ignored = found.is_none() && !required;
         let trial = Trial::test(name, move || match found {
