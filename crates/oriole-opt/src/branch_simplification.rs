@@ -204,25 +204,20 @@ impl Simplifier<'_, '_, '_, '_> {
         }
         let start = &function.blocks()[block].edges[edge];
         let mut target = start.target;
-        // Most edges lead to blocks with something in them.
-        if function.blocks()[target].edges.len() != 1
-            || function.instructions_of(target).take(2).count() == 2
-        {
-            return false;
-        }
-        let mut arguments: Vec<Value> = start.arguments.clone();
+        let mut arguments: Option<Vec<Value>> = None;
         let mut hops = 0;
         while hops < MOST_HOPS && target != block {
-            let Some(further) = self.forward(target, &arguments) else {
+            let given = arguments.as_ref().unwrap_or(&start.arguments);
+            let Some((further, values)) = self.forward(target, given) else {
                 break;
             };
-            (target, arguments) = further;
+            (target, arguments) = (further, Some(values));
             hops += 1;
         }
         // Running in a circle of empty blocks: leave it.
-        if hops == 0 || hops == MOST_HOPS || target == block {
+        let Some(arguments) = arguments.filter(|_| hops < MOST_HOPS && target != block) else {
             return false;
-        }
+        };
         let function = self.editor.function();
         let is_critical = function.blocks()[block].edges.len() > 1;
         let parameters = &function.blocks()[target].parameters;

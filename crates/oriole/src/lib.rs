@@ -198,6 +198,7 @@ pub fn optimize_with(
     let mut report = Report::default();
     let mut fuel = options.fuel.clone();
     let mut formats = Formats::new();
+    let copy_phases = copy_phases(&options.phases);
     for index in 0..module.functions.len() {
         if module.functions[index].body.is_none() {
             continue;
@@ -206,6 +207,7 @@ pub fn optimize_with(
             module,
             globals: &globals,
             options,
+            copy_phases: &copy_phases,
             observer,
             fuel: &mut fuel,
             formats: &mut formats,
@@ -233,6 +235,8 @@ struct Run<'run, 'observer> {
     module: &'run mut Module,
     globals: &'run Globals,
     options: &'run Options,
+    /// The phases that remove copies, if they are among those that were asked for.
+    copy_phases: &'run [Phase],
     observer: &'run mut Observer<'observer>,
     fuel: &'run mut Fuel,
     formats: &'run mut Formats,
@@ -257,7 +261,7 @@ impl Run<'_, '_> {
             }
         };
         let phases = &self.options.phases;
-        let copy_phases = copy_phases(phases);
+        let copy_phases = self.copy_phases;
         let mut translated = Some(translated);
         let mut rounds = 0;
         let mut cost = before;
@@ -269,7 +273,7 @@ impl Run<'_, '_> {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let phases = if only_copies { &copy_phases } else { phases };
+            let phases = if only_copies { copy_phases } else { phases };
             let Some(done) = self.phases(index, translated, phases) else {
                 if rounds == 0 {
                     return Ok(());
