@@ -32,10 +32,11 @@
 //! gives that result either way, and needs no guard.
 //!
 //! ## Method
-//! Where nothing has changed since gvn-cse looked everywhere there is nothing to find, and nobody looks. Otherwise a walk over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. Each
-//! class of instructions has a bit; the bits met on the way down say early that there is nothing to find. Memory has a stamp
-//! per state space, which a block inherits from its only predecessor. What was found is then weighed: if the value that stays
-//! were alive at more places than before, and the pressure there would pass the next register count at which fewer warps fit a
+//! Where nothing has changed since gvn-cse looked everywhere there is nothing to find, and nobody looks. Otherwise a walk
+//! over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. Each class of
+//! instructions has a bit; the bits met on the way down say early that there is nothing to find. Memory has a stamp per state
+//! space, which a block inherits from its only predecessor. What was found is then weighed: if the value that stays were
+//! alive at more places than before, and the pressure there would pass the next register count at which fewer warps fit a
 //! multiprocessor, the instruction stays too (`ForceLateCommoning` does not ask). Linear.
 //!
 //! ## Not done
