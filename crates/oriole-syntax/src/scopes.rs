@@ -5,7 +5,7 @@
 //! scope, also before they appear, unless a register or variable of that name is visible there. Labels of tables
 //! (`.branchtargets` and the like) are visible from where they stand. `%r<100>` declares `%r0` to `%r99`, and `%r007` is
 //! `%r7`; a register of such a range exists here once it is mentioned, so that a declaration of four billion registers
-//! costs nothing.
+//! costs nothing. An inner `%r<10>` hides ten registers of an outer `%r<100>`; `%r50` is still the outer one.
 //!
 //! ## Method
 //! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
@@ -120,7 +120,21 @@ pub struct Scopes {
 /// serves.
 const DENSE_FACTOR: usize = 4;
 
+/// Larger and larger ranges of one name in enclosing scopes, as a list with short cuts: whatever the nesting, finding the
+/// first that is large enough takes a number of steps that grows with the logarithm of its length.
+#[derive(Clone, Copy)]
+struct Hidden {
+    /// The innermost of them.
+    next: u32,
+    /// One further out, or the same.
+    far: u32,
+    /// How many there are.
+    length: u32,
+}
+
 struct RangeBinding {
+    /// The larger ranges of the same name that it hides in part: of `%r<100>` an inner `%r<10>` hides only the first ten.
+    hidden: Option<Hidden>,
     declaration: u32,
     declarator: u32,
     scope: u32,
@@ -599,6 +613,7 @@ impl<'module> Resolver<'module> {
             self.scopes.has_dotted_registers |= is_register && text.contains('.');
             if let Some(count) = declarator.range {
                 let binding = RangeBinding {
+                    hidden: None,
                     declaration: index,
                     declarator: at,
                     scope: self.scope,
@@ -643,7 +658,10 @@ impl<'module> Resolver<'module> {
     fn declare_range(&mut self, name: Text, text: &'module str, binding: RangeBinding) {
         let count = binding.count;
         self.bindings.push(binding);
-        let earlier = self.bind_range(text, Some(self.bindings.len() as u32 - 1));
+        let index = self.bindings.len() as u32 - 1;
+        let earlier = self.bind_range(text, Some(index));
+        self.bindings[index as usize].hidden =
+            earlier.and_then(|earlier| self.hidden(earlier, count));
         let in_this_scope = |&earlier: &u32| self.bindings[earlier as usize].scope == self.scope;
         let is_numbered = self.numbered.insert_range(text);
         if let Some(earlier) = earlier.filter(in_this_scope) {
@@ -812,8 +830,9 @@ impl<'module> Resolver<'module> {
             return Some(single.reference());
         }
         let range = split_number(text.as_bytes()).and_then(|(length, number)| {
-            let binding = &self.bindings[*self.ranges.get(&&text[..length])? as usize];
-            (number < binding.count).then_some(binding.scope)
+            let innermost = *self.ranges.get(&&text[..length])?;
+            let range = self.range_with(innermost, number)?;
+            Some(self.bindings[range as usize].scope)
         });
         let value_scope = single.map(|(scope, _)| scope).max(range);
         if let Some(&label) = self.labels.get(&text) {
@@ -853,10 +872,12 @@ impl<'module> Resolver<'module> {
             }
             None => self.range_named(name, length)?,
         };
+        let index = if number < self.bindings[index as usize].count {
+            index
+        } else {
+            self.range_with(index, number)?
+        };
         let binding = &self.bindings[index as usize];
-        if number >= binding.count {
-            return None;
-        }
         let is_register = binding.storage == Storage::Register;
         let slot = match binding.slots.get(number as usize) {
             Some(&slot) if slot != u32::MAX => slot,
@@ -872,6 +893,39 @@ impl<'module> Resolver<'module> {
     #[inline(never)]
     fn range_named(&self, name: Text, length: usize) -> Option<u32> {
         self.ranges.get(&&self.module.text(name)[..length]).copied()
+    }
+
+    /// The list of ranges larger than `count`, beginning with `innermost` or one that it hides.
+    fn hidden(&self, innermost: u32, count: u32) -> Option<Hidden> {
+        let next = self.range_with(innermost, count)?;
+        let hidden = |index: u32| self.bindings[index as usize].hidden;
+        let length = |index: u32| hidden(index).map_or(0, |hidden| hidden.length);
+        let jump = |index: u32| hidden(index).map_or(index, |hidden| hidden.far);
+        // As in skew-binary numbers: two short cuts of the same length that follow each other make one.
+        let (near, far) = (jump(next), jump(jump(next)));
+        let joins = length(next) - length(near) == length(near) - length(far);
+        Some(Hidden {
+            next,
+            far: if joins { far } else { next },
+            length: length(next) + 1,
+        })
+    }
+
+    /// The innermost range with this number, of one and those it hides.
+    #[inline(never)]
+    fn range_with(&self, innermost: u32, number: u32) -> Option<u32> {
+        let has = |index: u32| number < self.bindings[index as usize].count;
+        let mut index = innermost;
+        while !has(index) {
+            let hidden = self.bindings[index as usize].hidden?;
+            // Ranges further out are larger: if the far one is too small, so are all before it.
+            index = if has(hidden.far) {
+                hidden.next
+            } else {
+                hidden.far
+            };
+        }
+        Some(index)
     }
 
     /// The register or variable of a range's number, which may be mentioned for the first time.
