@@ -107,25 +107,19 @@ impl Assignment {
         })
     }
 
-    /// Whether copies look as if optimizing what was written could save some: one register goes to several or to one that was
-    /// made for the exchange, or predicates are kept apart.
+    /// Whether copies look as if optimizing what was written could save some: one register goes to several, or to one that was
+    /// made for the exchange.
     pub fn has_doubtful_copies(&self, function: &Function) -> bool {
-        // New registers have no type of their own there.
-        let is_doubtful = |register: Register| {
-            function
-                .registers()
-                .get(register)
-                .is_none_or(|data| data.scalar_type == Some(ScalarType::Pred))
-        };
+        let is_new = |register: Register| function.registers().get(register).is_none();
         self.edges.iter().any(|edge| {
             edge.copies.iter().enumerate().any(|(index, copy)| {
-                is_doubtful(copy.to)
-                    || is_doubtful(copy.from)
+                is_new(copy.to)
+                    || is_new(copy.from)
                     || edge.copies[..index]
                         .iter()
                         .any(|earlier| earlier.from == copy.from || earlier.to == copy.from)
             })
-        }) || !self.ties.is_empty()
+        })
     }
 }
 

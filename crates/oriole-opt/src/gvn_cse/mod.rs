@@ -250,7 +250,7 @@ impl Elimination<'_> {
                 }
                 goes_on
             }
-            None if let Some(plan) = self.plan(editor, member, &leaders) => {
+            None if let Some(plan) = self.plan(editor, member, &leaders, context) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.partial",
                     instruction: member.instruction,
@@ -334,8 +334,16 @@ impl Elimination<'_> {
         editor: &Editor<'_>,
         member: Member,
         leaders: &[Member],
+        context: &mut Context<'_>,
     ) -> Option<partial::Plan> {
-        partial::plan(editor, self.partial?, self.dominators, member, leaders)
+        partial::plan(
+            editor,
+            self.partial?,
+            self.dominators,
+            member,
+            leaders,
+            &mut context.wants_blocks,
+        )
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {
