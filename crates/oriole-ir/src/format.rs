@@ -166,11 +166,63 @@ pub struct FormatData {
 pub struct Formats {
     names: StringMap<Format>,
     data: IndexVec<Format, FormatData>,
-    /// Guard and shape of each format as a number, see [`packed`]; 0 for those with too many operands.
-    packed: IndexVec<Format, u128>,
     /// The format met last with each hash.
-    recent: Vec<PackedOption<Format>>,
+    recent: Vec<Recent>,
     key: String,
+}
+
+/// A format met lately, and what tells it from others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    /// Guard and shape, see [`packed`]; 0 for none.
+    packed: u128,
+    mnemonic: Ends,
+    format: PackedOption<Format>,
+}
+
+/// Both ends of a mnemonic and its length: enough to tell it from nearly all others, and up to [`Ends::WHOLE`] bytes from
+/// all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ends {
+    first: u64,
+    last: u64,
+    length: usize,
+}
+
+impl Ends {
+    /// Mnemonics up to this length have no bytes between their ends.
+    const WHOLE: usize = 16;
+
+    #[inline]
+    fn of(mnemonic: &str) -> Ends {
+        let bytes = mnemonic.as_bytes();
+        let length = bytes.len();
+        let (first, last) = if let (Some(&first), Some(&last)) =
+            (bytes.first_chunk(), bytes.last_chunk())
+        {
+            (u64::from_le_bytes(first), u64::from_le_bytes(last))
+        } else if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+            (
+                u64::from(u32::from_le_bytes(first)),
+                u64::from(u32::from_le_bytes(last)),
+            )
+        } else {
+            let word = |word, &byte| word << 8 | u64::from(byte);
+            (bytes.iter().fold(0, word), 0)
+        };
+        Ends {
+            first,
+            last,
+            length,
+        }
+    }
+}
+
+/// What is to be entered among the formats met lately, and where.
+struct Missing {
+    place: usize,
+    packed: u128,
+    ends: Ends,
 }
 
 /// Formats kept by hash.
@@ -215,18 +267,14 @@ fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
 
 /// The place of a format among those met last.
 #[inline]
-fn recent_place(mnemonic: &str, packed: u128) -> usize {
-    let bytes = mnemonic.as_bytes();
-    // Both ends of a mnemonic tell it from nearly all others.
-    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(&first), Some(&last)) => {
-            u64::from_le_bytes(first) ^ u64::from_le_bytes(last).rotate_left(29)
-        }
-        _ => bytes
-            .iter()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte)),
-    };
-    let word = ends ^ (packed as u64).rotate_left(17) ^ (packed >> 64) as u64 ^ bytes.len() as u64;
+fn recent_place(mnemonic: Ends, packed: u128) -> usize {
+    let Ends {
+        first,
+        last,
+        length,
+    } = mnemonic;
+    let shape = (packed as u64).rotate_left(17) ^ (packed >> 64) as u64;
+    let word = first ^ last.rotate_left(29) ^ shape ^ length as u64;
     // Fibonacci hashing: the top bits of the product depend on all bits of the word.
     (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % RECENT
 }
@@ -246,10 +294,9 @@ impl Formats {
     ) -> Format {
         let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
         let packed = packed(guard, &shape);
-        let place = recent_place(mnemonic, packed);
-        match self.recent(place, mnemonic, packed) {
-            Some(format) => format,
-            None => self.intern_by_name(mnemonic, guard, &shape, packed, place),
+        match self.recent(mnemonic, packed) {
+            Ok(format) => format,
+            Err(missing) => self.intern_by_name(mnemonic, guard, &shape, missing),
         }
     }
 
@@ -262,23 +309,34 @@ impl Formats {
         operands: &[Operand],
     ) -> Format {
         let packed = packed_operands(guard, operands);
-        let place = recent_place(mnemonic, packed);
-        match self.recent(place, mnemonic, packed) {
-            Some(format) => format,
-            None => {
+        match self.recent(mnemonic, packed) {
+            Ok(format) => format,
+            Err(missing) => {
                 let shape: SmallVec<[ShapeNode; 16]> = operands.iter().map(ShapeNode::of).collect();
-                self.intern_by_name(mnemonic, guard, &shape, packed, place)
+                self.intern_by_name(mnemonic, guard, &shape, missing)
             }
         }
     }
 
+    /// The format if it was met lately, or else where to put it.
     #[inline]
-    fn recent(&self, place: usize, mnemonic: &str, packed: u128) -> Option<Format> {
-        let format = self.recent.get(place)?.expand()?;
-        let is_same = packed != 0
-            && self.packed[format] == packed
-            && self.data[format].mnemonic.text() == mnemonic;
-        is_same.then_some(format)
+    fn recent(&self, mnemonic: &str, packed: u128) -> Result<Format, Missing> {
+        let ends = Ends::of(mnemonic);
+        let place = recent_place(ends, packed);
+        if let Some(recent) = self.recent.get(place)
+            && packed != 0
+            && recent.packed == packed
+            && recent.mnemonic == ends
+            && let Some(format) = recent.format.expand()
+            && (ends.length <= Ends::WHOLE || self.data[format].mnemonic.text() == mnemonic)
+        {
+            return Ok(format);
+        }
+        Err(Missing {
+            place,
+            packed,
+            ends,
+        })
     }
 
     fn intern_by_name(
@@ -286,12 +344,15 @@ impl Formats {
         mnemonic: &str,
         guard: Guard,
         shape: &[ShapeNode],
-        packed: u128,
-        place: usize,
+        missing: Missing,
     ) -> Format {
-        let format = self.look_up(mnemonic, guard, shape, packed);
-        self.recent.resize(RECENT, PackedOption::none());
-        self.recent[place] = PackedOption::some(format);
+        let format = self.look_up(mnemonic, guard, shape);
+        self.recent.resize(RECENT, Recent::default());
+        self.recent[missing.place] = Recent {
+            packed: missing.packed,
+            mnemonic: missing.ends,
+            format: PackedOption::some(format),
+        };
         format
     }
 
@@ -300,7 +361,6 @@ impl Formats {
         mnemonic: &str,
         guard: Guard,
         shape: &[ShapeNode],
-        packed: u128,
     ) -> Format {
         self.key.clear();
         match guard {
@@ -337,7 +397,6 @@ impl Formats {
         }
         let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
         let format = self.data.push(data);
-        self.packed.push(packed);
         self.names.insert(&self.key, format);
         format
     }
@@ -359,10 +418,11 @@ impl FormatData {
         } else {
             mnemonic
                 .operand_roles(tops.len())
-                .map(|roles| roles.to_vec())
+                .map(|roles| roles.iter().copied().collect())
         };
         let opaque = roles.is_none();
-        let mut leaves = Vec::new();
+        let is_leaf = |node: &&ShapeNode| node.kind == ShapeKind::Leaf;
+        let mut leaves = Vec::with_capacity(shape.iter().filter(is_leaf).count());
         for (operand, &start) in tops.iter().enumerate() {
             let role = roles
                 .as_ref()
@@ -452,8 +512,8 @@ impl FormatData {
 }
 
 /// Indices of the top-level nodes.
-fn top_level(shape: &[ShapeNode]) -> Vec<usize> {
-    let mut tops = Vec::new();
+fn top_level(shape: &[ShapeNode]) -> SmallVec<[usize; 16]> {
+    let mut tops = SmallVec::new();
     let mut node = 0;
     while node < shape.len() {
         tops.push(node);
@@ -463,8 +523,8 @@ fn top_level(shape: &[ShapeNode]) -> Vec<usize> {
 }
 
 /// `call (results), callee, (arguments), prototype` with every part but the callee optional.
-fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<Vec<Role>> {
-    let mut roles = Vec::with_capacity(tops.len());
+fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<SmallVec<[Role; 16]>> {
+    let mut roles = SmallVec::new();
     let mut parts = tops.iter().map(|&top| shape[top].kind).peekable();
     if parts.next_if_eq(&ShapeKind::List).is_some() {
         roles.push(Role::Define);

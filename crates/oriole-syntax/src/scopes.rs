@@ -157,6 +157,8 @@ enum Undo<'module> {
 
 struct Resolver<'module> {
     module: &'module Module,
+    /// All text of the module.
+    text: &'module [u8],
     body: &'module Body,
     globals: &'module Globals,
     scopes: Scopes,
@@ -173,8 +175,11 @@ struct Resolver<'module> {
     undo: Vec<Undo<'module>>,
     marks: Vec<usize>,
     scope: u32,
-    /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range.
+    /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range, or
+    /// [`NO_RANGE`].
     recent: [(u64, u32); RECENT],
+    /// The length of the longest name of a range.
+    longest_range: usize,
     numbered: Numbered<'module>,
     /// Whether a name may be both in a range and declared alone; false for all but odd code.
     contested: bool,
@@ -185,6 +190,8 @@ struct Resolver<'module> {
 
 /// Slots for ranges looked up lately.
 const RECENT: usize = 16;
+/// Stands for no range.
+const NO_RANGE: u32 = u32::MAX;
 
 /// A name of at most eight bytes as a number: `bytes` from where the name starts, `length` of them.
 #[inline]
@@ -224,6 +231,7 @@ pub fn resolve<'module>(
     let body = function.body.as_ref().expect("a prototype has no scopes");
     let mut resolver = Resolver {
         module,
+        text: module.whole_text().as_bytes(),
         body,
         globals,
         scopes: Scopes {
@@ -241,7 +249,8 @@ pub fn resolve<'module>(
         undo: Vec::new(),
         marks: Vec::new(),
         scope: 0,
-        recent: [(0, 0); RECENT],
+        recent: [(0, NO_RANGE); RECENT],
+        longest_range: 0,
         numbered: Numbered::default(),
         contested: false,
         statement: 0,
@@ -316,7 +325,6 @@ impl<'module> Resolver<'module> {
     fn run(&mut self, function: &'module Function, labels: &LabelLists) {
         let (module, body) = (self.module, self.body);
         let top = &module.top;
-        let text = module.whole_text().as_bytes();
         self.enter_labels(labels);
         for list in [&function.returns, &function.parameters]
             .into_iter()
@@ -343,7 +351,7 @@ impl<'module> Resolver<'module> {
                     if instruction.guard != Guard::None {
                         self.check_guard(operands[0].text, references[nodes.start]);
                     }
-                    if text[instruction.mnemonic.span().range()].starts_with(b"br") {
+                    if self.text[instruction.mnemonic.span().range()].starts_with(b"br") {
                         self.check_branch(&instruction, &references[nodes]);
                     }
                 }
@@ -545,7 +553,8 @@ impl<'module> Resolver<'module> {
 
     /// Binds the name of a range, or unbinds it.
     fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
-        self.recent = [(0, 0); RECENT];
+        self.recent = [(0, NO_RANGE); RECENT];
+        self.longest_range = self.longest_range.max(name.len());
         match binding {
             Some(binding) => self.ranges.insert(name, binding),
             None => self.ranges.remove(&name),
@@ -811,10 +820,12 @@ impl<'module> Resolver<'module> {
         {
             return Some(single.reference());
         }
-        let range = split_number(text.as_bytes()).and_then(|(length, number)| {
-            let binding = &self.bindings[*self.ranges.get(&&text[..length])? as usize];
-            (number < binding.count).then_some(binding.scope)
-        });
+        let (index, number) = self.range_and_number(name);
+        let range = self
+            .bindings
+            .get(index as usize)
+            .filter(|binding| number < binding.count)
+            .map(|binding| binding.scope);
         let value_scope = single.map(|(scope, _)| scope).max(range);
         if let Some(&label) = self.labels.get(&text) {
             let Label {
@@ -836,24 +847,8 @@ impl<'module> Resolver<'module> {
     /// The register or variable of this name if a range declares it. Everything but the most common way is kept out of line.
     #[inline(always)]
     fn ranged(&mut self, name: Text) -> Option<Reference> {
-        let place = name.span().range();
-        let bytes = &self.module.whole_text().as_bytes()[place.start..];
-        let (length, number) = split_number(&bytes[..place.len()])?;
-        let index = match short_word(bytes, length) {
-            Some(word) => {
-                let slot = recent_slot(word);
-                let (recent, index) = self.recent[slot];
-                if recent == word {
-                    index
-                } else {
-                    let index = self.range_named(name, length)?;
-                    self.recent[slot] = (word, index);
-                    index
-                }
-            }
-            None => self.range_named(name, length)?,
-        };
-        let binding = &self.bindings[index as usize];
+        let (index, number) = self.range_and_number(name);
+        let binding = self.bindings.get(index as usize)?;
         if number >= binding.count {
             return None;
         }
@@ -869,9 +864,35 @@ impl<'module> Resolver<'module> {
         })
     }
 
+    /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that.
+    #[inline(always)]
+    fn range_and_number(&mut self, name: Text) -> (u32, u32) {
+        let place = name.span().range();
+        let bytes = &self.text[place.start..];
+        let Some((length, number)) = split_number(&bytes[..place.len()]) else {
+            return (NO_RANGE, 0);
+        };
+        let Some(word) = short_word(bytes, length) else {
+            return (self.range_named(name, length), number);
+        };
+        let slot = recent_slot(word);
+        let (recent, index) = self.recent[slot];
+        if recent == word {
+            return (index, number);
+        }
+        let index = self.range_named(name, length);
+        self.recent[slot] = (word, index);
+        (index, number)
+    }
+
+    /// The visible range with the name of the first `length` bytes, or [`NO_RANGE`].
     #[inline(never)]
-    fn range_named(&self, name: Text, length: usize) -> Option<u32> {
-        self.ranges.get(&&self.module.text(name)[..length]).copied()
+    fn range_named(&self, name: Text, length: usize) -> u32 {
+        if length > self.longest_range {
+            return NO_RANGE;
+        }
+        let range = self.ranges.get(&&self.module.text(name)[..length]);
+        range.copied().unwrap_or(NO_RANGE)
     }
 
     /// The register or variable of a range's number, which may be mentioned for the first time.
