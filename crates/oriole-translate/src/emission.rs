@@ -157,10 +157,10 @@ pub(crate) fn emit(
 
 /// # Which names are surely right
 /// In a function with inner scopes a name may mean something else where it is moved to. It does not if all of the following
-/// hold: inner scopes declare no ranges and no names that begin like those compilers give to registers and labels of the
-/// function's own scope (`%`, `$`), and no labels of blocks; what the function's own scope declares comes before all
-/// instructions; and every name that is not where it was, as it was, belongs to the function's own scope and begins so. Most
-/// functions are like that, and their names need not be resolved again.
+/// hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
+/// function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks; what the function's own scope declares comes before
+/// all instructions; and every name that is not where it was, as it was, belongs to the function's own scope and looks so.
+/// Most functions are like that, and their names need not be resolved again.
 impl Emitter<'_> {
     /// Looks at a declaration, which has just been copied.
     fn note_declaration(&mut self, declaration: u32) {
@@ -176,9 +176,9 @@ impl Emitter<'_> {
             .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
     }
 
-    /// Whether a name begins as names in inner scopes do not.
+    /// Whether a name looks as names in inner scopes do not.
     fn is_distinct(&self, name: Text) -> bool {
-        self.module.text(name).starts_with(['%', '$'])
+        matches!(self.module.text(name).as_bytes(), [b'%' | b'$', .., b'0'..=b'9'])
     }
 
     /// Looks at a register that is mentioned where it was not.
