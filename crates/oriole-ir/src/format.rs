@@ -197,19 +197,18 @@ impl Ends {
     fn of(mnemonic: &str) -> Ends {
         let bytes = mnemonic.as_bytes();
         let length = bytes.len();
-        let (first, last) = if let (Some(&first), Some(&last)) =
-            (bytes.first_chunk(), bytes.last_chunk())
-        {
-            (u64::from_le_bytes(first), u64::from_le_bytes(last))
-        } else if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-            (
-                u64::from(u32::from_le_bytes(first)),
-                u64::from(u32::from_le_bytes(last)),
-            )
-        } else {
-            let word = |word, &byte| word << 8 | u64::from(byte);
-            (bytes.iter().fold(0, word), 0)
-        };
+        let (first, last) =
+            if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                (u64::from_le_bytes(first), u64::from_le_bytes(last))
+            } else if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                (
+                    u64::from(u32::from_le_bytes(first)),
+                    u64::from(u32::from_le_bytes(last)),
+                )
+            } else {
+                let word = |word, &byte| word << 8 | u64::from(byte);
+                (bytes.iter().fold(0, word), 0)
+            };
         Ends {
             first,
             last,
@@ -356,12 +355,7 @@ impl Formats {
         format
     }
 
-    fn look_up(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: &[ShapeNode],
-    ) -> Format {
+    fn look_up(&mut self, mnemonic: &str, guard: Guard, shape: &[ShapeNode]) -> Format {
         self.key.clear();
         match guard {
             Guard::None => {}

@@ -178,7 +178,10 @@ impl Emitter<'_> {
 
     /// Whether a name looks as names in inner scopes do not.
     fn is_distinct(&self, name: Text) -> bool {
-        matches!(self.module.text(name).as_bytes(), [b'%' | b'$', .., b'0'..=b'9'])
+        matches!(
+            self.module.text(name).as_bytes(),
+            [b'%' | b'$', .., b'0'..=b'9']
+        )
     }
 
     /// Looks at a register that is mentioned where it was not.
