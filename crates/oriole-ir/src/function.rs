@@ -499,6 +499,11 @@ impl FunctionBuilder {
             .get_or_insert_with(key, || symbols.push(data))
     }
 
+    /// Adds a symbol that is equal to no other.
+    pub fn add_symbol(&mut self, data: SymbolData) -> Symbol {
+        self.function.symbols.push(data)
+    }
+
     /// Adds a constant.
     #[inline]
     pub fn constant(&mut self, data: ConstantData) -> Constant {
