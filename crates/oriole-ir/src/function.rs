@@ -474,6 +474,8 @@ impl FunctionBuilder {
         self.function.instructions.reserve(instructions);
         self.function.sources.reserve(instructions);
         self.function.operands.reserve(operands);
+        // Symbols of a parameter or two, and of special registers.
+        self.function.symbols.reserve(8);
         // About one operand in eight is a constant.
         self.function.constants.reserve(operands / 8);
         self.function.values.reserve(instructions);

@@ -116,8 +116,7 @@ pub struct Scopes {
     pub has_dotted_registers: bool,
 }
 
-/// Arrays from register numbers to registers may have this many times the operand count in all; beyond it a hash table
-/// serves.
+/// The array from register numbers to registers may have this many times the operand count; beyond it a hash table serves.
 const DENSE_FACTOR: usize = 4;
 
 struct RangeBinding {
@@ -130,9 +129,12 @@ struct RangeBinding {
     vector: u8,
     element: Text,
     scalar_type: Option<ScalarType>,
-    /// Register or variable of each number, `u32::MAX` for none yet.
-    slots: Vec<u32>,
+    /// Where its slots start in [`Resolver::slots`], or [`NO_SLOTS`].
+    first_slot: u32,
 }
+
+/// Stands for no slots: the range was not mentioned yet, or has too many numbers. Above all indices of slots.
+const NO_SLOTS: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 enum Single {
@@ -168,8 +170,11 @@ struct Resolver<'module> {
     labels: DenseMap<&'module str, u32>,
     /// All ranges declared so far.
     bindings: Vec<RangeBinding>,
-    /// How far all dense slots together may still grow.
-    dense_budget: usize,
+    /// The register or variable of each number of one range after the other, `u32::MAX` for none yet.
+    slots: Vec<u32>,
+    /// How many slots there may be.
+    most_slots: usize,
+    /// The same for ranges with too many numbers, by range and number.
     sparse_slots: DenseMap<(u32, u32), u32>,
     /// What closing braces bring back; nothing is kept for the function's own scope.
     undo: Vec<Undo<'module>>,
@@ -244,7 +249,8 @@ pub fn resolve<'module>(
         singles: DenseMap::new(),
         labels: DenseMap::new(),
         bindings: Vec::new(),
-        dense_budget: 1024 + DENSE_FACTOR * body.operands.len(),
+        slots: Vec::with_capacity(body.operands.len() / 2),
+        most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
         sparse_slots: DenseMap::new(),
         undo: Vec::new(),
         marks: Vec::new(),
@@ -617,7 +623,7 @@ impl<'module> Resolver<'module> {
                     vector: declaration.vector,
                     element: declaration.element,
                     scalar_type,
-                    slots: Vec::new(),
+                    first_slot: NO_SLOTS,
                 };
                 self.declare_range(name, text, binding);
                 continue;
@@ -853,7 +859,10 @@ impl<'module> Resolver<'module> {
             return None;
         }
         let is_register = binding.storage == Storage::Register;
-        let slot = match binding.slots.get(number as usize) {
+        let slot = match self
+            .slots
+            .get(binding.first_slot as usize + number as usize)
+        {
             Some(&slot) if slot != u32::MAX => slot,
             _ => self.enter_ranged(name, index, number),
         };
@@ -899,26 +908,16 @@ impl<'module> Resolver<'module> {
     #[inline(never)]
     fn enter_ranged(&mut self, name: Text, index: u32, number: u32) -> u32 {
         let binding = &mut self.bindings[index as usize];
-        let at = number as usize;
-        if at >= binding.slots.len() {
-            // All numbers at once if that is not too many: they are declared to be used.
-            let all = binding.count as usize - binding.slots.len();
-            let growth = if all <= self.dense_budget {
-                all
-            } else {
-                at + 1 - binding.slots.len()
-            };
-            if growth <= self.dense_budget {
-                self.dense_budget -= growth;
-                let length = binding.slots.len() + growth;
-                binding.slots.resize(length, u32::MAX);
-            }
+        let count = binding.count as usize;
+        if binding.first_slot == NO_SLOTS && self.slots.len() + count <= self.most_slots {
+            binding.first_slot = self.slots.len() as u32;
+            self.slots.resize(self.slots.len() + count, u32::MAX);
         }
-        let slot = match binding.slots.get_mut(at) {
-            Some(slot) => slot,
-            None => self
-                .sparse_slots
-                .get_or_insert_with((index, number), || u32::MAX),
+        let slot = if binding.first_slot == NO_SLOTS {
+            self.sparse_slots
+                .get_or_insert_with((index, number), || u32::MAX)
+        } else {
+            &mut self.slots[binding.first_slot as usize + number as usize]
         };
         if *slot != u32::MAX {
             return *slot;

@@ -230,7 +230,9 @@ impl Emitter<'_> {
         while at < registers.len() {
             let scalar_type = registers[at].0;
             let keyword = self.module.add_text(".reg");
-            let element = self.module.add_text(&format!(".{}", scalar_type.text()));
+            let element = self
+                .module
+                .add_formatted(format_args!(".{}", scalar_type.text()));
             let comma = self.module.add_text(",");
             let mut words = vec![keyword, element];
             let first_declarator = self.body.declarators.len();
@@ -831,17 +833,23 @@ impl Emitter<'_> {
                     (Some(text), Some((_, node))) if node.text == text => node,
                     (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
                     (None, _) => {
+                        let module = &mut *self.module;
                         let text = match data.literal.expect("constants made by passes have values")
                         {
                             Literal::Integer {
                                 bits,
                                 unsigned: true,
-                            } => bits.to_string(),
-                            Literal::Integer { bits, .. } => (bits as i64).to_string(),
-                            Literal::Single(bits) => format!("0f{bits:08X}"),
-                            Literal::Double(bits) => format!("0d{bits:016X}"),
+                            } => module.add_formatted(format_args!("{bits}")),
+                            Literal::Integer { bits, .. } => {
+                                module.add_formatted(format_args!("{}", bits as i64))
+                            }
+                            Literal::Single(bits) => {
+                                module.add_formatted(format_args!("0f{bits:08X}"))
+                            }
+                            Literal::Double(bits) => {
+                                module.add_formatted(format_args!("0d{bits:016X}"))
+                            }
                         };
-                        let text = self.module.add_text(&text);
                         tree::Operand::leaf(OperandKind::Number, text)
                     }
                 }
