@@ -318,7 +318,7 @@ impl Formats {
     }
 
     /// The format if it was met lately, or else where to put it.
-    #[inline]
+    #[inline(always)]
     fn recent(&self, mnemonic: &str, packed: u128) -> Result<Format, Missing> {
         let ends = Ends::of(mnemonic);
         let place = recent_place(ends, packed);
