@@ -1,12 +1,12 @@
 //! Instruction formats: what all instructions of one spelling have in common.
 //!
-//! The key of a format is its skeleton: guard, mnemonic, and the operands with every leaf replaced by a dot, for example
-//! `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic, assigning
-//! roles to operands and finding effects is done once each, and an instruction is 16 bytes.
+//! What tells a format from others is its skeleton: guard, mnemonic, and the operands with every leaf replaced by a dot, for
+//! example `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic,
+//! assigning roles to operands and finding effects is done once each, and an instruction is 16 bytes.
+//! [`crate::Formats`] finds them.
 
-use crate::entities::Format;
 use crate::operand::Member;
-use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
+use oriole_collections::SmallVec;
 use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
@@ -65,19 +65,6 @@ impl ShapeKind {
             ShapeKind::Sum => OperandKind::Sum,
             ShapeKind::Difference => OperandKind::Difference,
             ShapeKind::Element => OperandKind::Element,
-        }
-    }
-
-    fn code(self) -> char {
-        match self {
-            ShapeKind::Leaf => '.',
-            ShapeKind::Vector => '{',
-            ShapeKind::Address => '[',
-            ShapeKind::List => '(',
-            ShapeKind::Pair => '|',
-            ShapeKind::Sum => '+',
-            ShapeKind::Difference => '-',
-            ShapeKind::Element => '#',
         }
     }
 }
@@ -158,254 +145,8 @@ pub struct FormatData {
     types: Box<[Option<ScalarType>]>,
 }
 
-/// All formats met so far; shared by the functions of a module.
-///
-/// Few are met again and again, so those with few operands are looked for in a small table first, by a cheap hash of their
-/// mnemonic and their shape packed into a number.
-#[derive(Debug, Default)]
-pub struct Formats {
-    names: StringMap<Format>,
-    data: IndexVec<Format, FormatData>,
-    /// The format met last with each hash.
-    recent: Vec<Recent>,
-    key: String,
-}
-
-/// A format met lately, and what tells it from others.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    /// Guard and shape, see [`packed`]; 0 for none.
-    packed: u128,
-    mnemonic: Ends,
-    format: PackedOption<Format>,
-}
-
-/// Both ends of a mnemonic and its length: enough to tell it from nearly all others, and up to [`Ends::WHOLE`] bytes from
-/// all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ends {
-    first: u64,
-    last: u64,
-    length: usize,
-}
-
-impl Ends {
-    /// Mnemonics up to this length have no bytes between their ends.
-    const WHOLE: usize = 16;
-
-    #[inline]
-    fn of(mnemonic: &str) -> Ends {
-        let bytes = mnemonic.as_bytes();
-        let length = bytes.len();
-        let (first, last) =
-            if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-                (u64::from_le_bytes(first), u64::from_le_bytes(last))
-            } else if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-                (
-                    u64::from(u32::from_le_bytes(first)),
-                    u64::from(u32::from_le_bytes(last)),
-                )
-            } else {
-                let word = |word, &byte| word << 8 | u64::from(byte);
-                (bytes.iter().fold(0, word), 0)
-            };
-        Ends {
-            first,
-            last,
-            length,
-        }
-    }
-}
-
-/// What is to be entered among the formats met lately, and where.
-struct Missing {
-    place: usize,
-    packed: u128,
-    ends: Ends,
-}
-
-/// Formats kept by hash.
-const RECENT: usize = 1024;
-/// Nodes that fit into a packed shape: a byte each, and one for the guard.
-const MOST_PACKED: usize = 15;
-/// Nodes below a packed node and itself.
-const LARGEST_PACKED: u16 = 10;
-
-/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
-#[inline]
-fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
-    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
-}
-
-/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
-fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
-    let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
-    if shape.len() > MOST_PACKED || !shape.iter().all(fits) {
-        return 0;
-    }
-    shape.iter().fold(guard as u128 + 1, |packed, node| {
-        packed << 8 | packed_node(node.kind, node.prefix, node.size)
-    })
-}
-
-/// The same for operands of the tree without parts of registers.
-#[inline]
-fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
-    if operands.len() > MOST_PACKED {
-        return 0;
-    }
-    let mut packed = guard as u128 + 1;
-    for node in operands {
-        if node.size > LARGEST_PACKED {
-            return 0;
-        }
-        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
-    }
-    packed
-}
-
-/// The place of a format among those met last.
-#[inline]
-fn recent_place(mnemonic: Ends, packed: u128) -> usize {
-    let Ends {
-        first,
-        last,
-        length,
-    } = mnemonic;
-    let shape = (packed as u64).rotate_left(17) ^ (packed >> 64) as u64;
-    let word = first ^ last.rotate_left(29) ^ shape ^ length as u64;
-    // Fibonacci hashing: the top bits of the product depend on all bits of the word.
-    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % RECENT
-}
-
-impl Formats {
-    /// No formats yet.
-    pub fn new() -> Formats {
-        Formats::default()
-    }
-
-    /// The format with this guard, mnemonic and shape.
-    pub fn intern(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: impl Iterator<Item = ShapeNode>,
-    ) -> Format {
-        let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
-        let packed = packed(guard, &shape);
-        match self.recent(mnemonic, packed) {
-            Ok(format) => format,
-            Err(missing) => self.intern_by_name(mnemonic, guard, &shape, missing),
-        }
-    }
-
-    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
-    #[inline]
-    pub fn intern_operands(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        operands: &[Operand],
-    ) -> Format {
-        let packed = packed_operands(guard, operands);
-        match self.recent(mnemonic, packed) {
-            Ok(format) => format,
-            Err(missing) => {
-                let shape: SmallVec<[ShapeNode; 16]> = operands.iter().map(ShapeNode::of).collect();
-                self.intern_by_name(mnemonic, guard, &shape, missing)
-            }
-        }
-    }
-
-    /// The format if it was met lately, or else where to put it.
-    #[inline(always)]
-    fn recent(&self, mnemonic: &str, packed: u128) -> Result<Format, Missing> {
-        let ends = Ends::of(mnemonic);
-        let place = recent_place(ends, packed);
-        if let Some(recent) = self.recent.get(place)
-            && packed != 0
-            && recent.packed == packed
-            && recent.mnemonic == ends
-            && let Some(format) = recent.format.expand()
-            && (ends.length <= Ends::WHOLE || self.data[format].mnemonic.text() == mnemonic)
-        {
-            return Ok(format);
-        }
-        Err(Missing {
-            place,
-            packed,
-            ends,
-        })
-    }
-
-    fn intern_by_name(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: &[ShapeNode],
-        missing: Missing,
-    ) -> Format {
-        let format = self.look_up(mnemonic, guard, shape);
-        self.recent.resize(RECENT, Recent::default());
-        self.recent[missing.place] = Recent {
-            packed: missing.packed,
-            mnemonic: missing.ends,
-            format: PackedOption::some(format),
-        };
-        format
-    }
-
-    fn look_up(&mut self, mnemonic: &str, guard: Guard, shape: &[ShapeNode]) -> Format {
-        self.key.clear();
-        match guard {
-            Guard::None => {}
-            Guard::If => self.key.push('@'),
-            Guard::IfNot => self.key.push_str("@!"),
-        }
-        self.key.push_str(mnemonic);
-        self.key.push(' ');
-        // Prefix code with explicit sizes for groups: unambiguous without closing brackets.
-        for node in shape {
-            match node.prefix {
-                Prefix::None => {}
-                Prefix::Not => self.key.push('!'),
-                Prefix::Minus => self.key.push('~'),
-            }
-            self.key.push(node.kind.code());
-            if node.member != Member::WHOLE {
-                self.key.push_str(&node.member.text());
-            }
-            if node.kind != ShapeKind::Leaf {
-                let mut size = node.size;
-                loop {
-                    self.key.push(char::from(b'A' + (size & 15) as u8));
-                    size >>= 4;
-                    if size == 0 {
-                        break;
-                    }
-                }
-            }
-        }
-        if let Some(&format) = self.names.get(&self.key) {
-            return format;
-        }
-        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
-        let format = self.data.push(data);
-        self.names.insert(&self.key, format);
-        format
-    }
-}
-
-impl std::ops::Index<Format> for Formats {
-    type Output = FormatData;
-
-    fn index(&self, format: Format) -> &FormatData {
-        &self.data[format]
-    }
-}
-
 impl FormatData {
-    fn new(mnemonic: Mnemonic, guard: Guard, shape: Shape) -> FormatData {
+    pub(crate) fn new(mnemonic: Mnemonic, guard: Guard, shape: Shape) -> FormatData {
         let tops = top_level(&shape);
         let roles = if mnemonic.effects().is_call && !mnemonic.is_opaque() {
             call_roles(&shape, &tops)
@@ -462,9 +203,7 @@ impl FormatData {
             plain: shape.iter().all(|node| *node == ShapeNode::LEAF),
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: (0..tops.len())
-                .map(|operand| mnemonic.operand_type(operand, tops.len()))
-                .collect(),
+            types: mnemonic.operand_types(tops.len()).collect(),
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -538,6 +277,7 @@ fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<SmallVec<[Role; 16]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Formats;
 
     const LEAF: ShapeNode = ShapeNode::LEAF;
 

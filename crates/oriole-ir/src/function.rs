@@ -1,7 +1,8 @@
 //! A function in SSA form: entities and their data.
 
 use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
-use crate::format::{FormatData, Formats};
+use crate::format::FormatData;
+use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
