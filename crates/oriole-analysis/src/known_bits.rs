@@ -347,26 +347,25 @@ impl KnownBits {
     ) -> Option<Known> {
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
-        if format.is_guarded() || format.opaque || held.bits() > 64 {
-            return None;
-        }
         if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
-            return loaded(mnemonic, held);
+            let is_plain = !format.is_guarded() && !format.opaque && held.bits() <= 64;
+            return is_plain.then(|| loaded(mnemonic, held)).flatten();
         }
-        if !format.is_pure() || !format.plain || !is_tracked(mnemonic) {
+        if !format.is_simple() || !is_tracked(mnemonic) || held.bits() > 64 {
             return None;
         }
-        let leaves = function.leaves(instruction);
-        if leaves.len() > 5 {
-            return None;
-        }
+        let (_, sources) = function.operands(instruction).split_first()?;
         let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
-        for (index, &operand) in leaves.iter().enumerate().skip(1) {
-            let wanted = match format.leaves[index].role {
-                Role::Use => format.operand_type(index)?,
+        if sources.len() > inputs.len() {
+            return None;
+        }
+        let leaves = format.leaves[1..].iter().zip(&format.operand_types()[1..]);
+        for ((input, &operand), (leaf, &wanted)) in inputs.iter_mut().zip(sources).zip(leaves) {
+            let wanted = match leaf.role {
+                Role::Use => wanted?,
                 _ => return None,
             };
-            inputs[index - 1] = match operand {
+            *input = match operand {
                 Operand::Value(value) => self.of(resolve(value)).truncate(wanted.bits()),
                 Operand::Constant(constant) => match function.constants()[constant].literal {
                     Some(literal) => Known::constant(literal_bits(literal, wanted)?),

@@ -154,6 +154,8 @@ pub struct FormatData {
     pure: bool,
     /// Whether it can go if nobody reads its results.
     removable: bool,
+    /// Whether it is a plain function of its operands.
+    simple: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -403,9 +405,15 @@ impl FormatData {
         } else {
             mnemonic.effects()
         };
+        let plain = shape.iter().all(|node| *node == ShapeNode::LEAF);
         FormatData {
             operand_count: tops.len(),
-            plain: shape.iter().all(|node| *node == ShapeNode::LEAF),
+            simple: plain
+                && !opaque
+                && guard == Guard::None
+                && effects.is_pure()
+                && leaves.first().is_some_and(|leaf| leaf.role == Role::Define),
+            plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
             types: (0..tops.len())
@@ -430,6 +438,19 @@ impl FormatData {
     #[inline]
     pub fn is_removable(&self) -> bool {
         self.removable
+    }
+
+    /// Whether instructions of this format are plain functions: understood, unguarded and pure, with one leaf per operand,
+    /// the first of which is what they define.
+    #[inline]
+    pub fn is_simple(&self) -> bool {
+        self.simple
+    }
+
+    /// The type of each top-level operand, where the mnemonic says.
+    #[inline]
+    pub fn operand_types(&self) -> &[Option<ScalarType>] {
+        &self.types
     }
 
     /// The type of a top-level operand, if the mnemonic says.

@@ -46,13 +46,13 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
-use oriole_collections::IndexVec;
-use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
+use oriole_collections::{IndexVec, SmallVec};
+use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
 use rules::Rule;
 use std::rc::Rc;
-use view::{Arg, Change, Facts, MAXIMUM_READERS, NewReaders, View};
+use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, NewReaders, View};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -70,15 +70,13 @@ const MAXIMUM_REWRITES: usize = 16;
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let uses = analyses.get::<Uses>(editor.function());
-    let mut reads = IndexVec::from_elem(0u32, editor.function().values().len());
-    for (value, count) in reads.iter_mut() {
-        *count = uses.count(value) as u32;
-    }
     let function = editor.function();
     let known = KnownBits::new(function);
     let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
+    let reads = uses.counts().collect();
     let mut walk = Walk {
         visited: IndexVec::from_elem(0, function.instruction_bound()),
+        of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
         editor,
         context,
         known,
@@ -89,12 +87,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         loosened: Vec::new(),
         fold_addresses,
     };
-    let mut instructions = Vec::new();
     for &block in flow.reverse_postorder() {
-        walk.known.enter(walk.editor.function(), &flow, block);
-        instructions.clear();
-        instructions.extend(walk.editor.function().instructions_of(block));
-        for &instruction in &instructions {
+        walk.enter(&flow, block);
+        let mut next = walk.editor.function().instructions_of(block).next();
+        while let Some(instruction) = next {
+            // A visit takes out at most the instruction itself.
+            next = walk.editor.function().next_instruction(instruction);
             if !walk.visit(instruction) {
                 return;
             }
@@ -103,6 +101,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         known.leave(editor.function(), block, |value| editor.resolve(value));
     }
     walk.revisit();
+}
+
+/// Whether rules for an opcode may find something at an instruction with these facts; where they are checked, always.
+fn may_apply(opcode: Opcode, facts: Facts) -> bool {
+    cfg!(debug_assertions) || !rules::are_hopeless(opcode, facts)
 }
 
 /// Whether to go on.
@@ -117,10 +120,61 @@ enum Outcome {
     OutOfFuel,
 }
 
+/// A rewrite beyond the rules.
+#[derive(Clone, Copy)]
+enum Further {
+    ExtendLoad,
+    ExtendAddress,
+    FoldAddress,
+    Immediates,
+    RevealAddress,
+    Unpack,
+}
+
+impl Further {
+    /// Those that look at an opcode, in the order in which they are tried.
+    fn of(opcode: Opcode) -> &'static [Further] {
+        use Further::*;
+        match opcode {
+            Opcode::Cvt => &[ExtendLoad, ExtendAddress, Immediates],
+            Opcode::Mov => &[Unpack, Immediates],
+            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FoldAddress, RevealAddress],
+            Opcode::St | Opcode::Atom | Opcode::Red => &[Immediates, FoldAddress, RevealAddress],
+            _ => &[Immediates],
+        }
+    }
+
+    /// One of these an instruction must have for the rewrite to do anything.
+    const fn premise(self) -> Facts {
+        match self {
+            Further::ExtendLoad => Facts::made_by(Opcode::Ld),
+            Further::ExtendAddress | Further::Unpack => Facts::made_by(Opcode::Mov),
+            Further::FoldAddress => const { Facts::made_by_any(&[Opcode::Add, Opcode::Or]) },
+            Further::Immediates => Facts::HELD_CONSTANT,
+            Further::RevealAddress => {
+                const { Facts::made_by_any(&[Opcode::Add, Opcode::Sub, Opcode::Mad]) }
+            }
+        }
+    }
+
+    fn rewrite(self, walk: &mut Walk<'_, '_, '_>, instruction: Instruction) -> Outcome {
+        match self {
+            Further::ExtendLoad => walk.extend_load(instruction),
+            Further::ExtendAddress => walk.extend_address(instruction),
+            Further::FoldAddress => walk.fold_address(instruction),
+            Further::Immediates => walk.immediates(instruction),
+            Further::RevealAddress => walk.reveal_address(instruction),
+            Further::Unpack => walk.unpack(instruction),
+        }
+    }
+}
+
 struct Walk<'a, 'f, 'c> {
     editor: &'a mut Editor<'f>,
     context: &'a mut Context<'c>,
     known: KnownBits,
+    /// What readers can tell of each value.
+    of_values: IndexVec<Value, Facts>,
     uses: Rc<Uses>,
     new_readers: NewReaders,
     /// How many operands and arguments read each value, after the rewrites so far.
@@ -138,6 +192,7 @@ impl Walk<'_, '_, '_> {
         View {
             editor: self.editor,
             known: &self.known,
+            of_values: &self.of_values,
             reads: &self.reads,
             uses: &self.uses,
             new_readers: &self.new_readers,
@@ -146,9 +201,22 @@ impl Walk<'_, '_, '_> {
 
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
-        self.known.step(editor.function(), instruction, |value| {
-            editor.resolve(value)
-        });
+        let function = editor.function();
+        self.known
+            .step(function, instruction, |value| editor.resolve(value));
+        let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
+        for result in function.results(instruction) {
+            let told = maker.or(Facts::of_known(self.known.of(result)));
+            *self.of_values.ensure(result, Facts::NONE) = told;
+        }
+    }
+
+    fn enter(&mut self, flow: &ControlFlow, block: Block) {
+        let function = self.editor.function();
+        self.known.enter(function, flow, block);
+        for &parameter in &function.blocks()[block].parameters {
+            self.of_values[parameter] = Facts::of_known(self.known.of(parameter));
+        }
     }
 
     /// Visits again what looks at values that have lost readers since: rules may apply now that did not then.
@@ -233,33 +301,27 @@ impl Walk<'_, '_, '_> {
                     changed => outcome = changed,
                 }
             }
-        } else if self.is_read(instruction) {
+        } else if may_apply(opcode, facts) && self.is_read(instruction) {
             outcome = self.apply_rules(instruction, facts);
         }
-        let further: &[fn(&mut Self, Instruction) -> Outcome] = match opcode {
-            Opcode::Cvt => &[Walk::extend_load, Walk::extend_address, Walk::immediates],
-            Opcode::Mov => &[Walk::unpack, Walk::immediates],
-            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => {
-                &[Walk::fold_address, Walk::reveal_address]
-            }
-            Opcode::St | Opcode::Atom | Opcode::Red => {
-                &[Walk::immediates, Walk::fold_address, Walk::reveal_address]
-            }
-            _ if outcome == Outcome::Changed || facts.have_all(Facts::HELD_CONSTANT) => {
-                &[Walk::immediates]
-            }
-            _ => &[],
-        };
-        for step in further {
+        for further in Further::of(opcode) {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
                 _ => {}
             }
-            match step(self, instruction) {
+            let is_hopeless = outcome == Outcome::Unchanged && !facts.have_any(further.premise());
+            if is_hopeless && !cfg!(debug_assertions) {
+                continue;
+            }
+            match further.rewrite(self, instruction) {
                 Outcome::Unchanged => {}
                 changed => outcome = changed,
             }
+            debug_assert!(
+                !is_hopeless || outcome == Outcome::Unchanged,
+                "a rewrite of {opcode:?} does something without its premise"
+            );
         }
         if outcome == Outcome::Changed {
             self.step(instruction);
@@ -373,9 +435,13 @@ impl Walk<'_, '_, '_> {
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
         let held = self.editor.function().values()[result].scalar_type;
-        let copy = match held {
-            ScalarType::Pred => "mov.pred".to_owned(),
-            other => format!("mov.b{}", other.bits()),
+        let copy = match (held, held.bits()) {
+            (ScalarType::Pred, _) => "mov.pred",
+            (_, 16) => "mov.b16",
+            (_, 32) => "mov.b32",
+            (_, 64) => "mov.b64",
+            (_, 128) => "mov.b128",
+            (_, bits) => unreachable!("a register of {bits} bits"),
         };
         match change {
             Change::Value(value) => {
@@ -387,13 +453,13 @@ impl Walk<'_, '_, '_> {
                     self.editor.remove_instruction(instruction);
                     return true;
                 }
-                self.become_instruction(instruction, &copy, &[Arg::Value(value)]);
+                self.become_instruction(instruction, copy, &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
                 let mnemonic = match held {
                     ScalarType::F32 => "mov.f32",
                     ScalarType::F64 => "mov.f64",
-                    _ => &copy,
+                    _ => copy,
                 };
                 self.become_instruction(instruction, mnemonic, &[Arg::Constant(bits)]);
             }
@@ -407,7 +473,8 @@ impl Walk<'_, '_, '_> {
     fn become_instruction(&mut self, instruction: Instruction, mnemonic: &str, arguments: &[Arg]) {
         let shape = std::iter::repeat_n(ShapeNode::LEAF, arguments.len() + 1);
         let format = self.editor.format(mnemonic, Guard::None, shape);
-        let mut operands = vec![Operand::Result(0)];
+        let mut operands: SmallVec<[Operand; 1 + MAXIMUM_ARGUMENTS]> = SmallVec::new();
+        operands.push(Operand::Result(0));
         for (index, &argument) in arguments.iter().enumerate() {
             operands.push(match argument {
                 Arg::Value(value) => Operand::Value(value),
@@ -440,7 +507,7 @@ impl Walk<'_, '_, '_> {
 
     /// Counts the operands of an instruction as read no more.
     fn release_operands(&mut self, instruction: Instruction) {
-        let mut stack: Vec<Value> = Vec::new();
+        let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
         let editor = &*self.editor;
         let function = editor.function();
         stack.extend(

@@ -27,9 +27,44 @@ impl Rule {
     }
 }
 
+/// What one of these rules may need of an instruction; everything, if one needs nothing.
+const fn wanted_by(rules: &[Rule]) -> Facts {
+    let mut wanted = Facts::NONE;
+    let mut index = 0;
+    while index < rules.len() {
+        let (all, any) = rules[index].premise;
+        if all.is_none() && any.is_none() {
+            return Facts::EVERYTHING;
+        }
+        wanted = wanted.or(all).or(any);
+        index += 1;
+    }
+    wanted
+}
+
+/// [`wanted_by`] the rules of each opcode.
+const WANTED: [Facts; Opcode::ALL.len()] = {
+    let mut wanted = [Facts::NONE; Opcode::ALL.len()];
+    let mut index = 0;
+    while index < wanted.len() {
+        wanted[Opcode::ALL[index] as usize] = wanted_by(of(Opcode::ALL[index]));
+        index += 1;
+    }
+    wanted
+};
+
+/// Whether no rule for an opcode can find something at an unguarded instruction with these facts: most have none of what any
+/// of them needs.
+pub(super) fn are_hopeless(opcode: Opcode, facts: Facts) -> bool {
+    let wanted = WANTED[opcode as usize];
+    wanted != Facts::EVERYTHING && !facts.share(wanted)
+}
+
 /// No premise.
 const ALWAYS: (Facts, Facts) = (Facts::NONE, Facts::NONE);
 const CONSTANT: (Facts, Facts) = (Facts::CONSTANT, Facts::NONE);
+const TRIVIAL: (Facts, Facts) = (Facts::TRIVIAL, Facts::NONE);
+const FIRST_CONSTANT: (Facts, Facts) = (Facts::FIRST_CONSTANT, Facts::NONE);
 const EQUAL: (Facts, Facts) = (Facts::EQUAL, Facts::NONE);
 
 /// An operand is the result of one of these.
@@ -66,7 +101,7 @@ rules! {
         (Facts::KNOWN_RESULT, Facts::NONE), integer::constant_result;
     /// `add.s32 d, x, 0` → x; likewise `x - 0`, `x * 1`, `x & -1`, `x | 0`, `x ^ 0`, shifts by 0, `x / 1`.
     NEUTRAL_OPERAND = "neutral-operand", "the other operand changes nothing",
-        CONSTANT, integer::neutral_operand;
+        TRIVIAL, integer::neutral_operand;
     /// `xor.b32 d, x, x` → 0, `and.b32 d, x, x` → x; likewise `-`, `|`, integer `min` and `max`.
     EQUAL_OPERANDS = "equal-operands", "both operands are the same",
         EQUAL, integer::equal_operands;
@@ -78,10 +113,10 @@ rules! {
         behind(&[Opcode::Neg, Opcode::Not]), integer::double_negation;
     /// `sub.s32 d, 0, x` → `neg.s32 d, x`.
     SUBTRACT_FROM_ZERO = "subtract-from-zero", "a difference from zero is a negation",
-        CONSTANT, integer::subtract_from_zero;
+        FIRST_CONSTANT, integer::subtract_from_zero;
     /// `add.s32 d, 5, x` → `add.s32 d, x, 5`.
     CONSTANT_RIGHT = "constant-right", "the operation commutes",
-        CONSTANT, integer::constant_right;
+        FIRST_CONSTANT, integer::constant_right;
     /// `sub.s32 d, x, 5` → `add.s32 d, x, -5`.
     SUBTRACT_CONSTANT = "subtract-constant", "adding the negative constant is the same",
         CONSTANT, integer::subtract_constant;
@@ -117,7 +152,7 @@ rules! {
         behind(&[Opcode::Cvt, Opcode::Mul]), multiply::wide_product;
     /// `mul.wide.s32 d, x, 1` → `cvt.s64.s32 d, x`.
     WIDE_BY_ONE = "wide-by-one", "a product by one is an extension",
-        CONSTANT, multiply::wide_by_one;
+        TRIVIAL, multiply::wide_by_one;
     /// `div.u32 d, x, 8` → `shr.u32 d, x, 3`; `rem.u32 d, x, 8` → `and.b32 d, x, 7`; signed ones where x is not negative.
     DIVIDE_BY_POWER = "divide-by-power", "an unsigned quotient by a power of two is a shift",
         CONSTANT, multiply::divide_by_power;
@@ -126,13 +161,13 @@ rules! {
         constant_behind(&[Opcode::Div]), multiply::division_chain;
     /// `mad.lo.s32 d, x, y, 0` → `mul.lo.s32 d, x, y`; `mad.lo.s32 d, x, 1, y` → `add.s32 d, x, y`.
     SIMPLE_MAD = "simple-mad", "a factor or the addend is trivial",
-        CONSTANT, multiply::simple_mad;
+        (Facts::NONE, Facts::TRIVIAL.or(Facts::FIRST_CONSTANT)), multiply::simple_mad;
     /// `mul.wide.s32 y, i, 4; add.s64 d, x, y` → `mad.wide.s32 d, i, 4, x`.
     FORM_MAD = "form-mad", "nobody else reads the product",
         behind(&[Opcode::Mul, Opcode::Shl, Opcode::Cvt]), multiply::form_mad;
     /// `setp.lt.s32 p, 5, x` → `setp.gt.s32 p, x, 5`.
     COMPARE_RIGHT = "compare-right", "the comparison has a mirror image",
-        CONSTANT, compare::compare_right;
+        FIRST_CONSTANT, compare::compare_right;
     /// `setp.le.s32 p, x, x` → true.
     COMPARE_EQUAL = "compare-equal", "a value equals itself",
         EQUAL, compare::compare_equal;
@@ -210,7 +245,7 @@ pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
 ];
 
 /// The rules that look at an opcode, in the order in which they are tried.
-pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
+pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
     match opcode {
         Opcode::Add => &[
             CONSTANT_RESULT,
