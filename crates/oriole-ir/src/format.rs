@@ -4,10 +4,11 @@
 //! `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic, assigning
 //! roles to operands and finding effects is done once each, and an instruction is 16 bytes.
 
+use crate::arithmetic::Node;
 use crate::entities::Format;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
-use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
+use oriole_isa::{Effects, Mnemonic, Opcode, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -148,6 +149,8 @@ pub struct FormatData {
     pub opaque: bool,
     /// What it does besides computing results.
     pub effects: Effects,
+    /// The integer arithmetic that instructions of this format are, as far as spelling tells.
+    pub arithmetic: Option<Node>,
     /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
     pub plain: bool,
     /// Whether it does nothing besides computing results.
@@ -156,6 +159,8 @@ pub struct FormatData {
     removable: bool,
     /// Whether it is a plain function of its operands.
     simple: bool,
+    /// Whether the first two sources of an integer operation may be exchanged.
+    commutes: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -406,13 +411,19 @@ impl FormatData {
             mnemonic.effects()
         };
         let plain = shape.iter().all(|node| *node == ShapeNode::LEAF);
+        let simple = plain
+            && !opaque
+            && guard == Guard::None
+            && effects.is_pure()
+            && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
         FormatData {
             operand_count: tops.len(),
-            simple: plain
-                && !opaque
-                && guard == Guard::None
-                && effects.is_pure()
-                && leaves.first().is_some_and(|leaf| leaf.role == Role::Define),
+            simple,
+            arithmetic: match simple {
+                true => Node::of(mnemonic.text(), tops.len()),
+                false => None,
+            },
+            commutes: plain && !opaque && sources_commute(&mnemonic, &leaves),
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
@@ -447,6 +458,12 @@ impl FormatData {
         self.simple
     }
 
+    /// Whether the first two sources of an integer operation, its second and third operand, may be exchanged.
+    #[inline]
+    pub fn commutes(&self) -> bool {
+        self.commutes
+    }
+
     /// The type of each top-level operand, where the mnemonic says.
     #[inline]
     pub fn operand_types(&self) -> &[Option<ScalarType>] {
@@ -470,6 +487,27 @@ impl FormatData {
     pub fn is_terminator(&self) -> bool {
         self.effects.terminator != oriole_isa::Terminator::None
     }
+}
+
+/// Whether the first two sources of an instruction with plain operands may be exchanged.
+fn sources_commute(mnemonic: &Mnemonic, leaves: &[LeafRole]) -> bool {
+    let is_source = |leaf: &LeafRole| leaf.role == Role::Use;
+    matches!(
+        mnemonic.opcode(),
+        Opcode::Add
+            | Opcode::Mul
+            | Opcode::Mad
+            | Opcode::Mul24
+            | Opcode::Mad24
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Min
+            | Opcode::Max
+    ) && leaves
+        .get(1..3)
+        .is_some_and(|pair| pair.iter().all(is_source))
+        && !mnemonic.types().iter().any(|each| each.is_float())
 }
 
 /// Indices of the top-level nodes.

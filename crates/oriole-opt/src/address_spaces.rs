@@ -33,7 +33,7 @@ use oriole_ir::{
     Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
     Value,
 };
-use oriole_isa::{Flag, MulMode, Opcode, ScalarType, Space};
+use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Prefix};
 
 /// The pass.
@@ -90,20 +90,27 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 }
 
 /// The space of an address that an instruction makes generic.
+#[inline]
 fn converted_space(function: &Function, instruction: Instruction) -> Option<Space> {
     let format = function.format(instruction);
-    let mnemonic = &format.mnemonic;
-    if mnemonic.opcode() != Opcode::Cvta
-        || format.opaque
-        || format.is_guarded()
-        || mnemonic.has(Flag::ToSpace)
-        || *format.shape != [ShapeNode::LEAF; 2]
-    {
+    // Asked of every instruction, and few are conversions.
+    if format.mnemonic.opcode() != Opcode::Cvta || !format.is_simple() {
+        return None;
+    }
+    space_of_conversion(function, instruction, &format.mnemonic)
+}
+
+fn space_of_conversion(
+    function: &Function,
+    instruction: Instruction,
+    mnemonic: &Mnemonic,
+) -> Option<Space> {
+    if mnemonic.has(Flag::ToSpace) {
         return None;
     }
     let space = mnemonic.space()?;
     let width = mnemonic.first_type()?.bits();
-    let &[Operand::Result(0), source] = function.leaves(instruction) else {
+    let &[Operand::Result(0), source] = function.operands(instruction) else {
         return None;
     };
     let held = |value: Value| function.values()[value].scalar_type;

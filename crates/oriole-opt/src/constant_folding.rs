@@ -33,7 +33,7 @@ use crate::copy_propagation::is_acceptable;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::IndexVec;
+use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
     Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
@@ -51,11 +51,36 @@ pub(crate) const PASS: Pass = Pass {
 /// The most operands of an instruction that is folded.
 const MAXIMUM_INPUTS: usize = 8;
 
-type Constants = IndexVec<Value, Option<u64>>;
+/// The bits of the values that are constant. Few are, so that is asked first.
+struct Constants {
+    values: BitSet<Value>,
+    bits: DenseMap<Value, u64>,
+}
+
+impl Constants {
+    fn insert(&mut self, value: Value, bits: u64) {
+        self.values.insert(value);
+        self.bits.insert(value, bits);
+    }
+
+    fn contains(&self, value: Value) -> bool {
+        self.values.contains(value)
+    }
+
+    fn get(&self, value: Value) -> Option<u64> {
+        if !self.contains(value) {
+            return None;
+        }
+        self.bits.get(&value).copied()
+    }
+}
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known: Constants = IndexVec::from_elem(None, editor.function().values().len());
+    let mut known = Constants {
+        values: BitSet::with_domain(editor.function().values().len()),
+        bits: DenseMap::new(),
+    };
     for &block in flow.reverse_postorder() {
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {
@@ -103,7 +128,7 @@ fn visit(
     let Some((result, bits)) = fold(editor, known, instruction) else {
         return true;
     };
-    known[result] = Some(bits);
+    known.insert(result, bits);
     if function.format(instruction).mnemonic.opcode() == Opcode::Mov
         && function.leaves(instruction).len() == 2
     {
@@ -164,7 +189,7 @@ fn decided_guard(editor: &Editor<'_>, known: &Constants, instruction: Instructio
     let Operand::Value(guard) = function.guard(instruction)? else {
         return None;
     };
-    let truth = known[editor.resolve(guard)]? != 0;
+    let truth = known.get(editor.resolve(guard))? != 0;
     Some(truth == (format.guard == Guard::If))
 }
 
@@ -248,7 +273,7 @@ fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
 fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<(Value, u64)> {
     let function = editor.function();
     let is_known = |operand: &Operand| match *operand {
-        Operand::Value(value) => known[editor.resolve(value)].is_some(),
+        Operand::Value(value) => known.contains(editor.resolve(value)),
         Operand::Constant(_) | Operand::Result(_) => true,
         _ => false,
     };
@@ -287,7 +312,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
             Operand::Value(value) => {
                 // A register wider than what is read of it has bits that do not count; leave those to those who know.
                 let value = editor.resolve(value);
-                let bits = known[value]?;
+                let bits = known.get(value)?;
                 let held = function.values()[value].scalar_type;
                 if held != ScalarType::Pred && held.bits() != wanted?.bits() {
                     return None;

@@ -243,31 +243,24 @@ fn remove_unneeded(
     needed: &Needed,
     context: &mut Context<'_>,
 ) {
-    let mut budget = context.knobs.number(DEAD_CODE_BUDGET);
-    // Uses that are left (in arguments of dead parameters) read an undefined value instead, so that running out of fuel leaves
-    // a sound function.
-    for &instruction in &needed.unneeded {
+    let budget = usize::try_from(context.knobs.number(DEAD_CODE_BUDGET)).unwrap_or(usize::MAX);
+    for (removed, &instruction) in needed.unneeded.iter().enumerate() {
         let rewrite = Rewrite {
             counter: "dead-code.instructions",
             instruction,
             why: "nobody reads its result",
             equal: None,
         };
-        if budget == 0 || !context.allows(editor.function(), rewrite) {
-            return;
-        }
-        budget -= 1;
-        for result in editor.function().results(instruction) {
-            editor.replace_with_undefined(result);
+        if removed == budget || !context.allows(editor.function(), rewrite) {
+            return leave_readers(editor, &needed.unneeded[..removed], &[]);
         }
         editor.remove_instruction(instruction);
     }
+    let mut removed: Vec<Value> = Vec::new();
     for &block in flow.reverse_postorder() {
+        let is_dead = |parameter: &&Value| !needed.values.contains(**parameter);
         let parameters = &editor.function().blocks()[block].parameters;
-        let dead = parameters
-            .iter()
-            .filter(|&&parameter| !needed.values.contains(parameter))
-            .count();
+        let dead = parameters.iter().filter(is_dead).count();
         if dead == 0 {
             continue;
         }
@@ -277,16 +270,25 @@ fn remove_unneeded(
             dead as u64,
             "nobody reads the values that paths into a block bring",
         ) {
-            return;
+            return leave_readers(editor, &needed.unneeded, &removed);
         }
         let incoming: Vec<Block> = flow.predecessors(block).collect();
-        for &parameter in &parameters {
-            if !needed.values.contains(parameter) {
-                editor.replace_with_undefined(parameter);
-            }
-        }
+        removed.extend(parameters.iter().filter(is_dead));
         editor.retain_parameters(block, &incoming, |position| {
             needed.values.contains(parameters[position])
         });
+    }
+}
+
+/// What is removed is read by nothing that stays. If not all of it could be removed, arguments of dead parameters may still
+/// read the results of these instructions and these parameters: they read an undefined value instead.
+fn leave_readers(editor: &mut Editor<'_>, instructions: &[Instruction], parameters: &[Value]) {
+    for &instruction in instructions {
+        for result in editor.function().results(instruction) {
+            editor.replace_with_undefined(result);
+        }
+    }
+    for &parameter in parameters {
+        editor.replace_with_undefined(parameter);
     }
 }

@@ -3,7 +3,8 @@
 //! Nothing here knows of instructions: a leaf is a value with a rank, and what comes out is a list of steps each of which
 //! may use the one before.
 
-use crate::associative::{Family, Operation, mask};
+use crate::associative::mask;
+use oriole_ir::arithmetic::{Family, Operation};
 use oriole_ir::Value;
 
 /// What leaves are sorted by: the place where a value is available, composites of the same family at the place of their
