@@ -14,7 +14,7 @@ use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{
-    Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, SpecialRegister,
+    Comparison, Component, Flag, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister,
     SpecialRegisterKind,
 };
 use oriole_syntax::literal::Literal;
@@ -300,17 +300,16 @@ impl KnownBits {
         self.walked[block] = ENTERED;
     }
 
-    /// Walks an instruction; `resolve` says which value stands for another.
+    /// Walks an instruction; `resolve` says which value stands for another. Gives its first result and what is known of it;
+    /// of further ones, nothing is.
     pub fn step(
         &mut self,
         function: &Function,
         instruction: Instruction,
         resolve: impl Fn(Value) -> Value,
-    ) {
+    ) -> Option<(Value, Known)> {
         let mut results = function.results(instruction);
-        let Some(result) = results.next() else {
-            return;
-        };
+        let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
             self.compute(function, instruction, scalar_type, resolve)
@@ -319,6 +318,7 @@ impl KnownBits {
         };
         let known = known.unwrap_or(Known::unknown(scalar_type.bits()));
         *self.values.ensure(result, Known { zeros: 0, ones: 0 }) = known;
+        Some((result, known))
     }
 
     /// Ends a block: tells its successors' parameters what their arguments are.
@@ -359,13 +359,9 @@ impl KnownBits {
         if sources.len() > inputs.len() {
             return None;
         }
-        let leaves = format.leaves[1..].iter().zip(&format.operand_types()[1..]);
-        for ((input, &operand), (leaf, &wanted)) in inputs.iter_mut().zip(sources).zip(leaves) {
-            let wanted = match leaf.role {
-                Role::Use => wanted?,
-                _ => return None,
-            };
-            *input = match operand {
+        let types = format.source_types()?;
+        for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
+            inputs[index] = match operand {
                 Operand::Value(value) => self.of(resolve(value)).truncate(wanted.bits()),
                 Operand::Constant(constant) => match function.constants()[constant].literal {
                     Some(literal) => Known::constant(literal_bits(literal, wanted)?),

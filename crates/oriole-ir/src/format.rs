@@ -163,6 +163,8 @@ pub struct FormatData {
     commutes: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
+    /// The types of all operands but the first, for plain functions that read these as values.
+    source_types: Option<Box<[ScalarType]>>,
 }
 
 /// All formats met so far; shared by the functions of a module.
@@ -416,9 +418,18 @@ impl FormatData {
             && guard == Guard::None
             && effects.is_pure()
             && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
+        let types: Box<[Option<ScalarType>]> = (0..tops.len())
+            .map(|operand| mnemonic.operand_type(operand, tops.len()))
+            .collect();
+        let source_types = leaves.iter().zip(&types).skip(1);
+        let source_types = source_types.map(|(leaf, each)| each.filter(|_| leaf.role == Role::Use));
         FormatData {
             operand_count: tops.len(),
             simple,
+            source_types: match simple {
+                true => source_types.collect(),
+                false => None,
+            },
             arithmetic: match simple {
                 true => Node::of(mnemonic.text(), tops.len()),
                 false => None,
@@ -427,9 +438,7 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: (0..tops.len())
-                .map(|operand| mnemonic.operand_type(operand, tops.len()))
-                .collect(),
+            types,
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -456,6 +465,13 @@ impl FormatData {
     #[inline]
     pub fn is_simple(&self) -> bool {
         self.simple
+    }
+
+    /// The types of the sources of a plain function, see [`FormatData::is_simple`]: nothing if it has a source that is no
+    /// value or whose type the mnemonic does not say.
+    #[inline]
+    pub fn source_types(&self) -> Option<&[ScalarType]> {
+        self.source_types.as_deref()
     }
 
     /// Whether the first two sources of an integer operation, its second and third operand, may be exchanged.

@@ -33,7 +33,7 @@ use oriole_ir::{
     Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
     Value,
 };
-use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, ScalarType, Space};
+use oriole_isa::{Flag, MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Prefix};
 
 /// The pass.
@@ -57,7 +57,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut conversions: Vec<(Instruction, Space)> = Vec::new();
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            if let Some(space) = converted_space(function, instruction) {
+            // Few are conversions.
+            if function.format(instruction).mnemonic.opcode() == Opcode::Cvta
+                && let Some(space) = converted_space(function, instruction)
+            {
                 conversions.push((instruction, space));
             }
         }
@@ -90,22 +93,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 }
 
 /// The space of an address that an instruction makes generic.
-#[inline]
 fn converted_space(function: &Function, instruction: Instruction) -> Option<Space> {
     let format = function.format(instruction);
-    // Asked of every instruction, and few are conversions.
-    if format.mnemonic.opcode() != Opcode::Cvta || !format.is_simple() {
-        return None;
-    }
-    space_of_conversion(function, instruction, &format.mnemonic)
-}
-
-fn space_of_conversion(
-    function: &Function,
-    instruction: Instruction,
-    mnemonic: &Mnemonic,
-) -> Option<Space> {
-    if mnemonic.has(Flag::ToSpace) {
+    let mnemonic = &format.mnemonic;
+    if mnemonic.opcode() != Opcode::Cvta || !format.is_simple() || mnemonic.has(Flag::ToSpace) {
         return None;
     }
     let space = mnemonic.space()?;

@@ -101,6 +101,11 @@ fn visit(
     instruction: Instruction,
     context: &mut Context<'_>,
 ) -> bool {
+    let format = editor.function().format(instruction);
+    if !format.is_guarded() {
+        // What is not pure is never folded.
+        return !format.is_pure() || fold_one(editor, known, instruction, context);
+    }
     if let Some(executed) = decided_guard(editor, known, instruction) {
         let terminator = editor.function().format(instruction).effects.terminator;
         match terminator {
@@ -123,7 +128,18 @@ fn visit(
             return true;
         }
         unguard(editor, instruction);
+        return fold_one(editor, known, instruction, context);
     }
+    true
+}
+
+/// Folds an unguarded instruction. Whether to go on.
+fn fold_one(
+    editor: &mut Editor<'_>,
+    known: &mut Constants,
+    instruction: Instruction,
+    context: &mut Context<'_>,
+) -> bool {
     let function = editor.function();
     let Some((result, bits)) = fold(editor, known, instruction) else {
         return true;

@@ -225,10 +225,11 @@ impl Propagation<'_> {
     ) -> bool {
         // Pending replacements first, so that everything below sees what is there.
         editor.resolve_operands(instruction);
-        let reads_copy = editor
-            .function()
-            .uses(instruction)
-            .any(|value| self.originals.copies.contains(value));
+        let reads_copy = !self.originals.of.is_empty()
+            && editor
+                .function()
+                .uses(instruction)
+                .any(|value| self.originals.copies.contains(value));
         if reads_copy && !self.operands(editor, block, instruction, context) {
             return false;
         }
@@ -500,6 +501,9 @@ impl Propagation<'_> {
 
     /// Arguments of the edges out of a block.
     fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
+        if self.originals.of.is_empty() {
+            return;
+        }
         let mut arguments = editor.function().blocks()[block]
             .edges
             .iter()

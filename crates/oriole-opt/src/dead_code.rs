@@ -25,7 +25,7 @@ use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::BitSet;
+use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::Opcode;
 use std::collections::BinaryHeap;
@@ -78,9 +78,9 @@ fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut
 
 /// What something needs.
 struct Needed {
-    values: BitSet<Value>,
+    values: IndexVec<Value, bool>,
     /// Instructions that no one before in the walk needed: users before what they use.
-    unneeded: Vec<Instruction>,
+    unneeded: SmallVec<[Instruction; 32]>,
     /// Values whose definitions have not been looked at.
     worklist: Vec<Value>,
 }
@@ -88,8 +88,8 @@ struct Needed {
 impl Needed {
     fn of(function: &Function, flow: &ControlFlow, keep_loads: bool) -> Needed {
         let mut needed = Needed {
-            values: BitSet::with_domain(function.values().len()),
-            unneeded: Vec::new(),
+            values: IndexVec::from_elem(false, function.values().len()),
+            unneeded: SmallVec::new(),
             worklist: Vec::new(),
         };
         let headers = needed.walk(function, flow, keep_loads);
@@ -98,7 +98,7 @@ impl Needed {
             let values = &needed.values;
             needed
                 .unneeded
-                .retain(|&instruction| !has_needed_result(function, values, instruction));
+                .retain(|instruction| !has_needed_result(function, values, *instruction));
         }
         needed
     }
@@ -124,8 +124,8 @@ impl Needed {
                 }
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
-                    if self.values.contains(parameter) {
-                        self.values.insert(argument);
+                    if self.values[parameter] {
+                        self.values[argument] = true;
                     }
                 }
             }
@@ -134,7 +134,7 @@ impl Needed {
                     || must_stay(function, instruction, keep_loads)
                 {
                     for value in function.uses(instruction) {
-                        self.values.insert(value);
+                        self.values[value] = true;
                     }
                 } else {
                     self.unneeded.push(instruction);
@@ -158,7 +158,7 @@ impl Needed {
             waiting.remove(place);
             positions.clear();
             for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
-                if self.values.contains(parameter) && sent.insert(parameter) {
+                if self.values[parameter] && sent.insert(parameter) {
                     positions.push(position);
                 }
             }
@@ -194,7 +194,7 @@ impl Needed {
     }
 
     fn value(&mut self, value: Value) {
-        if self.values.insert(value) {
+        if !std::mem::replace(&mut self.values[value], true) {
             self.worklist.push(value);
         }
     }
@@ -203,12 +203,10 @@ impl Needed {
 /// Whether one of the results of an instruction is needed.
 fn has_needed_result(
     function: &Function,
-    values: &BitSet<Value>,
+    values: &IndexVec<Value, bool>,
     instruction: Instruction,
 ) -> bool {
-    function
-        .results(instruction)
-        .any(|result| values.contains(result))
+    function.results(instruction).any(|result| values[result])
 }
 
 /// Whether an instruction does something besides giving results.
@@ -258,7 +256,7 @@ fn remove_unneeded(
     }
     let mut removed: Vec<Value> = Vec::new();
     for &block in flow.reverse_postorder() {
-        let is_dead = |parameter: &&Value| !needed.values.contains(**parameter);
+        let is_dead = |parameter: &&Value| !needed.values[**parameter];
         let parameters = &editor.function().blocks()[block].parameters;
         let dead = parameters.iter().filter(is_dead).count();
         if dead == 0 {
@@ -275,7 +273,7 @@ fn remove_unneeded(
         let incoming: Vec<Block> = flow.predecessors(block).collect();
         removed.extend(parameters.iter().filter(is_dead));
         editor.retain_parameters(block, &incoming, |position| {
-            needed.values.contains(parameters[position])
+            needed.values[parameters[position]]
         });
     }
 }

@@ -165,9 +165,9 @@ pub(crate) fn same(
         }
         // A value nobody defined can be any, the other one too.
         let free = (1..kept).contains(&index)
-            && news[index].value().is_some_and(|value| {
-                function.values()[value].definition == Definition::Undefined
-            });
+            && news[index]
+                .value()
+                .is_some_and(|value| function.values()[value].definition == Definition::Undefined);
         if !free && word(olds[index]) != word(news[index]) {
             return false;
         }

@@ -123,6 +123,9 @@ impl std::fmt::Debug for Pass {
 /// Sees the function after each phase; used to print and to stop early.
 pub type Observer<'run> = dyn FnMut(&Phase, &Function) + 'run;
 
+/// About how many passes there are.
+const MOST_PASSES: usize = 16;
+
 /// Runs phases in order. Gives the number of changes made.
 pub fn run(
     function: &mut Function,
@@ -135,9 +138,10 @@ pub fn run(
         analyses: Analyses::new(),
         changes: 0,
         removals: 0,
-        settled: Vec::new(),
+        settled: Vec::with_capacity(MOST_PASSES),
     };
     context.is_numbered = false;
+    context.statistics.expect_phases(phases.len());
     let mut starts = 0;
     let mut counted = 0;
     let mut next = 0;

@@ -73,6 +73,11 @@ impl Statistics {
         &self.phases
     }
 
+    /// Makes room for so many phases.
+    pub(crate) fn expect_phases(&mut self, count: usize) {
+        self.phases.reserve(count);
+    }
+
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
         let same =

@@ -103,9 +103,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     walk.revisit();
 }
 
-/// Whether rules for an opcode may find something at an instruction with these facts; where they are checked, always.
-fn may_apply(opcode: Opcode, facts: Facts) -> bool {
-    cfg!(debug_assertions) || !rules::are_hopeless(opcode, facts)
+/// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
+fn may_apply(wanted: Facts, facts: Facts) -> bool {
+    cfg!(debug_assertions) || wanted == Facts::EVERYTHING || facts.share(wanted)
 }
 
 /// Whether to go on.
@@ -132,28 +132,28 @@ enum Further {
 }
 
 impl Further {
-    /// Those that look at an opcode, in the order in which they are tried.
-    fn of(opcode: Opcode) -> &'static [Further] {
-        use Further::*;
+    /// Those that look at an opcode, in the order in which they are tried, each with the facts one of which an instruction must
+    /// have for it to do anything.
+    fn of(opcode: Opcode) -> &'static [(Facts, Further)] {
+        const EXTEND_LOAD: (Facts, Further) = (Facts::made_by(Opcode::Ld), Further::ExtendLoad);
+        const EXTEND_ADDRESS: (Facts, Further) =
+            (Facts::made_by(Opcode::Mov), Further::ExtendAddress);
+        const FOLD_ADDRESS: (Facts, Further) = (
+            Facts::made_by_any(&[Opcode::Add, Opcode::Or]),
+            Further::FoldAddress,
+        );
+        const IMMEDIATES: (Facts, Further) = (Facts::HELD_CONSTANT, Further::Immediates);
+        const REVEAL_ADDRESS: (Facts, Further) = (
+            Facts::made_by_any(&[Opcode::Add, Opcode::Sub, Opcode::Mad]),
+            Further::RevealAddress,
+        );
+        const UNPACK: (Facts, Further) = (Facts::made_by(Opcode::Mov), Further::Unpack);
         match opcode {
-            Opcode::Cvt => &[ExtendLoad, ExtendAddress, Immediates],
-            Opcode::Mov => &[Unpack, Immediates],
-            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FoldAddress, RevealAddress],
-            Opcode::St | Opcode::Atom | Opcode::Red => &[Immediates, FoldAddress, RevealAddress],
-            _ => &[Immediates],
-        }
-    }
-
-    /// One of these an instruction must have for the rewrite to do anything.
-    const fn premise(self) -> Facts {
-        match self {
-            Further::ExtendLoad => Facts::made_by(Opcode::Ld),
-            Further::ExtendAddress | Further::Unpack => Facts::made_by(Opcode::Mov),
-            Further::FoldAddress => const { Facts::made_by_any(&[Opcode::Add, Opcode::Or]) },
-            Further::Immediates => Facts::HELD_CONSTANT,
-            Further::RevealAddress => {
-                const { Facts::made_by_any(&[Opcode::Add, Opcode::Sub, Opcode::Mad]) }
-            }
+            Opcode::Cvt => &[EXTEND_LOAD, EXTEND_ADDRESS, IMMEDIATES],
+            Opcode::Mov => &[UNPACK, IMMEDIATES],
+            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FOLD_ADDRESS, REVEAL_ADDRESS],
+            Opcode::St | Opcode::Atom | Opcode::Red => &[IMMEDIATES, FOLD_ADDRESS, REVEAL_ADDRESS],
+            _ => &[IMMEDIATES],
         }
     }
 
@@ -202,12 +202,16 @@ impl Walk<'_, '_, '_> {
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
         let function = editor.function();
-        self.known
+        let known = self
+            .known
             .step(function, instruction, |value| editor.resolve(value));
+        let Some((result, known)) = known else {
+            return;
+        };
         let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
-        for result in function.results(instruction) {
-            let told = maker.or(Facts::of_known(self.known.of(result)));
-            *self.of_values.ensure(result, Facts::NONE) = told;
+        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(known));
+        for further in function.results(instruction).skip(1) {
+            *self.of_values.ensure(further, Facts::NONE) = maker;
         }
     }
 
@@ -289,7 +293,11 @@ impl Walk<'_, '_, '_> {
         if opaque {
             return true;
         }
-        let facts = self.view().facts(instruction);
+        let wanted = match guarded {
+            true => Facts::EVERYTHING,
+            false => rules::wanted_by_those_of(opcode),
+        };
+        let facts = self.view().facts(instruction, wanted);
         let mut outcome = Outcome::Unchanged;
         if guarded {
             if facts.have_any(Facts::made_by(Opcode::Not)) {
@@ -301,16 +309,16 @@ impl Walk<'_, '_, '_> {
                     changed => outcome = changed,
                 }
             }
-        } else if may_apply(opcode, facts) && self.is_read(instruction) {
+        } else if may_apply(wanted, facts) && self.is_read(instruction) {
             outcome = self.apply_rules(instruction, facts);
         }
-        for further in Further::of(opcode) {
+        for &(premise, further) in Further::of(opcode) {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
                 _ => {}
             }
-            let is_hopeless = outcome == Outcome::Unchanged && !facts.have_any(further.premise());
+            let is_hopeless = outcome == Outcome::Unchanged && !facts.share(premise);
             if is_hopeless && !cfg!(debug_assertions) {
                 continue;
             }
@@ -370,7 +378,7 @@ impl Walk<'_, '_, '_> {
             }
             outcome = Outcome::Changed;
             self.step(instruction);
-            facts = self.view().facts(instruction);
+            facts = self.view().facts(instruction, Facts::EVERYTHING);
         }
         outcome
     }

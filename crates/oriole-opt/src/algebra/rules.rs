@@ -53,11 +53,10 @@ const WANTED: [Facts; Opcode::ALL.len()] = {
     wanted
 };
 
-/// Whether no rule for an opcode can find something at an unguarded instruction with these facts: most have none of what any
-/// of them needs.
-pub(super) fn are_hopeless(opcode: Opcode, facts: Facts) -> bool {
-    let wanted = WANTED[opcode as usize];
-    wanted != Facts::EVERYTHING && !facts.share(wanted)
+/// What the rules for an opcode may need of an unguarded instruction; everything, if one needs nothing. Most instructions have
+/// none of it.
+pub(super) fn wanted_by_those_of(opcode: Opcode) -> Facts {
+    WANTED[opcode as usize]
 }
 
 /// No premise.

@@ -253,19 +253,20 @@ impl View<'_, '_> {
         self.function().values()[value].scalar_type
     }
 
-    /// What can be told of an instruction at a glance.
-    pub(super) fn facts(&self, instruction: Instruction) -> Facts {
+    /// What can be told of an instruction at a glance; whether operands are equal only if that is wanted.
+    pub(super) fn facts(&self, instruction: Instruction, wanted: Facts) -> Facts {
         let function = self.function();
         let mut facts = Facts::NONE;
         let mut seen = [Value::from_index(0); COMPARED];
         let mut count = 0;
+        let compares = wanted.share(Facts::EQUAL);
         for (index, operand) in function.operands(instruction).iter().enumerate() {
             let told = match *operand {
                 Operand::Value(value) => {
                     let value = self.editor.resolve(value);
-                    if seen[..count].contains(&value) {
+                    if compares && seen[..count].contains(&value) {
                         facts = facts.or(Facts::EQUAL);
-                    } else if count < COMPARED {
+                    } else if compares && count < COMPARED {
                         seen[count] = value;
                         count += 1;
                     }

@@ -189,14 +189,14 @@ impl Numbering {
         {
             return false;
         }
-        let effects = format.effects;
-        let version = if effects.is_pure() || function.is_invariant_load(instruction) {
+        let effects = &format.effects;
+        let version = if format.is_pure() || function.is_invariant_load(instruction) {
             0
         } else if effects.convergent {
             // All threads of a block are together from its first to its last instruction, calls aside; a call changes
             // every version.
             let commons = convergent == Convergent::InOneBlock
-                && effects.is_removable()
+                && format.is_removable()
                 && effects.reads.is_empty()
                 && is_synchronized(format);
             if !commons {
@@ -204,7 +204,7 @@ impl Numbering {
             }
             memory.version(SpaceSet::PARAM, None) << 32 | u64::from(block.as_u32()) | 1 << 59
         } else if matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
-            && effects.is_removable()
+            && format.is_removable()
             && has_stable_operands(function, instruction)
         {
             let place = self.place(function, instruction);
@@ -237,6 +237,7 @@ impl Numbering {
         true
     }
 
+    #[inline]
     fn word(&mut self, function: &Function, operand: Operand) -> u64 {
         match operand {
             Operand::Value(value) => u64::from(self.numbers[value].as_u32()),

@@ -221,7 +221,11 @@ impl Reassociation {
                 let place = count * 2 + 1;
                 count += 1;
                 self.places[instruction.index()] = place;
-                let node = node_of(function, instruction);
+                let format = function.format(instruction);
+                let node = match format.arithmetic {
+                    Some(_) => node_of(function, instruction),
+                    None => None,
+                };
                 let anchor = node
                     .and_then(|node| self.anchor(editor, instruction, node))
                     .unwrap_or(place);
@@ -232,6 +236,9 @@ impl Reassociation {
                 }
                 for value in function.uses(instruction) {
                     self.facts[editor.resolve(value).index()].uses += 1;
+                }
+                if !format.is_guarded() {
+                    continue;
                 }
                 for value in function.otherwise(instruction) {
                     if let Some(value) = value.value() {
@@ -732,8 +739,7 @@ impl Reassociation {
                 {
                     continue;
                 }
-                let hash =
-                    equality::hash(function, instruction, |value| editor.resolve(value));
+                let hash = equality::hash(function, instruction, |value| editor.resolve(value));
                 let entry = known.get_or_insert(hash, (instruction, position));
                 let (earlier, seen) = *entry;
                 *entry = (instruction, position);

@@ -4,8 +4,8 @@
 //! may use the one before.
 
 use crate::associative::mask;
-use oriole_ir::arithmetic::{Family, Operation};
 use oriole_ir::Value;
+use oriole_ir::arithmetic::{Family, Operation};
 
 /// What leaves are sorted by: the place where a value is available, composites of the same family at the place of their
 /// first leaf and before that leaf, then the place of the definition itself.
