@@ -209,7 +209,10 @@ impl Walk<'_, '_, '_> {
             return;
         };
         let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
-        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(known));
+        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(
+            known,
+            function.values()[result].scalar_type,
+        ));
         for further in function.results(instruction).skip(1) {
             *self.of_values.ensure(further, Facts::NONE) = maker;
         }
@@ -219,7 +222,8 @@ impl Walk<'_, '_, '_> {
         let function = self.editor.function();
         self.known.enter(function, flow, block);
         for &parameter in &function.blocks()[block].parameters {
-            self.of_values[parameter] = Facts::of_known(self.known.of(parameter));
+            let scalar_type = function.values()[parameter].scalar_type;
+            self.of_values[parameter] = Facts::of_known(self.known.of(parameter), scalar_type);
         }
     }
 

@@ -21,6 +21,11 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// The rule with a premise that says more, for opcodes for which that is needed.
+    const fn given(self, premise: (Facts, Facts)) -> Rule {
+        Rule { premise, ..self }
+    }
+
     /// Whether it may find something at an instruction with these facts.
     pub(super) fn may_apply(&self, facts: Facts) -> bool {
         facts.have_all(self.premise.0) && facts.have_any(self.premise.1)
@@ -62,7 +67,8 @@ pub(super) fn wanted_by_those_of(opcode: Opcode) -> Facts {
 /// No premise.
 const ALWAYS: (Facts, Facts) = (Facts::NONE, Facts::NONE);
 const CONSTANT: (Facts, Facts) = (Facts::CONSTANT, Facts::NONE);
-const TRIVIAL: (Facts, Facts) = (Facts::TRIVIAL, Facts::NONE);
+const ONE: (Facts, Facts) = (Facts::ONE, Facts::NONE);
+const PARTLY_KNOWN: (Facts, Facts) = (Facts::PARTLY_KNOWN, Facts::NONE);
 const FIRST_CONSTANT: (Facts, Facts) = (Facts::FIRST_CONSTANT, Facts::NONE);
 const EQUAL: (Facts, Facts) = (Facts::EQUAL, Facts::NONE);
 
@@ -100,13 +106,13 @@ rules! {
         (Facts::KNOWN_RESULT, Facts::NONE), integer::constant_result;
     /// `add.s32 d, x, 0` → x; likewise `x - 0`, `x * 1`, `x & -1`, `x | 0`, `x ^ 0`, shifts by 0, `x / 1`.
     NEUTRAL_OPERAND = "neutral-operand", "the other operand changes nothing",
-        TRIVIAL, integer::neutral_operand;
+        (Facts::NONE, Facts::TRIVIAL), integer::neutral_operand;
     /// `xor.b32 d, x, x` → 0, `and.b32 d, x, x` → x; likewise `-`, `|`, integer `min` and `max`.
     EQUAL_OPERANDS = "equal-operands", "both operands are the same",
         EQUAL, integer::equal_operands;
     /// `and.b32 d, x, 31` → x where x is `%laneid`.
     USELESS_MASK = "useless-mask", "the mask clears or sets only bits that are so already",
-        ALWAYS, integer::useless_mask;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::TRIVIAL)), integer::useless_mask;
     /// `not.b32 y, x; not.b32 d, y` → x; likewise `neg` and `not.pred`.
     DOUBLE_NEGATION = "double-negation", "it undoes what its operand did",
         behind(&[Opcode::Neg, Opcode::Not]), integer::double_negation;
@@ -130,7 +136,7 @@ rules! {
         constant_behind(&[Opcode::Shl, Opcode::Shr]), integer::shift_pair;
     /// `shr.s32 d, x, 40` → `shr.s32 d, x, 31`; `shr.s32 d, x, 3` → `shr.u32 d, x, 3` where x is not negative.
     SIGNED_SHIFT = "signed-shift", "only the sign is shifted in",
-        ALWAYS, integer::signed_shift;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::CONSTANT)), integer::signed_shift;
     /// `add.s32 z, x, y; sub.s32 d, z, y` → x; `xor` twice.
     CANCELLED = "cancelled", "the two operations cancel",
         behind(&[Opcode::Add, Opcode::Sub, Opcode::Xor]), integer::cancelled;
@@ -142,7 +148,7 @@ rules! {
         behind(&[Opcode::And, Opcode::Or]), integer::absorbed;
     /// `min.s32 d, x, 2000` → x where x is `%tid.x`; `abs.s32 d, x` → x where x is not negative.
     ORDERED_OPERANDS = "ordered-operands", "known bits tell which operand it is",
-        ALWAYS, integer::ordered_operands;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::CONSTANT)), integer::ordered_operands;
     /// `mul.lo.s32 d, x, 8` → `shl.b32 d, x, 3`; by −1 → `neg`.
     MULTIPLY_BY_POWER = "multiply-by-power", "a product by a power of two is a shift",
         CONSTANT, multiply::multiply_by_power;
@@ -151,7 +157,7 @@ rules! {
         behind(&[Opcode::Cvt, Opcode::Mul]), multiply::wide_product;
     /// `mul.wide.s32 d, x, 1` → `cvt.s64.s32 d, x`.
     WIDE_BY_ONE = "wide-by-one", "a product by one is an extension",
-        TRIVIAL, multiply::wide_by_one;
+        ONE, multiply::wide_by_one;
     /// `div.u32 d, x, 8` → `shr.u32 d, x, 3`; `rem.u32 d, x, 8` → `and.b32 d, x, 7`; signed ones where x is not negative.
     DIVIDE_BY_POWER = "divide-by-power", "an unsigned quotient by a power of two is a shift",
         CONSTANT, multiply::divide_by_power;
@@ -217,7 +223,7 @@ rules! {
         behind(&[Opcode::Cvt]), convert::conversion_chain;
     /// `cvt.s64.s32 d, x` → `cvt.u64.u32 d, x` where x is not negative.
     ZERO_EXTENSION = "zero-extension", "the value is not negative",
-        ALWAYS, convert::zero_extension;
+        PARTLY_KNOWN, convert::zero_extension;
     /// `cvt.u64.u32 y, x; add.s64 z, y, 5; cvt.u32.u64 d, z` → `add.s32 d, x, 5`; `mul.wide` and a shift → `mul.hi`.
     NARROWED_OPERATION = "narrowed-operation", "only the low bits are read",
         behind(&[Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Mad, Opcode::And, Opcode::Or, Opcode::Xor, Opcode::Not, Opcode::Neg, Opcode::Shl, Opcode::Shr, Opcode::Selp]), convert::narrowed_operation;
@@ -235,6 +241,17 @@ rules! {
         EQUAL, convert::repeated_operand;
 }
 
+/// Where zero changes nothing.
+const NEUTRAL_ZERO: Rule = NEUTRAL_OPERAND.given((Facts::ZERO, Facts::NONE));
+/// Where one changes nothing.
+const NEUTRAL_ONE: Rule = NEUTRAL_OPERAND.given(ONE);
+/// In a sum.
+const CANCELLED_IN_SUM: Rule = CANCELLED.given(behind(&[Opcode::Sub]));
+/// In a difference.
+const CANCELLED_IN_DIFFERENCE: Rule = CANCELLED.given(behind(&[Opcode::Add, Opcode::Sub]));
+/// In an exclusive `or`.
+const CANCELLED_IN_XOR: Rule = CANCELLED.given(behind(&[Opcode::Xor]));
+
 /// The rules that look at a guarded `mov`, which is a choice between its operand and what was there before.
 pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
     DECIDED_SELECT,
@@ -248,29 +265,29 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
     match opcode {
         Opcode::Add => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             CONSTANT_RIGHT,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_SUM,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
             FORM_MAD,
         ],
         Opcode::Sub => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             EQUAL_OPERANDS,
             SUBTRACT_CONSTANT,
             SUBTRACT_FROM_ZERO,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_DIFFERENCE,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
             FORM_MAD,
         ],
         Opcode::Mul => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ONE,
             CONSTANT_RIGHT,
             WIDE_PRODUCT,
             CONSTANT_CHAIN,
@@ -281,7 +298,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
         Opcode::Mad => &[CONSTANT_RESULT, CONSTANT_RIGHT, SIMPLE_MAD],
         Opcode::Div | Opcode::Rem => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ONE,
             DIVIDE_BY_POWER,
             DIVISION_CHAIN,
         ],
@@ -314,18 +331,18 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
         ],
         Opcode::Xor => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             EQUAL_OPERANDS,
             CONSTANT_RIGHT,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_XOR,
             OPERATION_ON_SELECT,
             FLIPPED_PREDICATE,
             COMBINED_COMPARISON,
         ],
         Opcode::Shl => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             SHIFT_CHAIN,
             SHIFT_PAIR,
             WIDE_PRODUCT,
@@ -333,7 +350,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
         ],
         Opcode::Shr => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             SIGNED_SHIFT,
             SHIFT_CHAIN,
             SHIFT_PAIR,

@@ -125,7 +125,7 @@ const PRODUCER_BITS: [u32; Opcode::ALL.len()] = {
     let mut bits = [0; Opcode::ALL.len()];
     let mut index = 0;
     while index < PRODUCERS.len() {
-        bits[PRODUCERS[index] as usize] = 1 << (index + 6);
+        bits[PRODUCERS[index] as usize] = 1 << (index + 9);
         index += 1;
     }
     bits
@@ -142,26 +142,38 @@ impl Facts {
     pub(super) const EQUAL: Facts = Facts(4);
     /// All of the result is known.
     pub(super) const KNOWN_RESULT: Facts = Facts(8);
-    /// An operand is a constant that may be 0, 1, or an end of the range of a type: what many operations have a rule for.
-    pub(super) const TRIVIAL: Facts = Facts(16);
     /// The first source of an unguarded instruction is constant.
-    pub(super) const FIRST_CONSTANT: Facts = Facts(32);
+    pub(super) const FIRST_CONSTANT: Facts = Facts(16);
+    /// An operand is a constant that may be 0, or the lowest number of a signed type.
+    pub(super) const ZERO: Facts = Facts(32);
+    /// An operand is a constant that may be 1.
+    pub(super) const ONE: Facts = Facts(64);
+    /// An operand is a constant that may be -1, or the highest number of a type.
+    pub(super) const LIMIT: Facts = Facts(128);
+    /// An operand is a value of which some bits are known.
+    pub(super) const PARTLY_KNOWN: Facts = Facts(256);
+    /// [`Facts::ZERO`], [`Facts::ONE`] and [`Facts::LIMIT`].
+    pub(super) const TRIVIAL: Facts = Facts::ZERO.or(Facts::ONE).or(Facts::LIMIT);
 
-    /// What an operand tells that is this constant, in whatever width.
+    /// What an operand tells that is this constant, in whatever width: the lowest byte is the same in all.
     const fn of_constant(bits: u64) -> Facts {
-        // The lowest byte of such a constant, whatever the width.
-        match bits as u8 {
-            0 | 1 | 0x7F | 0x80 | 0xFF => Facts::CONSTANT.or(Facts::TRIVIAL),
-            _ => Facts::CONSTANT,
-        }
+        Facts::CONSTANT.or(match bits as u8 {
+            0 => Facts::ZERO,
+            1 => Facts::ONE,
+            0x7F | 0x80 | 0xFF => Facts::LIMIT,
+            _ => Facts::NONE,
+        })
     }
 
-    /// What an operand tells that is a value of which these bits are known.
-    pub(super) const fn of_known(known: Known) -> Facts {
-        match known.as_constant() {
+    /// What an operand tells that is a value of this type of which these bits are known.
+    pub(super) fn of_known(known: Known, scalar_type: ScalarType) -> Facts {
+        if known == Known::unknown(scalar_type.bits()) {
+            return Facts::NONE;
+        }
+        Facts::PARTLY_KNOWN.or(match known.as_constant() {
             Some(bits) => Facts::of_constant(bits).or(Facts::HELD_CONSTANT),
             None => Facts::NONE,
-        }
+        })
     }
 
     /// An operand is the result of such an instruction.

@@ -251,6 +251,8 @@ impl Numbering {
         }
     }
 
+    /// Not part of `word`, which every operand asks for.
+    #[inline(never)]
     fn constant(&mut self, function: &Function, constant: Constant) -> u64 {
         let key = match function.constants()[constant].literal {
             // The spelling `-1` and `0xFFFFFFFFFFFFFFFF` differ in signedness only where expressions are evaluated.
