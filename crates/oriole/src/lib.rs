@@ -379,6 +379,7 @@ impl Run<'_, '_> {
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
             is_numbered: false,
+            is_done: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;

@@ -231,13 +231,15 @@ impl Walk<'_, '_, '_> {
     fn revisit(&mut self) {
         // Rewrites lead somewhere; this is for the day when they do not.
         let mut left = self.visits;
+        let uses = Rc::clone(&self.uses);
         while let Some((value, when)) = self.loosened.pop() {
             if self.reads[value] as usize > MAXIMUM_READERS {
                 continue;
             }
             // Rules look two instructions back.
+            let before = uses.of(value);
             for index in 0..MAXIMUM_READERS {
-                let Some(reader) = self.reader(value, index) else {
+                let Some(reader) = self.reader(before, value, index) else {
                     break;
                 };
                 if !self.visit_again(reader, when, &mut left) {
@@ -246,8 +248,9 @@ impl Walk<'_, '_, '_> {
                 let Some(result) = self.editor.function().results(reader).next() else {
                     continue;
                 };
+                let before = uses.of(result);
                 for index in 0..MAXIMUM_READERS {
-                    let Some(further) = self.reader(result, index) else {
+                    let Some(further) = self.reader(before, result, index) else {
                         break;
                     };
                     if !self.visit_again(further, when, &mut left) {
@@ -272,10 +275,10 @@ impl Walk<'_, '_, '_> {
         self.visit(instruction)
     }
 
-    /// One of the instructions that read a value, or nothing behind the last one or where an edge reads it, which no rule gets
-    /// past; some may not read it any more.
-    fn reader(&self, value: Value, index: usize) -> Option<Instruction> {
-        let before = self.uses.of(value);
+    /// One of the instructions that read a value, first those that read it `before`, or nothing behind the last one or where an
+    /// edge reads it, which no rule gets past; some may not read it any more.
+    #[inline]
+    fn reader(&self, before: &[Use], value: Value, index: usize) -> Option<Instruction> {
         match before.get(index) {
             Some(&Use::Instruction(instruction)) => Some(instruction),
             Some(Use::Edge(_)) => None,

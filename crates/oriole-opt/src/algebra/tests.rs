@@ -361,6 +361,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         remarks: None,
         hooks: &crate::Hooks::default(),
         is_numbered: false,
+        is_done: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
     run(function, &phases, &mut context, &mut |_, _| {});
