@@ -51,6 +51,7 @@ use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNo
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
 use rules::Rule;
+use std::borrow::Cow;
 use std::rc::Rc;
 use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, NewReaders, View};
 
@@ -106,6 +107,17 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 /// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
 fn may_apply(wanted: Facts, facts: Facts) -> bool {
     cfg!(debug_assertions) || wanted == Facts::EVERYTHING || facts.share(wanted)
+}
+
+/// The mnemonic of a copy between registers of a type.
+fn copy_of(scalar_type: ScalarType) -> Cow<'static, str> {
+    match (scalar_type, scalar_type.bits()) {
+        (ScalarType::Pred, _) => "mov.pred".into(),
+        (_, 16) => "mov.b16".into(),
+        (_, 32) => "mov.b32".into(),
+        (_, 64) => "mov.b64".into(),
+        (_, bits) => format!("mov.b{bits}").into(),
+    }
 }
 
 /// Whether to go on.
@@ -450,14 +462,6 @@ impl Walk<'_, '_, '_> {
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
         let held = self.editor.function().values()[result].scalar_type;
-        let copy = match (held, held.bits()) {
-            (ScalarType::Pred, _) => "mov.pred",
-            (_, 16) => "mov.b16",
-            (_, 32) => "mov.b32",
-            (_, 64) => "mov.b64",
-            (_, 128) => "mov.b128",
-            (_, bits) => unreachable!("a register of {bits} bits"),
-        };
         match change {
             Change::Value(value) => {
                 if is_acceptable(self.editor.function(), result, value) {
@@ -468,15 +472,15 @@ impl Walk<'_, '_, '_> {
                     self.editor.remove_instruction(instruction);
                     return true;
                 }
-                self.become_instruction(instruction, copy, &[Arg::Value(value)]);
+                self.become_instruction(instruction, &copy_of(held), &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
                 let mnemonic = match held {
-                    ScalarType::F32 => "mov.f32",
-                    ScalarType::F64 => "mov.f64",
-                    _ => copy,
+                    ScalarType::F32 => "mov.f32".into(),
+                    ScalarType::F64 => "mov.f64".into(),
+                    _ => copy_of(held),
                 };
-                self.become_instruction(instruction, mnemonic, &[Arg::Constant(bits)]);
+                self.become_instruction(instruction, &mnemonic, &[Arg::Constant(bits)]);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);
