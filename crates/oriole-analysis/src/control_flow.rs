@@ -104,6 +104,15 @@ impl ControlFlow {
         self.positions[block.index()] as usize
     }
 
+    /// Whether an edge leads back to a block at or before the one it leaves: every cycle has such an edge.
+    pub fn has_cycles(&self) -> bool {
+        self.reverse_postorder.iter().any(|&block| {
+            let position = self.position(block);
+            self.successors(block)
+                .any(|target| self.position(target) <= position)
+        })
+    }
+
     /// Whether a thread may leave the function at the end of this block.
     pub fn may_leave(&self, block: Block) -> bool {
         self.leaves[block.index()]

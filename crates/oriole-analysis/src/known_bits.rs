@@ -14,7 +14,7 @@ use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{
-    Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, SpecialRegister,
+    Comparison, Component, Flag, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister,
     SpecialRegisterKind,
 };
 use oriole_syntax::literal::Literal;
@@ -300,17 +300,16 @@ impl KnownBits {
         self.walked[block] = ENTERED;
     }
 
-    /// Walks an instruction; `resolve` says which value stands for another.
+    /// Walks an instruction; `resolve` says which value stands for another. Gives its first result and what is known of it;
+    /// of further ones, nothing is.
     pub fn step(
         &mut self,
         function: &Function,
         instruction: Instruction,
         resolve: impl Fn(Value) -> Value,
-    ) {
+    ) -> Option<(Value, Known)> {
         let mut results = function.results(instruction);
-        let Some(result) = results.next() else {
-            return;
-        };
+        let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
             self.compute(function, instruction, scalar_type, resolve)
@@ -319,6 +318,7 @@ impl KnownBits {
         };
         let known = known.unwrap_or(Known::unknown(scalar_type.bits()));
         *self.values.ensure(result, Known { zeros: 0, ones: 0 }) = known;
+        Some((result, known))
     }
 
     /// Ends a block: tells its successors' parameters what their arguments are.
@@ -347,26 +347,21 @@ impl KnownBits {
     ) -> Option<Known> {
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
-        if format.is_guarded() || format.opaque || held.bits() > 64 {
-            return None;
-        }
         if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
-            return loaded(mnemonic, held);
+            let is_plain = !format.is_guarded() && !format.opaque && held.bits() <= 64;
+            return is_plain.then(|| loaded(mnemonic, held)).flatten();
         }
-        if !format.is_pure() || !format.plain || !is_tracked(mnemonic) {
+        if !format.is_simple() || !is_tracked(mnemonic) || held.bits() > 64 {
             return None;
         }
-        let leaves = function.leaves(instruction);
-        if leaves.len() > 5 {
-            return None;
-        }
+        let (_, sources) = function.operands(instruction).split_first()?;
         let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
-        for (index, &operand) in leaves.iter().enumerate().skip(1) {
-            let wanted = match format.leaves[index].role {
-                Role::Use => format.operand_type(index)?,
-                _ => return None,
-            };
-            inputs[index - 1] = match operand {
+        if sources.len() > inputs.len() {
+            return None;
+        }
+        let types = format.source_types()?;
+        for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
+            inputs[index] = match operand {
                 Operand::Value(value) => self.of(resolve(value)).truncate(wanted.bits()),
                 Operand::Constant(constant) => match function.constants()[constant].literal {
                     Some(literal) => Known::constant(literal_bits(literal, wanted)?),

@@ -34,14 +34,17 @@ pub struct Loops {
 }
 
 impl Loops {
+    fn none(flow: &ControlFlow) -> Loops {
+        Loops {
+            loops: IndexVec::new(),
+            innermost: vec![None; flow.successor_graph().node_count()],
+            irreducible: Vec::new(),
+        }
+    }
+
     /// The loops of a graph.
     pub fn of(flow: &ControlFlow, dominators: &Dominators) -> Loops {
-        let count = flow.successor_graph().node_count();
-        let mut loops = Loops {
-            loops: IndexVec::new(),
-            innermost: vec![None; count],
-            irreducible: Vec::new(),
-        };
+        let mut loops = Loops::none(flow);
         for &block in flow.reverse_postorder() {
             for target in flow.successors(block) {
                 if flow.position(target) <= flow.position(block)
@@ -168,6 +171,9 @@ impl Analysis for Loops {
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Loops {
         let flow = analyses.get::<ControlFlow>(function);
+        if !flow.has_cycles() {
+            return Loops::none(&flow);
+        }
         let dominators = analyses.get::<Dominators>(function);
         Loops::of(&flow, &dominators)
     }

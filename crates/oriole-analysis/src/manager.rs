@@ -58,6 +58,9 @@ struct Entry {
     is_current: fn(&Function, &mut Analyses, &dyn Any) -> bool,
 }
 
+/// How many analyses there usually are of a function.
+const USUAL: usize = 8;
+
 /// The analyses of one function.
 #[derive(Default)]
 pub struct Analyses {
@@ -91,6 +94,9 @@ impl Analyses {
         let reads = self.reading.pop().expect("pushed above");
         self.record(reads);
         self.computed += 1;
+        if self.entries.is_empty() {
+            self.entries.reserve(USUAL);
+        }
         self.entries.push(Entry {
             key,
             name: A::NAME,

@@ -37,6 +37,11 @@ impl Uses {
         self.of(value).len()
     }
 
+    /// [`Uses::count`] of each value, in order.
+    pub fn counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.starts.windows(2).map(|pair| pair[1] - pair[0])
+    }
+
     /// The only reader of a value, if it is an instruction and reads it once.
     pub fn only_instruction(&self, value: Value) -> Option<Instruction> {
         match *self.of(value) {

@@ -117,6 +117,26 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// Lets an instruction read what stands for its operands now, rather than when the editor is finished.
+    #[inline]
+    pub fn resolve_operands(&mut self, instruction: Instruction) {
+        if self.replacements.is_empty() {
+            return;
+        }
+        let mut changes = 0;
+        for operand in self.function.operands_mut(instruction) {
+            if let Operand::Value(value) = operand {
+                let old = *value;
+                while let Some(next) = replacement(&self.replacements, *value) {
+                    *value = next;
+                }
+                changes += u64::from(*value != old);
+            }
+        }
+        self.journal.values |= changes > 0;
+        self.journal.changes += changes;
+    }
+
     /// The format with this mnemonic, guard and operand shape.
     pub fn format(
         &mut self,

@@ -5,9 +5,10 @@
 //! assigning roles to operands and finding effects is done once each, and an instruction is 16 bytes.
 //! [`crate::Formats`] finds them.
 
+use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Mnemonic, Role, ScalarType};
+use oriole_isa::{Effects, Mnemonic, Opcode, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -135,14 +136,22 @@ pub struct FormatData {
     pub opaque: bool,
     /// What it does besides computing results.
     pub effects: Effects,
+    /// The integer arithmetic that instructions of this format are, as far as spelling tells.
+    pub arithmetic: Option<Node>,
     /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
     pub plain: bool,
     /// Whether it does nothing besides computing results.
     pure: bool,
     /// Whether it can go if nobody reads its results.
     removable: bool,
+    /// Whether it is a plain function of its operands.
+    simple: bool,
+    /// Whether the first two sources of an integer operation may be exchanged.
+    commutes: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
+    /// The types of all operands but the first, for plain functions that read these as values.
+    source_types: Option<Box<[ScalarType]>>,
 }
 
 impl FormatData {
@@ -198,12 +207,31 @@ impl FormatData {
         } else {
             mnemonic.effects()
         };
+        let plain = shape.iter().all(|node| *node == ShapeNode::LEAF);
+        let simple = plain
+            && !opaque
+            && guard == Guard::None
+            && effects.is_pure()
+            && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
+        let types: Box<[Option<ScalarType>]> = mnemonic.operand_types(tops.len()).collect();
+        let source_types = leaves.iter().zip(&types).skip(1);
+        let source_types = source_types.map(|(leaf, each)| each.filter(|_| leaf.role == Role::Use));
         FormatData {
             operand_count: tops.len(),
-            plain: shape.iter().all(|node| *node == ShapeNode::LEAF),
+            simple,
+            source_types: match simple {
+                true => source_types.collect(),
+                false => None,
+            },
+            arithmetic: match simple {
+                true => Node::of(mnemonic.text(), tops.len()),
+                false => None,
+            },
+            commutes: plain && !opaque && sources_commute(&mnemonic, &leaves),
+            plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: mnemonic.operand_types(tops.len()).collect(),
+            types,
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -225,6 +253,32 @@ impl FormatData {
         self.removable
     }
 
+    /// Whether instructions of this format are plain functions: understood, unguarded and pure, with one leaf per operand,
+    /// the first of which is what they define.
+    #[inline]
+    pub fn is_simple(&self) -> bool {
+        self.simple
+    }
+
+    /// The types of the sources of a plain function, see [`FormatData::is_simple`]: nothing if it has a source that is no
+    /// value or whose type the mnemonic does not say.
+    #[inline]
+    pub fn source_types(&self) -> Option<&[ScalarType]> {
+        self.source_types.as_deref()
+    }
+
+    /// Whether the first two sources of an integer operation, its second and third operand, may be exchanged.
+    #[inline]
+    pub fn commutes(&self) -> bool {
+        self.commutes
+    }
+
+    /// The type of each top-level operand, where the mnemonic says.
+    #[inline]
+    pub fn operand_types(&self) -> &[Option<ScalarType>] {
+        &self.types
+    }
+
     /// The type of a top-level operand, if the mnemonic says.
     #[inline]
     pub fn operand_type(&self, operand: usize) -> Option<ScalarType> {
@@ -242,6 +296,27 @@ impl FormatData {
     pub fn is_terminator(&self) -> bool {
         self.effects.terminator != oriole_isa::Terminator::None
     }
+}
+
+/// Whether the first two sources of an instruction with plain operands may be exchanged.
+fn sources_commute(mnemonic: &Mnemonic, leaves: &[LeafRole]) -> bool {
+    let is_source = |leaf: &LeafRole| leaf.role == Role::Use;
+    matches!(
+        mnemonic.opcode(),
+        Opcode::Add
+            | Opcode::Mul
+            | Opcode::Mad
+            | Opcode::Mul24
+            | Opcode::Mad24
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Min
+            | Opcode::Max
+    ) && leaves
+        .get(1..3)
+        .is_some_and(|pair| pair.iter().all(is_source))
+        && !mnemonic.types().iter().any(|each| each.is_float())
 }
 
 /// Indices of the top-level nodes.

@@ -220,6 +220,12 @@ impl Function {
         std::iter::successors(self.layout.first(block), |&at| self.layout.next(at))
     }
 
+    /// The instructions of a block, from the last to the first.
+    #[inline]
+    pub fn instructions_backwards(&self, block: Block) -> impl Iterator<Item = Instruction> + '_ {
+        std::iter::successors(self.layout.last(block), |&at| self.layout.previous(at))
+    }
+
     /// The instruction behind another in its block.
     #[inline]
     pub fn next_instruction(&self, instruction: Instruction) -> Option<Instruction> {

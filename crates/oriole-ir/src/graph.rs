@@ -57,6 +57,9 @@ impl Adjacency {
     }
 }
 
+/// Room for the stack of a walk that is rarely deeper.
+const DEPTH: usize = 32;
+
 /// No node.
 pub const NONE: u32 = u32::MAX;
 
@@ -64,7 +67,7 @@ pub const NONE: u32 = u32::MAX;
 pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
     let mut seen = vec![false; graph.node_count()];
     let mut order = Vec::with_capacity(graph.node_count());
-    let mut stack = Vec::with_capacity(graph.node_count());
+    let mut stack = Vec::with_capacity(DEPTH);
     stack.push((root, 0usize));
     seen[root as usize] = true;
     while let Some((node, position)) = stack.last_mut() {
@@ -102,7 +105,7 @@ pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u
     let count = graph.node_count();
     let mut number = vec![NONE; count];
     let mut nodes: Vec<Numbered> = Vec::with_capacity(count);
-    let mut stack = Vec::with_capacity(count);
+    let mut stack = Vec::with_capacity(DEPTH);
     stack.push((root, 0u32));
     while let Some((vertex, parent)) = stack.pop() {
         if number[vertex as usize] != NONE {
@@ -244,7 +247,7 @@ impl Tree {
         };
         let mut places = vec![outside; count];
         let mut preorder = Vec::with_capacity(count);
-        let mut stack = Vec::with_capacity(count);
+        let mut stack = Vec::with_capacity(DEPTH);
         places[root as usize].enter = 0;
         preorder.push(root);
         stack.push((root, 0usize));

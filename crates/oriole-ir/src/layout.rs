@@ -71,6 +71,11 @@ impl Layout {
     }
 
     #[inline]
+    pub fn previous(&self, instruction: Instruction) -> Option<Instruction> {
+        self.instructions[instruction].previous.expand()
+    }
+
+    #[inline]
     pub fn append(&mut self, block: Block, instruction: Instruction) {
         let ends = &mut self.blocks[block];
         let last = std::mem::replace(&mut ends.last, PackedOption::some(instruction));

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arithmetic;
 mod display;
 mod editor;
 mod entities;

@@ -55,13 +55,21 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let function = editor.function();
     let mut conversions: Vec<(Instruction, Space)> = Vec::new();
+    // Conversions, also those that cannot be rewritten as they stand, for a guard perhaps: no pass makes new ones.
+    let mut has_any = false;
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
+            let mnemonic = &function.format(instruction).mnemonic;
+            if mnemonic.opcode() != Opcode::Cvta || mnemonic.has(Flag::ToSpace) {
+                continue;
+            }
+            has_any = true;
             if let Some(space) = converted_space(function, instruction) {
                 conversions.push((instruction, space));
             }
         }
     }
+    context.is_done = !has_any;
     if conversions.is_empty() {
         return;
     }
@@ -93,17 +101,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 fn converted_space(function: &Function, instruction: Instruction) -> Option<Space> {
     let format = function.format(instruction);
     let mnemonic = &format.mnemonic;
-    if mnemonic.opcode() != Opcode::Cvta
-        || format.opaque
-        || format.is_guarded()
-        || mnemonic.has(Flag::ToSpace)
-        || *format.shape != [ShapeNode::LEAF; 2]
-    {
+    if mnemonic.opcode() != Opcode::Cvta || !format.is_simple() || mnemonic.has(Flag::ToSpace) {
         return None;
     }
     let space = mnemonic.space()?;
     let width = mnemonic.first_type()?.bits();
-    let &[Operand::Result(0), source] = function.leaves(instruction) else {
+    let &[Operand::Result(0), source] = function.operands(instruction) else {
         return None;
     };
     let held = |value: Value| function.values()[value].scalar_type;

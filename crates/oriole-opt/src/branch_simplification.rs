@@ -43,11 +43,13 @@ pub(crate) const PASS: Pass = Pass {
 const MOST_HOPS: usize = 16;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    let flow = analyses.get::<ControlFlow>(editor.function());
     let function = editor.function();
     if function.block_order().len() < 2 {
+        // No pass makes new blocks.
+        context.is_done = true;
         return;
     }
+    let flow = analyses.get::<ControlFlow>(function);
     let order = function.block_order().to_vec();
     // Who reads parameters is asked only of empty blocks that have some.
     let asks = order.iter().any(|&block| {

@@ -33,7 +33,7 @@ use crate::copy_propagation::{is_acceptable, plain_move};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::IndexVec;
+use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
     Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
@@ -51,11 +51,36 @@ pub(crate) const PASS: Pass = Pass {
 /// The most operands of an instruction that is folded.
 const MAXIMUM_INPUTS: usize = 8;
 
-type Constants = IndexVec<Value, Option<u64>>;
+/// The bits of the values that are constant. Few are, so that is asked first.
+struct Constants {
+    values: BitSet<Value>,
+    bits: DenseMap<Value, u64>,
+}
+
+impl Constants {
+    fn insert(&mut self, value: Value, bits: u64) {
+        self.values.insert(value);
+        self.bits.insert(value, bits);
+    }
+
+    fn contains(&self, value: Value) -> bool {
+        self.values.contains(value)
+    }
+
+    fn get(&self, value: Value) -> Option<u64> {
+        if !self.contains(value) {
+            return None;
+        }
+        self.bits.get(&value).copied()
+    }
+}
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known: Constants = IndexVec::from_elem(None, editor.function().values().len());
+    let mut known = Constants {
+        values: BitSet::with_domain(editor.function().values().len()),
+        bits: DenseMap::new(),
+    };
     for &block in flow.reverse_postorder() {
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {
@@ -76,6 +101,11 @@ fn visit(
     instruction: Instruction,
     context: &mut Context<'_>,
 ) -> bool {
+    let format = editor.function().format(instruction);
+    if !format.is_guarded() {
+        // What is not pure is never folded.
+        return !format.is_pure() || fold_one(editor, known, instruction, context);
+    }
     if let Some(executed) = decided_guard(editor, known, instruction) {
         let terminator = editor.function().format(instruction).effects.terminator;
         match terminator {
@@ -98,12 +128,23 @@ fn visit(
             return true;
         }
         unguard(editor, instruction);
+        return fold_one(editor, known, instruction, context);
     }
+    true
+}
+
+/// Folds an unguarded instruction. Whether to go on.
+fn fold_one(
+    editor: &mut Editor<'_>,
+    known: &mut Constants,
+    instruction: Instruction,
+    context: &mut Context<'_>,
+) -> bool {
     let function = editor.function();
     let Some((result, bits)) = fold(editor, known, instruction) else {
         return true;
     };
-    known[result] = Some(bits);
+    known.insert(result, bits);
     if function.format(instruction).mnemonic.opcode() == Opcode::Mov
         && function.leaves(instruction).len() == 2
     {
@@ -162,7 +203,7 @@ fn decided_guard(editor: &Editor<'_>, known: &Constants, instruction: Instructio
     let Operand::Value(guard) = function.guard(instruction)? else {
         return None;
     };
-    let truth = known[editor.resolve(guard)]? != 0;
+    let truth = known.get(editor.resolve(guard))? != 0;
     Some(truth == (format.guard == Guard::If))
 }
 
@@ -246,7 +287,7 @@ fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
 fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<(Value, u64)> {
     let function = editor.function();
     let is_known = |operand: &Operand| match *operand {
-        Operand::Value(value) => known[editor.resolve(value)].is_some(),
+        Operand::Value(value) => known.contains(editor.resolve(value)),
         Operand::Constant(_) | Operand::Result(_) => true,
         _ => false,
     };
@@ -285,7 +326,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
             Operand::Value(value) => {
                 // A register wider than what is read of it has bits that do not count; leave those to those who know.
                 let value = editor.resolve(value);
-                let bits = known[value]?;
+                let bits = known.get(value)?;
                 let held = function.values()[value].scalar_type;
                 if held != ScalarType::Pred && held.bits() != wanted?.bits() {
                     return None;

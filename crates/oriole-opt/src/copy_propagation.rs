@@ -266,19 +266,12 @@ impl Propagation<'_> {
         context: &mut Context<'_>,
     ) -> bool {
         // Pending replacements first, so that everything below sees what is there.
-        if editor.has_replacements() {
-            for index in 0..editor.function().operands(instruction).len() {
-                if let Operand::Value(value) = editor.function().operands(instruction)[index] {
-                    let resolved = editor.resolve(value);
-                    if resolved != value {
-                        editor.set_operand(instruction, index, Operand::Value(resolved));
-                    }
-                }
-            }
-        }
-        let operands = editor.function().operands(instruction).iter();
-        let mut values = operands.filter_map(|operand| operand.value());
-        let reads_copy = values.any(|value| self.originals.copies.contains(value));
+        editor.resolve_operands(instruction);
+        let reads_copy = !self.originals.of.is_empty()
+            && editor
+                .function()
+                .uses(instruction)
+                .any(|value| self.originals.copies.contains(value));
         if reads_copy && !self.operands(editor, block, instruction, context) {
             return false;
         }
@@ -550,6 +543,16 @@ impl Propagation<'_> {
 
     /// Arguments of the edges out of a block.
     fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
+        if self.originals.of.is_empty() {
+            return;
+        }
+        let mut arguments = editor.function().blocks()[block]
+            .edges
+            .iter()
+            .flat_map(|edge| &edge.arguments);
+        if !arguments.any(|&value| self.originals.copies.contains(editor.resolve(value))) {
+            return;
+        }
         for edge in 0..editor.function().blocks()[block].edges.len() {
             for position in 0..editor.function().blocks()[block].edges[edge]
                 .arguments
@@ -581,12 +584,11 @@ fn definer(function: &Function, value: Value) -> Option<Instruction> {
 /// The result and source of a plain copy between registers.
 pub(crate) fn copy_of(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
     let format = function.format(instruction);
-    let plain = format.mnemonic.opcode() == Opcode::Mov
-        && !format.is_guarded()
-        && !format.opaque
-        && *format.shape == [ShapeNode::LEAF; 2];
-    match (plain, function.leaves(instruction)) {
-        (true, &[Operand::Result(0), Operand::Value(source)]) => {
+    if format.mnemonic.opcode() != Opcode::Mov || !format.is_simple() {
+        return None;
+    }
+    match *function.operands(instruction) {
+        [Operand::Result(0), Operand::Value(source)] => {
             Some((function.results(instruction).next()?, source))
         }
         _ => None,

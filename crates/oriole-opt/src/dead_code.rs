@@ -14,8 +14,9 @@
 //! all threads alike.
 //!
 //! ## Method
-//! Mark what is needed from the instructions that must stay, through operands, guards and block arguments, with a worklist;
-//! remove the rest. Cycles of dead parameters are never marked, so they go too. Linear but for a heap of blocks.
+//! One walk from the last instruction to the first meets users before what they use, and marks what those that must stay need,
+//! through operands, guards and block arguments. Only what edges back to earlier blocks bring is not known by then: a worklist
+//! marks that. The rest is removed. Cycles of dead parameters are never marked, so they go too. Linear but for a heap of blocks.
 //!
 //! ## Not done
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
@@ -24,7 +25,7 @@ use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::BitSet;
+use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::Opcode;
 use std::collections::BinaryHeap;
@@ -75,10 +76,11 @@ fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut
     }
 }
 
-/// The values and instructions that something needs.
+/// What something needs.
 struct Needed {
-    values: BitSet<Value>,
-    instructions: BitSet<Instruction>,
+    values: IndexVec<Value, bool>,
+    /// Instructions that no one before in the walk needed: users before what they use.
+    unneeded: SmallVec<[Instruction; 32]>,
     /// Values whose definitions have not been looked at.
     worklist: Vec<Value>,
 }
@@ -86,75 +88,125 @@ struct Needed {
 impl Needed {
     fn of(function: &Function, flow: &ControlFlow, keep_loads: bool) -> Needed {
         let mut needed = Needed {
-            values: BitSet::with_domain(function.values().len()),
-            instructions: BitSet::with_domain(function.instruction_bound()),
+            values: IndexVec::from_elem(false, function.values().len()),
+            unneeded: SmallVec::new(),
             worklist: Vec::new(),
         };
-        for &block in flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
-                if must_stay(function, instruction, keep_loads) {
-                    needed.instructions.insert(instruction);
-                    needed.operands_of(function, instruction);
+        let headers = needed.walk(function, flow, keep_loads);
+        if !headers.is_empty() {
+            needed.go_round(function, flow, headers);
+            let values = &needed.values;
+            needed
+                .unneeded
+                .retain(|instruction| !has_needed_result(function, values, *instruction));
+        }
+        needed
+    }
+
+    /// Walks from the last instruction to the first. Gives the places in reverse postorder of the blocks with parameters
+    /// that edges from later blocks lead to: these edges have not brought what they need.
+    fn walk(
+        &mut self,
+        function: &Function,
+        flow: &ControlFlow,
+        keep_loads: bool,
+    ) -> BinaryHeap<usize> {
+        let mut headers = BinaryHeap::new();
+        for (place, &block) in flow.reverse_postorder().iter().enumerate().rev() {
+            for edge in &function.blocks()[block].edges {
+                if edge.arguments.is_empty() {
+                    continue;
+                }
+                let target = flow.position(edge.target);
+                if target <= place {
+                    headers.push(target);
+                    continue;
+                }
+                let parameters = &function.blocks()[edge.target].parameters;
+                for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
+                    if self.values[parameter] {
+                        self.values[argument] = true;
+                    }
+                }
+            }
+            for instruction in function.instructions_backwards(block) {
+                if has_needed_result(function, &self.values, instruction)
+                    || must_stay(function, instruction, keep_loads)
+                {
+                    for value in function.uses(instruction) {
+                        self.values[value] = true;
+                    }
+                } else {
+                    self.unneeded.push(instruction);
                 }
             }
         }
-        // Parameters go by block, later blocks first: those of one block send to the same edges, and but for loops all of
-        // them are known by then.
+        headers
+    }
+
+    /// Brings what the edges to the blocks at these places need, until nothing more is needed. Parameters go by block, later
+    /// blocks first: those of one block send to the same edges, and but for loops all of them are known by then.
+    fn go_round(&mut self, function: &Function, flow: &ControlFlow, mut blocks: BinaryHeap<usize>) {
         let mut sent: BitSet<Value> = BitSet::with_domain(function.values().len());
-        let mut waiting: BitSet<Block> = BitSet::with_domain(function.blocks().len());
-        let mut blocks: BinaryHeap<usize> = BinaryHeap::new();
+        let mut waiting: BitSet<usize> = BitSet::with_domain(flow.reverse_postorder().len());
+        for &place in &blocks {
+            waiting.insert(place);
+        }
         let mut positions: Vec<usize> = Vec::new();
-        loop {
-            while let Some(value) = needed.worklist.pop() {
-                match function.values()[value].definition {
-                    Definition::Undefined => {}
-                    Definition::Instruction(instruction) => {
-                        if needed.instructions.insert(instruction) {
-                            needed.operands_of(function, instruction);
-                        }
-                    }
-                    Definition::Parameter(block) => {
-                        if waiting.insert(block) {
-                            blocks.push(flow.position(block));
-                        }
-                    }
-                }
-            }
-            let Some(place) = blocks.pop() else {
-                break;
-            };
+        while let Some(place) = blocks.pop() {
             let block = flow.reverse_postorder()[place];
-            waiting.remove(block);
+            waiting.remove(place);
             positions.clear();
             for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
-                if needed.values.contains(parameter) && sent.insert(parameter) {
+                if self.values[parameter] && sent.insert(parameter) {
                     positions.push(position);
                 }
+            }
+            if positions.is_empty() {
+                continue;
             }
             for from in flow.predecessors(block) {
                 for edge in &function.blocks()[from].edges {
                     if edge.target == block {
                         for &position in &positions {
-                            needed.value(edge.arguments[position]);
+                            self.value(edge.arguments[position]);
+                        }
+                    }
+                }
+            }
+            while let Some(value) = self.worklist.pop() {
+                match function.values()[value].definition {
+                    Definition::Undefined => {}
+                    Definition::Instruction(instruction) => {
+                        for value in function.uses(instruction) {
+                            self.value(value);
+                        }
+                    }
+                    Definition::Parameter(block) => {
+                        let place = flow.position(block);
+                        if waiting.insert(place) {
+                            blocks.push(place);
                         }
                     }
                 }
             }
         }
-        needed
-    }
-
-    fn operands_of(&mut self, function: &Function, instruction: Instruction) {
-        for value in function.uses(instruction) {
-            self.value(value);
-        }
     }
 
     fn value(&mut self, value: Value) {
-        if self.values.insert(value) {
+        if !std::mem::replace(&mut self.values[value], true) {
             self.worklist.push(value);
         }
     }
+}
+
+/// Whether one of the results of an instruction is needed.
+fn has_needed_result(
+    function: &Function,
+    values: &IndexVec<Value, bool>,
+    instruction: Instruction,
+) -> bool {
+    function.results(instruction).any(|result| values[result])
 }
 
 /// Whether an instruction does something besides giving results.
@@ -189,40 +241,24 @@ fn remove_unneeded(
     needed: &Needed,
     context: &mut Context<'_>,
 ) {
-    let mut budget = context.knobs.number(DEAD_CODE_BUDGET);
-    // Users before what they use; uses that are left (in arguments of dead parameters) read an undefined value instead, so
-    // that running out of fuel leaves a sound function.
-    let mut dead: Vec<Instruction> = Vec::new();
-    for &block in flow.reverse_postorder().iter().rev() {
-        dead.clear();
-        for instruction in editor.function().instructions_of(block) {
-            if !needed.instructions.contains(instruction) {
-                dead.push(instruction);
-            }
+    let budget = usize::try_from(context.knobs.number(DEAD_CODE_BUDGET)).unwrap_or(usize::MAX);
+    for (removed, &instruction) in needed.unneeded.iter().enumerate() {
+        let rewrite = Rewrite {
+            counter: "dead-code.instructions",
+            instruction,
+            why: "nobody reads its result",
+            equal: None,
+        };
+        if removed == budget || !context.allows(editor.function(), rewrite) {
+            return leave_readers(editor, &needed.unneeded[..removed], &[]);
         }
-        for &instruction in dead.iter().rev() {
-            let rewrite = Rewrite {
-                counter: "dead-code.instructions",
-                instruction,
-                why: "nobody reads its result",
-                equal: None,
-            };
-            if budget == 0 || !context.allows(editor.function(), rewrite) {
-                return;
-            }
-            budget -= 1;
-            for result in editor.function().results(instruction) {
-                editor.replace_with_undefined(result);
-            }
-            editor.remove_instruction(instruction);
-        }
+        editor.remove_instruction(instruction);
     }
+    let mut removed: Vec<Value> = Vec::new();
     for &block in flow.reverse_postorder() {
+        let is_dead = |parameter: &&Value| !needed.values[**parameter];
         let parameters = &editor.function().blocks()[block].parameters;
-        let dead = parameters
-            .iter()
-            .filter(|&&parameter| !needed.values.contains(parameter))
-            .count();
+        let dead = parameters.iter().filter(is_dead).count();
         if dead == 0 {
             continue;
         }
@@ -232,16 +268,25 @@ fn remove_unneeded(
             dead as u64,
             "nobody reads the values that paths into a block bring",
         ) {
-            return;
+            return leave_readers(editor, &needed.unneeded, &removed);
         }
         let incoming: Vec<Block> = flow.predecessors(block).collect();
-        for &parameter in &parameters {
-            if !needed.values.contains(parameter) {
-                editor.replace_with_undefined(parameter);
-            }
-        }
+        removed.extend(parameters.iter().filter(is_dead));
         editor.retain_parameters(block, &incoming, |position| {
-            needed.values.contains(parameters[position])
+            needed.values[parameters[position]]
         });
+    }
+}
+
+/// What is removed is read by nothing that stays. If not all of it could be removed, arguments of dead parameters may still
+/// read the results of these instructions and these parameters: they read an undefined value instead.
+fn leave_readers(editor: &mut Editor<'_>, instructions: &[Instruction], parameters: &[Value]) {
+    for &instruction in instructions {
+        for result in editor.function().results(instruction) {
+            editor.replace_with_undefined(result);
+        }
+    }
+    for &parameter in parameters {
+        editor.replace_with_undefined(parameter);
     }
 }

@@ -45,6 +45,7 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
         matches!(data.kind, SymbolKind::Variable(_)) && data.space == Some(Space::Local)
     };
     if !function.symbols().keys().any(is_local) {
+        context.is_done = true;
         return;
     }
     let mut taken: DenseSet<Symbol> = DenseSet::new();

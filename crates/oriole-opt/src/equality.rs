@@ -7,9 +7,10 @@
 //!
 //! What may take part at all is asked of [`kind_of`].
 
-use crate::associative::{Node, Nodes, Operation, mask};
+use crate::associative::mask;
 use crate::fusion::is_contractible;
-use oriole_ir::{Definition, Format, Function, Instruction, Operand, ShapeNode, SymbolKind, Value};
+use oriole_ir::arithmetic::{Node, Operation};
+use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
 
@@ -52,25 +53,21 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
 
 /// Whether the operands are what they are wherever the instruction stands: no pinned registers, no clocks.
 pub(crate) fn has_stable_operands(function: &Function, instruction: Instruction) -> bool {
-    function
-        .operands(instruction)
-        .iter()
-        .all(|operand| match *operand {
-            Operand::Register(_) | Operand::Target(_) => false,
-            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                SymbolKind::Special(special) => !special.is_volatile(),
-                _ => true,
-            },
-            _ => true,
-        })
+    let operands = function.operands(instruction);
+    operands.iter().all(|&operand| is_stable(function, operand))
 }
 
-/// Compares instructions.
-#[derive(Default)]
-pub(crate) struct Equality {
-    nodes: Nodes,
-    /// For each format, whether its first two sources may be exchanged.
-    commutes: Vec<Option<bool>>,
+/// Whether an operand is what it is wherever the instruction stands.
+#[inline]
+pub(crate) fn is_stable(function: &Function, operand: Operand) -> bool {
+    match operand {
+        Operand::Register(_) | Operand::Target(_) => false,
+        Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+            SymbolKind::Special(special) => !special.is_volatile(),
+            _ => true,
+        },
+        _ => true,
+    }
 }
 
 fn mix(hash: u64, word: u64) -> u64 {
@@ -80,166 +77,122 @@ fn mix(hash: u64, word: u64) -> u64 {
 /// An operand as a kind and a number.
 type Word = (u64, u64);
 
-fn mix_word(hash: u64, word: Word) -> u64 {
-    mix(mix(hash, word.0), word.1)
+fn mix_word(hash: u64, (kind, number): Word) -> u64 {
+    mix(hash, number ^ kind << 60)
 }
 
-impl Equality {
-    /// The nodes of formats.
-    pub fn nodes(&mut self) -> &mut Nodes {
-        &mut self.nodes
+/// Where the two exchangeable sources stand among the operands, for formats that have some.
+fn exchangeable(function: &Function, instruction: Instruction) -> usize {
+    let format = function.format(instruction);
+    if format.commutes() {
+        function.operands(instruction).len() - format.leaves.len() + 1
+    } else {
+        usize::MAX
     }
+}
 
-    fn commutes(&mut self, function: &Function, format: Format) -> bool {
-        let index = format.as_u32() as usize;
-        if index >= self.commutes.len() {
-            self.commutes.resize(index + 1, None);
-        }
-        if let Some(known) = self.commutes[index] {
-            return known;
-        }
-        let data = function.format_data(format);
-        let opcode = matches!(
-            data.mnemonic.opcode(),
-            Opcode::Add
-                | Opcode::Mul
-                | Opcode::Mad
-                | Opcode::Mul24
-                | Opcode::Mad24
-                | Opcode::And
-                | Opcode::Or
-                | Opcode::Xor
-                | Opcode::Min
-                | Opcode::Max
-        );
-        let commutes = opcode
-            && data.shape.len() >= 3
-            && data.shape.iter().all(|node| *node == ShapeNode::LEAF)
-            && data
-                .mnemonic
-                .types()
-                .iter()
-                .all(|scalar_type| !scalar_type.is_float());
-        self.commutes[index] = Some(commutes);
-        commutes
+/// A number that equal instructions share and most others do not.
+pub(crate) fn class(function: &Function, instruction: Instruction) -> u64 {
+    let format = function.instruction(instruction).format;
+    match function.format_data(format).arithmetic {
+        Some(node) => node.operation as u64 * 3 + u64::from(node.bits.trailing_zeros()),
+        None => u64::from(format.as_u32()),
     }
+}
 
-    /// Where the two exchangeable sources stand among the operands, for formats that have some.
-    fn exchangeable(&mut self, function: &Function, instruction: Instruction) -> usize {
-        let format = function.instruction(instruction).format;
-        if self.commutes(function, format) {
-            function.operands(instruction).len() - function.format_data(format).leaves.len() + 1
-        } else {
-            usize::MAX
+/// A hash that equal instructions share; what they keep under a false guard is not in it. `find` says what a value
+/// stands for.
+pub(crate) fn hash(
+    function: &Function,
+    instruction: Instruction,
+    find: impl Fn(Value) -> Value,
+) -> u64 {
+    let format = function.instruction(instruction).format;
+    let node = function.format_data(format).arithmetic;
+    let kept = 1 + function.otherwise(instruction).len();
+    let pair = exchangeable(function, instruction);
+    let mut hash = match node {
+        Some(Node { operation, bits }) => mix(operation as u64, u64::from(bits)),
+        None => mix(1 << 32, u64::from(format.as_u32())),
+    };
+    let word = |operand: Operand| word_of(function, node, operand, &find);
+    let operands = function.operands(instruction);
+    let mut index = 0;
+    while index < operands.len() {
+        if index == pair {
+            let (one, other) = (word(operands[index]), word(operands[index + 1]));
+            hash = mix_word(mix_word(hash, one.min(other)), one.max(other));
+            index += 2;
+            continue;
         }
+        if !(1..kept).contains(&index) {
+            hash = mix_word(hash, word(operands[index]));
+        }
+        index += 1;
     }
+    hash
+}
 
-    /// A number that equal instructions share and most others do not.
-    pub fn class(&mut self, function: &Function, instruction: Instruction) -> u64 {
-        let format = function.instruction(instruction).format;
-        match self.nodes.of_format(function, format) {
-            Some(node) => node.operation as u64 * 3 + u64::from(node.bits.trailing_zeros()),
-            None => u64::from(format.as_u32()),
-        }
+/// Whether `late` gives what `early` gave, memory apart.
+pub(crate) fn same(
+    function: &Function,
+    early: Instruction,
+    late: Instruction,
+    find: impl Fn(Value) -> Value,
+) -> bool {
+    let formats = [early, late].map(|which| function.instruction(which).format);
+    let nodes = formats.map(|format| function.format_data(format).arithmetic);
+    if formats[0] != formats[1] && (nodes[0].is_none() || nodes[0] != nodes[1]) {
+        return false;
     }
-
-    /// A hash that equal instructions share; what they keep under a false guard is not in it. `find` says what a value
-    /// stands for.
-    pub fn hash(
-        &mut self,
-        function: &Function,
-        instruction: Instruction,
-        find: impl Fn(Value) -> Value,
-    ) -> u64 {
-        let format = function.instruction(instruction).format;
-        let node = self.nodes.of_format(function, format);
-        let kept = 1 + function.otherwise(instruction).len();
-        let pair = self.exchangeable(function, instruction);
-        let mut hash = match node {
-            Some(Node { operation, bits }) => mix(operation as u64, u64::from(bits)),
-            None => mix(1 << 32, u64::from(format.as_u32())),
-        };
-        let word = |operand: Operand| word_of(function, node, operand, &find);
-        let operands = function.operands(instruction);
-        let mut index = 0;
-        while index < operands.len() {
-            if index == pair {
-                let (one, other) = (word(operands[index]), word(operands[index + 1]));
-                hash = mix_word(mix_word(hash, one.min(other)), one.max(other));
-                index += 2;
-                continue;
-            }
-            if !(1..kept).contains(&index) {
-                hash = mix_word(hash, word(operands[index]));
-            }
-            index += 1;
-        }
-        hash
+    let (olds, news) = (function.operands(early), function.operands(late));
+    if olds.len() != news.len() {
+        return false;
     }
-
-    /// Whether `late` gives what `early` gave, memory apart.
-    pub fn same(
-        &mut self,
-        function: &Function,
-        early: Instruction,
-        late: Instruction,
-        find: impl Fn(Value) -> Value,
-    ) -> bool {
-        let formats = [early, late].map(|which| function.instruction(which).format);
-        let nodes = formats.map(|format| self.nodes.of_format(function, format));
-        if formats[0] != formats[1] && (nodes[0].is_none() || nodes[0] != nodes[1]) {
-            return false;
-        }
-        let (olds, news) = (function.operands(early), function.operands(late));
-        if olds.len() != news.len() {
-            return false;
-        }
-        let pair = self.exchangeable(function, late);
-        let kept = 1 + function.otherwise(late).len();
-        let word = |operand: Operand| word_of(function, nodes[0], operand, &find);
-        let mut index = 0;
-        while index < news.len() {
-            if index == pair {
-                let old = (word(olds[index]), word(olds[index + 1]));
-                let new = (word(news[index]), word(news[index + 1]));
-                if old != new && old != (new.1, new.0) {
-                    return false;
-                }
-                index += 2;
-                continue;
-            }
-            // A value nobody defined can be any, the other one too.
-            let free = (1..kept).contains(&index)
-                && news[index].value().is_some_and(|value| {
-                    function.values()[value].definition == Definition::Undefined
-                });
-            if !free && word(olds[index]) != word(news[index]) {
+    let pair = exchangeable(function, late);
+    let kept = 1 + function.otherwise(late).len();
+    let word = |operand: Operand| word_of(function, nodes[0], operand, &find);
+    let mut index = 0;
+    while index < news.len() {
+        if index == pair {
+            let old = (word(olds[index]), word(olds[index + 1]));
+            let new = (word(news[index]), word(news[index + 1]));
+            if old != new && old != (new.1, new.0) {
                 return false;
             }
-            index += 1;
+            index += 2;
+            continue;
         }
-        true
-    }
-
-    /// Whether the sources of two instructions of one mnemonic and shape are the same, guards apart.
-    pub fn same_sources(
-        &mut self,
-        function: &Function,
-        one: Instruction,
-        other: Instruction,
-        find: impl Fn(Value) -> Value,
-    ) -> bool {
-        let (left, right) = (function.format(one), function.format(other));
-        if left.mnemonic.text() != right.mnemonic.text() || left.shape != right.shape {
+        // A value nobody defined can be any, the other one too.
+        let free = (1..kept).contains(&index)
+            && news[index]
+                .value()
+                .is_some_and(|value| function.values()[value].definition == Definition::Undefined);
+        if !free && word(olds[index]) != word(news[index]) {
             return false;
         }
-        let word = |operand: Operand| word_of(function, None, operand, &find);
-        function
-            .leaves(one)
-            .iter()
-            .zip(function.leaves(other))
-            .all(|(&one, &other)| word(one) == word(other))
+        index += 1;
     }
+    true
+}
+
+/// Whether the sources of two instructions of one mnemonic and shape are the same, guards apart.
+pub(crate) fn same_sources(
+    function: &Function,
+    one: Instruction,
+    other: Instruction,
+    find: impl Fn(Value) -> Value,
+) -> bool {
+    let (left, right) = (function.format(one), function.format(other));
+    if left.mnemonic.text() != right.mnemonic.text() || left.shape != right.shape {
+        return false;
+    }
+    let word = |operand: Operand| word_of(function, None, operand, &find);
+    function
+        .leaves(one)
+        .iter()
+        .zip(function.leaves(other))
+        .all(|(&one, &other)| word(one) == word(other))
 }
 
 /// An operand as a number: equal for operands that are the same, different for others.

@@ -44,7 +44,7 @@
 //! compute capability 9.0 with blocks of 128 threads: cliffs by registers are nearly the same on all.
 
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{Equality, Kind, kind_of};
+use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
@@ -183,7 +183,6 @@ fn drop_complements(
     context: &mut Context<'_>,
 ) -> bool {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut equality = Equality::default();
     // For each load, how often memory had changed before it.
     let mut versions: DenseMap<Instruction, u32> = DenseMap::new();
     let mut version = 0;
@@ -204,7 +203,7 @@ fn drop_complements(
             if kind != Kind::Pure {
                 versions.insert(instruction, version);
             }
-            let Some(earlier) = complement_of(function, &mut equality, instruction) else {
+            let Some(earlier) = complement_of(function, instruction) else {
                 continue;
             };
             if versions.get(&earlier) != versions.get(&instruction) {
@@ -230,11 +229,7 @@ fn drop_complements(
 }
 
 /// The instruction that does the same under the complement of the guard, and whose results this one keeps.
-fn complement_of(
-    function: &Function,
-    equality: &mut Equality,
-    instruction: Instruction,
-) -> Option<Instruction> {
+fn complement_of(function: &Function, instruction: Instruction) -> Option<Instruction> {
     let kept = function.otherwise(instruction);
     let first = kept.first()?.value()?;
     let Definition::Instruction(earlier) = function.values()[first].definition else {
@@ -253,7 +248,7 @@ fn complement_of(
             .results(earlier)
             .zip(kept)
             .all(|(result, kept)| kept.value() == Some(result))
-        && equality.same_sources(function, earlier, instruction, |value| value);
+        && equality::same_sources(function, earlier, instruction, |value| value);
     same.then_some(earlier)
 }
 
@@ -264,7 +259,6 @@ type Stamps = [u32; SpaceSet::EACH.len()];
 struct Search<'function> {
     function: &'function Function,
     look_through_copies: bool,
-    equality: Equality,
     /// What each value stands for.
     same_as: Vec<Value>,
     /// Values that hold what needs no instruction to compute.
@@ -284,7 +278,6 @@ impl<'function> Search<'function> {
         Search {
             function,
             look_through_copies,
-            equality: Equality::default(),
             same_as: (0..function.values().len())
                 .map(Value::from_index)
                 .collect(),
@@ -366,16 +359,16 @@ impl<'function> Search<'function> {
                 .max()
                 .unwrap_or(0),
         };
-        let class = 1u64 << (self.equality.class(function, instruction) & 63);
+        let class = 1u64 << (equality::class(function, instruction) & 63);
         let same_as = &self.same_as;
         let find = |value: Value| same_as[value.index()];
-        let hash = self.equality.hash(function, instruction, find)
+        let hash = equality::hash(function, instruction, find)
             ^ u64::from(version).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         if self.classes & class != 0
             && let Some(&early) = self.known.get(&hash)
         {
             let is_equal = self.versions.get_or(&early, 0) == version
-                && self.equality.same(function, early, instruction, find)
+                && equality::same(function, early, instruction, find)
                 && function
                     .results(instruction)
                     .zip(function.results(early))

@@ -28,6 +28,8 @@ pub struct Context<'run> {
     pub is_numbered: bool,
     /// Whether gvn-cse could do more with a block between two others, as copies may get when the function is written.
     pub wants_blocks: bool,
+    /// Set by a pass that has nothing to do in this function, whatever other passes do: it is not run again.
+    pub is_done: bool,
 }
 
 impl Context<'_> {
@@ -125,6 +127,12 @@ impl std::fmt::Debug for Pass {
 /// Sees the function after each phase; used to print and to stop early.
 pub type Observer<'run> = dyn FnMut(&Phase, &Function) + 'run;
 
+/// Stands for the number of changes seen by a pass that is done.
+const DONE: u64 = u64::MAX;
+
+/// About how many passes there are.
+const MOST_PASSES: usize = 16;
+
 /// Runs phases in order. Gives the number of changes made.
 pub fn run(
     function: &mut Function,
@@ -137,10 +145,11 @@ pub fn run(
         analyses: Analyses::new(),
         changes: 0,
         removals: 0,
-        settled: Vec::new(),
+        settled: Vec::with_capacity(MOST_PASSES),
         runs: 0,
     };
     context.is_numbered = false;
+    context.statistics.expect_phases(phases.len());
     let mut starts = 0;
     let mut next = 0;
     while let Some(phase) = phases.get(next) {
@@ -255,12 +264,19 @@ impl Runner<'_> {
     ) {
         let seen = self.seen(sees);
         let last = self.settled.iter().position(|settled| settled.name == name);
-        if last.is_some_and(|last| self.settled[last].seen == seen) {
+        let settled = last.map(|last| self.settled[last].seen);
+        let was_done = settled == Some(DONE);
+        if settled == Some(seen) || was_done && !cfg!(debug_assertions) {
             return;
         }
+        context.is_done = false;
         let mut editor = Editor::new(self.function);
         run(&mut editor, &mut self.analyses, context);
         let journal = editor.finish();
+        debug_assert!(
+            !was_done || journal.is_empty(),
+            "{name} found something to do after all"
+        );
         self.analyses.invalidate(&journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
@@ -275,7 +291,11 @@ impl Runner<'_> {
         };
         let settled = Settled {
             name,
-            seen: self.seen(sees),
+            seen: if context.is_done {
+                DONE
+            } else {
+                self.seen(sees)
+            },
             last_run: self.runs,
             last_change,
         };

@@ -23,7 +23,7 @@
 //! More than two arms, loads from memory that changes, instructions behind a terminator's operands.
 
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{Equality, Kind, kind_of};
+use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
@@ -83,7 +83,6 @@ fn hoist(
         return Some(0);
     };
     let mut hoisted = 0;
-    let mut equality = Equality::default();
     let mut known: DenseMap<u64, Instruction> = DenseMap::new();
     let candidates: Vec<Instruction> = editor
         .function()
@@ -97,7 +96,7 @@ fn hoist(
         .collect();
     for &instruction in &candidates {
         if is_movable(editor.function(), instruction) {
-            let hash = equality.hash(editor.function(), instruction, |value| {
+            let hash = equality::hash(editor.function(), instruction, |value| {
                 editor.resolve(value)
             });
             known.insert(hash, instruction);
@@ -109,11 +108,11 @@ fn hoist(
             continue;
         }
         let find = |value: Value| editor.resolve(value);
-        let hash = equality.hash(function, late, find);
+        let hash = equality::hash(function, late, find);
         let Some(&early) = known.get(&hash) else {
             continue;
         };
-        if !equality.same(function, early, late, find) {
+        if !equality::same(function, early, late, find) {
             continue;
         }
         // Readers of both must accept what is left, and its operands must be there before the branch.

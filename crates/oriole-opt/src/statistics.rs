@@ -73,6 +73,12 @@ impl Statistics {
         &self.phases
     }
 
+    /// Makes room for so many phases, and counters for them.
+    pub(crate) fn expect_phases(&mut self, count: usize) {
+        self.phases.reserve(count);
+        self.counters.reserve(count);
+    }
+
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
         let same =

@@ -380,6 +380,7 @@ impl Run<'_, '_> {
             hooks: &self.options.hooks,
             is_numbered: false,
             wants_blocks: false,
+            is_done: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;

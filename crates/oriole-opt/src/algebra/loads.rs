@@ -1,7 +1,7 @@
 //! Rewrites around loads and stores that concern another instruction too.
 
 use super::operands::address_of;
-use super::view::is_integer;
+use super::view::{Facts, is_integer};
 use super::{Outcome, Walk};
 use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType, Space};
@@ -224,6 +224,12 @@ impl Walk<'_, '_, '_> {
             return None;
         };
         function.block_of(producer)?;
+        // Most addresses are no sums of sums, and one look at the terms tells.
+        let sums = Facts::made_by_any(&[Opcode::Add, Opcode::Or]);
+        let mut terms = function.uses(producer);
+        if !terms.any(|term| view.of_value(self.editor.resolve(term)).have_any(sums)) {
+            return None;
+        }
         let site = view.site(producer)?;
         if !is_integer(site.scalar_type)
             || view.mnemonic(&site).types().len() != 1

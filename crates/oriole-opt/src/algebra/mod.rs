@@ -46,13 +46,14 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
-use oriole_collections::IndexVec;
-use oriole_ir::{Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
+use oriole_collections::{IndexVec, SmallVec};
+use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
 use rules::Rule;
+use std::borrow::Cow;
 use std::rc::Rc;
-use view::{Arg, Change, Facts, MAXIMUM_READERS, NewReaders, View};
+use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, NewReaders, View};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -70,15 +71,13 @@ const MAXIMUM_REWRITES: usize = 16;
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let uses = analyses.get::<Uses>(editor.function());
-    let mut reads = IndexVec::from_elem(0u32, editor.function().values().len());
-    for (value, count) in reads.iter_mut() {
-        *count = uses.count(value) as u32;
-    }
     let function = editor.function();
     let known = KnownBits::new(function);
     let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
+    let reads = uses.counts().collect();
     let mut walk = Walk {
         visited: IndexVec::from_elem(0, function.instruction_bound()),
+        of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
         editor,
         context,
         known,
@@ -89,12 +88,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         loosened: Vec::new(),
         fold_addresses,
     };
-    let mut instructions = Vec::new();
     for &block in flow.reverse_postorder() {
-        walk.known.enter(walk.editor.function(), &flow, block);
-        instructions.clear();
-        instructions.extend(walk.editor.function().instructions_of(block));
-        for &instruction in &instructions {
+        walk.enter(&flow, block);
+        let mut next = walk.editor.function().instructions_of(block).next();
+        while let Some(instruction) = next {
+            // A visit takes out at most the instruction itself.
+            next = walk.editor.function().next_instruction(instruction);
             if !walk.visit(instruction) {
                 return;
             }
@@ -103,6 +102,22 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         known.leave(editor.function(), block, |value| editor.resolve(value));
     }
     walk.revisit();
+}
+
+/// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
+fn may_apply(wanted: Facts, facts: Facts) -> bool {
+    cfg!(debug_assertions) || wanted == Facts::EVERYTHING || facts.share(wanted)
+}
+
+/// The mnemonic of a copy between registers of a type.
+fn copy_of(scalar_type: ScalarType) -> Cow<'static, str> {
+    match (scalar_type, scalar_type.bits()) {
+        (ScalarType::Pred, _) => "mov.pred".into(),
+        (_, 16) => "mov.b16".into(),
+        (_, 32) => "mov.b32".into(),
+        (_, 64) => "mov.b64".into(),
+        (_, bits) => format!("mov.b{bits}").into(),
+    }
 }
 
 /// Whether to go on.
@@ -117,10 +132,61 @@ enum Outcome {
     OutOfFuel,
 }
 
+/// A rewrite beyond the rules.
+#[derive(Clone, Copy)]
+enum Further {
+    ExtendLoad,
+    ExtendAddress,
+    FoldAddress,
+    Immediates,
+    RevealAddress,
+    Unpack,
+}
+
+impl Further {
+    /// Those that look at an opcode, in the order in which they are tried, each with the facts one of which an instruction must
+    /// have for it to do anything.
+    fn of(opcode: Opcode) -> &'static [(Facts, Further)] {
+        const EXTEND_LOAD: (Facts, Further) = (Facts::made_by(Opcode::Ld), Further::ExtendLoad);
+        const EXTEND_ADDRESS: (Facts, Further) =
+            (Facts::made_by(Opcode::Mov), Further::ExtendAddress);
+        const FOLD_ADDRESS: (Facts, Further) = (
+            Facts::made_by_any(&[Opcode::Add, Opcode::Or]),
+            Further::FoldAddress,
+        );
+        const IMMEDIATES: (Facts, Further) = (Facts::HELD_CONSTANT, Further::Immediates);
+        const REVEAL_ADDRESS: (Facts, Further) = (
+            Facts::made_by_any(&[Opcode::Add, Opcode::Sub, Opcode::Mad]),
+            Further::RevealAddress,
+        );
+        const UNPACK: (Facts, Further) = (Facts::made_by(Opcode::Mov), Further::Unpack);
+        match opcode {
+            Opcode::Cvt => &[EXTEND_LOAD, EXTEND_ADDRESS, IMMEDIATES],
+            Opcode::Mov => &[UNPACK, IMMEDIATES],
+            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FOLD_ADDRESS, REVEAL_ADDRESS],
+            Opcode::St | Opcode::Atom | Opcode::Red => &[IMMEDIATES, FOLD_ADDRESS, REVEAL_ADDRESS],
+            _ => &[IMMEDIATES],
+        }
+    }
+
+    fn rewrite(self, walk: &mut Walk<'_, '_, '_>, instruction: Instruction) -> Outcome {
+        match self {
+            Further::ExtendLoad => walk.extend_load(instruction),
+            Further::ExtendAddress => walk.extend_address(instruction),
+            Further::FoldAddress => walk.fold_address(instruction),
+            Further::Immediates => walk.immediates(instruction),
+            Further::RevealAddress => walk.reveal_address(instruction),
+            Further::Unpack => walk.unpack(instruction),
+        }
+    }
+}
+
 struct Walk<'a, 'f, 'c> {
     editor: &'a mut Editor<'f>,
     context: &'a mut Context<'c>,
     known: KnownBits,
+    /// What readers can tell of each value.
+    of_values: IndexVec<Value, Facts>,
     uses: Rc<Uses>,
     new_readers: NewReaders,
     /// How many operands and arguments read each value, after the rewrites so far.
@@ -138,6 +204,7 @@ impl Walk<'_, '_, '_> {
         View {
             editor: self.editor,
             known: &self.known,
+            of_values: &self.of_values,
             reads: &self.reads,
             uses: &self.uses,
             new_readers: &self.new_readers,
@@ -146,22 +213,45 @@ impl Walk<'_, '_, '_> {
 
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
-        self.known.step(editor.function(), instruction, |value| {
-            editor.resolve(value)
-        });
+        let function = editor.function();
+        let known = self
+            .known
+            .step(function, instruction, |value| editor.resolve(value));
+        let Some((result, known)) = known else {
+            return;
+        };
+        let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
+        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(
+            known,
+            function.values()[result].scalar_type,
+        ));
+        for further in function.results(instruction).skip(1) {
+            *self.of_values.ensure(further, Facts::NONE) = maker;
+        }
+    }
+
+    fn enter(&mut self, flow: &ControlFlow, block: Block) {
+        let function = self.editor.function();
+        self.known.enter(function, flow, block);
+        for &parameter in &function.blocks()[block].parameters {
+            let scalar_type = function.values()[parameter].scalar_type;
+            self.of_values[parameter] = Facts::of_known(self.known.of(parameter), scalar_type);
+        }
     }
 
     /// Visits again what looks at values that have lost readers since: rules may apply now that did not then.
     fn revisit(&mut self) {
         // Rewrites lead somewhere; this is for the day when they do not.
         let mut left = self.visits;
+        let uses = Rc::clone(&self.uses);
         while let Some((value, when)) = self.loosened.pop() {
             if self.reads[value] as usize > MAXIMUM_READERS {
                 continue;
             }
             // Rules look two instructions back.
+            let before = uses.of(value);
             for index in 0..MAXIMUM_READERS {
-                let Some(reader) = self.reader(value, index) else {
+                let Some(reader) = self.reader(before, value, index) else {
                     break;
                 };
                 if !self.visit_again(reader, when, &mut left) {
@@ -170,8 +260,9 @@ impl Walk<'_, '_, '_> {
                 let Some(result) = self.editor.function().results(reader).next() else {
                     continue;
                 };
+                let before = uses.of(result);
                 for index in 0..MAXIMUM_READERS {
-                    let Some(further) = self.reader(result, index) else {
+                    let Some(further) = self.reader(before, result, index) else {
                         break;
                     };
                     if !self.visit_again(further, when, &mut left) {
@@ -196,10 +287,10 @@ impl Walk<'_, '_, '_> {
         self.visit(instruction)
     }
 
-    /// One of the instructions that read a value, or nothing behind the last one or where an edge reads it, which no rule gets
-    /// past; some may not read it any more.
-    fn reader(&self, value: Value, index: usize) -> Option<Instruction> {
-        let before = self.uses.of(value);
+    /// One of the instructions that read a value, first those that read it `before`, or nothing behind the last one or where an
+    /// edge reads it, which no rule gets past; some may not read it any more.
+    #[inline]
+    fn reader(&self, before: &[Use], value: Value, index: usize) -> Option<Instruction> {
         match before.get(index) {
             Some(&Use::Instruction(instruction)) => Some(instruction),
             Some(Use::Edge(_)) => None,
@@ -221,7 +312,11 @@ impl Walk<'_, '_, '_> {
         if opaque {
             return true;
         }
-        let facts = self.view().facts(instruction);
+        let wanted = match guarded {
+            true => Facts::EVERYTHING,
+            false => rules::wanted_by_those_of(opcode),
+        };
+        let facts = self.view().facts(instruction, wanted);
         let mut outcome = Outcome::Unchanged;
         if guarded {
             if facts.have_any(Facts::made_by(Opcode::Not)) {
@@ -233,33 +328,27 @@ impl Walk<'_, '_, '_> {
                     changed => outcome = changed,
                 }
             }
-        } else if self.is_read(instruction) {
+        } else if may_apply(wanted, facts) && self.is_read(instruction) {
             outcome = self.apply_rules(instruction, facts);
         }
-        let further: &[fn(&mut Self, Instruction) -> Outcome] = match opcode {
-            Opcode::Cvt => &[Walk::extend_load, Walk::extend_address, Walk::immediates],
-            Opcode::Mov => &[Walk::unpack, Walk::immediates],
-            Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => {
-                &[Walk::fold_address, Walk::reveal_address]
-            }
-            Opcode::St | Opcode::Atom | Opcode::Red => {
-                &[Walk::immediates, Walk::fold_address, Walk::reveal_address]
-            }
-            _ if outcome == Outcome::Changed || facts.have_all(Facts::HELD_CONSTANT) => {
-                &[Walk::immediates]
-            }
-            _ => &[],
-        };
-        for step in further {
+        for &(premise, further) in Further::of(opcode) {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
                 _ => {}
             }
-            match step(self, instruction) {
+            let is_hopeless = outcome == Outcome::Unchanged && !facts.share(premise);
+            if is_hopeless && !cfg!(debug_assertions) {
+                continue;
+            }
+            match further.rewrite(self, instruction) {
                 Outcome::Unchanged => {}
                 changed => outcome = changed,
             }
+            debug_assert!(
+                !is_hopeless || outcome == Outcome::Unchanged,
+                "a rewrite of {opcode:?} does something without its premise"
+            );
         }
         if outcome == Outcome::Changed {
             self.step(instruction);
@@ -308,7 +397,7 @@ impl Walk<'_, '_, '_> {
             }
             outcome = Outcome::Changed;
             self.step(instruction);
-            facts = self.view().facts(instruction);
+            facts = self.view().facts(instruction, Facts::EVERYTHING);
         }
         outcome
     }
@@ -373,10 +462,6 @@ impl Walk<'_, '_, '_> {
     /// Makes a change. Whether the instruction is gone.
     fn apply(&mut self, instruction: Instruction, result: Value, change: Change) -> bool {
         let held = self.editor.function().values()[result].scalar_type;
-        let copy = match held {
-            ScalarType::Pred => "mov.pred".to_owned(),
-            other => format!("mov.b{}", other.bits()),
-        };
         match change {
             Change::Value(value) => {
                 if is_acceptable(self.editor.function(), result, value) {
@@ -387,15 +472,15 @@ impl Walk<'_, '_, '_> {
                     self.editor.remove_instruction(instruction);
                     return true;
                 }
-                self.become_instruction(instruction, &copy, &[Arg::Value(value)]);
+                self.become_instruction(instruction, &copy_of(held), &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
                 let mnemonic = match held {
-                    ScalarType::F32 => "mov.f32",
-                    ScalarType::F64 => "mov.f64",
-                    _ => &copy,
+                    ScalarType::F32 => "mov.f32".into(),
+                    ScalarType::F64 => "mov.f64".into(),
+                    _ => copy_of(held),
                 };
-                self.become_instruction(instruction, mnemonic, &[Arg::Constant(bits)]);
+                self.become_instruction(instruction, &mnemonic, &[Arg::Constant(bits)]);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);
@@ -407,7 +492,8 @@ impl Walk<'_, '_, '_> {
     fn become_instruction(&mut self, instruction: Instruction, mnemonic: &str, arguments: &[Arg]) {
         let shape = std::iter::repeat_n(ShapeNode::LEAF, arguments.len() + 1);
         let format = self.editor.format(mnemonic, Guard::None, shape);
-        let mut operands = vec![Operand::Result(0)];
+        let mut operands: SmallVec<[Operand; 1 + MAXIMUM_ARGUMENTS]> = SmallVec::new();
+        operands.push(Operand::Result(0));
         for (index, &argument) in arguments.iter().enumerate() {
             operands.push(match argument {
                 Arg::Value(value) => Operand::Value(value),
@@ -440,7 +526,7 @@ impl Walk<'_, '_, '_> {
 
     /// Counts the operands of an instruction as read no more.
     fn release_operands(&mut self, instruction: Instruction) {
-        let mut stack: Vec<Value> = Vec::new();
+        let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
         let editor = &*self.editor;
         let function = editor.function();
         stack.extend(

@@ -21,15 +21,55 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// The rule with a premise that says more, for opcodes for which that is needed.
+    const fn given(self, premise: (Facts, Facts)) -> Rule {
+        Rule { premise, ..self }
+    }
+
     /// Whether it may find something at an instruction with these facts.
     pub(super) fn may_apply(&self, facts: Facts) -> bool {
         facts.have_all(self.premise.0) && facts.have_any(self.premise.1)
     }
 }
 
+/// What one of these rules may need of an instruction; everything, if one needs nothing.
+const fn wanted_by(rules: &[Rule]) -> Facts {
+    let mut wanted = Facts::NONE;
+    let mut index = 0;
+    while index < rules.len() {
+        let (all, any) = rules[index].premise;
+        if all.is_none() && any.is_none() {
+            return Facts::EVERYTHING;
+        }
+        wanted = wanted.or(all).or(any);
+        index += 1;
+    }
+    wanted
+}
+
+/// [`wanted_by`] the rules of each opcode.
+const WANTED: [Facts; Opcode::ALL.len()] = {
+    let mut wanted = [Facts::NONE; Opcode::ALL.len()];
+    let mut index = 0;
+    while index < wanted.len() {
+        wanted[Opcode::ALL[index] as usize] = wanted_by(of(Opcode::ALL[index]));
+        index += 1;
+    }
+    wanted
+};
+
+/// What the rules for an opcode may need of an unguarded instruction; everything, if one needs nothing. Most instructions have
+/// none of it.
+pub(super) fn wanted_by_those_of(opcode: Opcode) -> Facts {
+    WANTED[opcode as usize]
+}
+
 /// No premise.
 const ALWAYS: (Facts, Facts) = (Facts::NONE, Facts::NONE);
 const CONSTANT: (Facts, Facts) = (Facts::CONSTANT, Facts::NONE);
+const ONE: (Facts, Facts) = (Facts::ONE, Facts::NONE);
+const PARTLY_KNOWN: (Facts, Facts) = (Facts::PARTLY_KNOWN, Facts::NONE);
+const FIRST_CONSTANT: (Facts, Facts) = (Facts::FIRST_CONSTANT, Facts::NONE);
 const EQUAL: (Facts, Facts) = (Facts::EQUAL, Facts::NONE);
 
 /// An operand is the result of one of these.
@@ -66,22 +106,22 @@ rules! {
         (Facts::KNOWN_RESULT, Facts::NONE), integer::constant_result;
     /// `add.s32 d, x, 0` → x; likewise `x - 0`, `x * 1`, `x & -1`, `x | 0`, `x ^ 0`, shifts by 0, `x / 1`.
     NEUTRAL_OPERAND = "neutral-operand", "the other operand changes nothing",
-        CONSTANT, integer::neutral_operand;
+        (Facts::NONE, Facts::TRIVIAL), integer::neutral_operand;
     /// `xor.b32 d, x, x` → 0, `and.b32 d, x, x` → x; likewise `-`, `|`, integer `min` and `max`.
     EQUAL_OPERANDS = "equal-operands", "both operands are the same",
         EQUAL, integer::equal_operands;
     /// `and.b32 d, x, 31` → x where x is `%laneid`.
     USELESS_MASK = "useless-mask", "the mask clears or sets only bits that are so already",
-        ALWAYS, integer::useless_mask;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::TRIVIAL)), integer::useless_mask;
     /// `not.b32 y, x; not.b32 d, y` → x; likewise `neg` and `not.pred`.
     DOUBLE_NEGATION = "double-negation", "it undoes what its operand did",
         behind(&[Opcode::Neg, Opcode::Not]), integer::double_negation;
     /// `sub.s32 d, 0, x` → `neg.s32 d, x`.
     SUBTRACT_FROM_ZERO = "subtract-from-zero", "a difference from zero is a negation",
-        CONSTANT, integer::subtract_from_zero;
+        FIRST_CONSTANT, integer::subtract_from_zero;
     /// `add.s32 d, 5, x` → `add.s32 d, x, 5`.
     CONSTANT_RIGHT = "constant-right", "the operation commutes",
-        CONSTANT, integer::constant_right;
+        FIRST_CONSTANT, integer::constant_right;
     /// `sub.s32 d, x, 5` → `add.s32 d, x, -5`.
     SUBTRACT_CONSTANT = "subtract-constant", "adding the negative constant is the same",
         CONSTANT, integer::subtract_constant;
@@ -96,7 +136,7 @@ rules! {
         constant_behind(&[Opcode::Shl, Opcode::Shr]), integer::shift_pair;
     /// `shr.s32 d, x, 40` → `shr.s32 d, x, 31`; `shr.s32 d, x, 3` → `shr.u32 d, x, 3` where x is not negative.
     SIGNED_SHIFT = "signed-shift", "only the sign is shifted in",
-        ALWAYS, integer::signed_shift;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::CONSTANT)), integer::signed_shift;
     /// `add.s32 z, x, y; sub.s32 d, z, y` → x; `xor` twice.
     CANCELLED = "cancelled", "the two operations cancel",
         behind(&[Opcode::Add, Opcode::Sub, Opcode::Xor]), integer::cancelled;
@@ -108,7 +148,7 @@ rules! {
         behind(&[Opcode::And, Opcode::Or]), integer::absorbed;
     /// `min.s32 d, x, 2000` → x where x is `%tid.x`; `abs.s32 d, x` → x where x is not negative.
     ORDERED_OPERANDS = "ordered-operands", "known bits tell which operand it is",
-        ALWAYS, integer::ordered_operands;
+        (Facts::NONE, Facts::PARTLY_KNOWN.or(Facts::CONSTANT)), integer::ordered_operands;
     /// `mul.lo.s32 d, x, 8` → `shl.b32 d, x, 3`; by −1 → `neg`.
     MULTIPLY_BY_POWER = "multiply-by-power", "a product by a power of two is a shift",
         CONSTANT, multiply::multiply_by_power;
@@ -117,7 +157,7 @@ rules! {
         behind(&[Opcode::Cvt, Opcode::Mul]), multiply::wide_product;
     /// `mul.wide.s32 d, x, 1` → `cvt.s64.s32 d, x`.
     WIDE_BY_ONE = "wide-by-one", "a product by one is an extension",
-        CONSTANT, multiply::wide_by_one;
+        ONE, multiply::wide_by_one;
     /// `div.u32 d, x, 8` → `shr.u32 d, x, 3`; `rem.u32 d, x, 8` → `and.b32 d, x, 7`; signed ones where x is not negative.
     DIVIDE_BY_POWER = "divide-by-power", "an unsigned quotient by a power of two is a shift",
         CONSTANT, multiply::divide_by_power;
@@ -126,13 +166,13 @@ rules! {
         constant_behind(&[Opcode::Div]), multiply::division_chain;
     /// `mad.lo.s32 d, x, y, 0` → `mul.lo.s32 d, x, y`; `mad.lo.s32 d, x, 1, y` → `add.s32 d, x, y`.
     SIMPLE_MAD = "simple-mad", "a factor or the addend is trivial",
-        CONSTANT, multiply::simple_mad;
+        (Facts::NONE, Facts::TRIVIAL.or(Facts::FIRST_CONSTANT)), multiply::simple_mad;
     /// `mul.wide.s32 y, i, 4; add.s64 d, x, y` → `mad.wide.s32 d, i, 4, x`.
     FORM_MAD = "form-mad", "nobody else reads the product",
         behind(&[Opcode::Mul, Opcode::Shl, Opcode::Cvt]), multiply::form_mad;
     /// `setp.lt.s32 p, 5, x` → `setp.gt.s32 p, x, 5`.
     COMPARE_RIGHT = "compare-right", "the comparison has a mirror image",
-        CONSTANT, compare::compare_right;
+        FIRST_CONSTANT, compare::compare_right;
     /// `setp.le.s32 p, x, x` → true.
     COMPARE_EQUAL = "compare-equal", "a value equals itself",
         EQUAL, compare::compare_equal;
@@ -183,7 +223,7 @@ rules! {
         behind(&[Opcode::Cvt]), convert::conversion_chain;
     /// `cvt.s64.s32 d, x` → `cvt.u64.u32 d, x` where x is not negative.
     ZERO_EXTENSION = "zero-extension", "the value is not negative",
-        ALWAYS, convert::zero_extension;
+        PARTLY_KNOWN, convert::zero_extension;
     /// `cvt.u64.u32 y, x; add.s64 z, y, 5; cvt.u32.u64 d, z` → `add.s32 d, x, 5`; `mul.wide` and a shift → `mul.hi`.
     NARROWED_OPERATION = "narrowed-operation", "only the low bits are read",
         behind(&[Opcode::Add, Opcode::Sub, Opcode::Mul, Opcode::Mad, Opcode::And, Opcode::Or, Opcode::Xor, Opcode::Not, Opcode::Neg, Opcode::Shl, Opcode::Shr, Opcode::Selp]), convert::narrowed_operation;
@@ -201,6 +241,17 @@ rules! {
         EQUAL, convert::repeated_operand;
 }
 
+/// Where zero changes nothing.
+const NEUTRAL_ZERO: Rule = NEUTRAL_OPERAND.given((Facts::ZERO, Facts::NONE));
+/// Where one changes nothing.
+const NEUTRAL_ONE: Rule = NEUTRAL_OPERAND.given(ONE);
+/// In a sum.
+const CANCELLED_IN_SUM: Rule = CANCELLED.given(behind(&[Opcode::Sub]));
+/// In a difference.
+const CANCELLED_IN_DIFFERENCE: Rule = CANCELLED.given(behind(&[Opcode::Add, Opcode::Sub]));
+/// In an exclusive `or`.
+const CANCELLED_IN_XOR: Rule = CANCELLED.given(behind(&[Opcode::Xor]));
+
 /// The rules that look at a guarded `mov`, which is a choice between its operand and what was there before.
 pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
     DECIDED_SELECT,
@@ -210,33 +261,33 @@ pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
 ];
 
 /// The rules that look at an opcode, in the order in which they are tried.
-pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
+pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
     match opcode {
         Opcode::Add => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             CONSTANT_RIGHT,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_SUM,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
             FORM_MAD,
         ],
         Opcode::Sub => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             EQUAL_OPERANDS,
             SUBTRACT_CONSTANT,
             SUBTRACT_FROM_ZERO,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_DIFFERENCE,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
             FORM_MAD,
         ],
         Opcode::Mul => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ONE,
             CONSTANT_RIGHT,
             WIDE_PRODUCT,
             CONSTANT_CHAIN,
@@ -247,7 +298,7 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
         Opcode::Mad => &[CONSTANT_RESULT, CONSTANT_RIGHT, SIMPLE_MAD],
         Opcode::Div | Opcode::Rem => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ONE,
             DIVIDE_BY_POWER,
             DIVISION_CHAIN,
         ],
@@ -280,18 +331,18 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
         ],
         Opcode::Xor => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             EQUAL_OPERANDS,
             CONSTANT_RIGHT,
             CONSTANT_CHAIN,
-            CANCELLED,
+            CANCELLED_IN_XOR,
             OPERATION_ON_SELECT,
             FLIPPED_PREDICATE,
             COMBINED_COMPARISON,
         ],
         Opcode::Shl => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             SHIFT_CHAIN,
             SHIFT_PAIR,
             WIDE_PRODUCT,
@@ -299,7 +350,7 @@ pub(super) fn of(opcode: Opcode) -> &'static [Rule] {
         ],
         Opcode::Shr => &[
             CONSTANT_RESULT,
-            NEUTRAL_OPERAND,
+            NEUTRAL_ZERO,
             SIGNED_SHIFT,
             SHIFT_CHAIN,
             SHIFT_PAIR,

@@ -362,6 +362,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         hooks: &crate::Hooks::default(),
         is_numbered: false,
         wants_blocks: false,
+        is_done: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
     run(function, &phases, &mut context, &mut |_, _| {});

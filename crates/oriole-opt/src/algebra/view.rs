@@ -4,6 +4,7 @@ use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
+use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
 /// The most operands read by an instruction that rules look at.
@@ -96,7 +97,9 @@ impl Site {
 pub(super) struct Facts(u32);
 
 /// Opcodes that rules look for behind operands: each has a bit, behind those of [`Facts`] themselves.
-const PRODUCERS: [Opcode; 18] = [
+const PRODUCERS: [Opcode; 20] = [
+    Opcode::Mov,
+    Opcode::Ld,
     Opcode::Add,
     Opcode::Sub,
     Opcode::Mul,
@@ -122,7 +125,7 @@ const PRODUCER_BITS: [u32; Opcode::ALL.len()] = {
     let mut bits = [0; Opcode::ALL.len()];
     let mut index = 0;
     while index < PRODUCERS.len() {
-        bits[PRODUCERS[index] as usize] = 1 << (index + 4);
+        bits[PRODUCERS[index] as usize] = 1 << (index + 9);
         index += 1;
     }
     bits
@@ -139,6 +142,39 @@ impl Facts {
     pub(super) const EQUAL: Facts = Facts(4);
     /// All of the result is known.
     pub(super) const KNOWN_RESULT: Facts = Facts(8);
+    /// The first source of an unguarded instruction is constant.
+    pub(super) const FIRST_CONSTANT: Facts = Facts(16);
+    /// An operand is a constant that may be 0, or the lowest number of a signed type.
+    pub(super) const ZERO: Facts = Facts(32);
+    /// An operand is a constant that may be 1.
+    pub(super) const ONE: Facts = Facts(64);
+    /// An operand is a constant that may be -1, or the highest number of a type.
+    pub(super) const LIMIT: Facts = Facts(128);
+    /// An operand is a value of which some bits are known.
+    pub(super) const PARTLY_KNOWN: Facts = Facts(256);
+    /// [`Facts::ZERO`], [`Facts::ONE`] and [`Facts::LIMIT`].
+    pub(super) const TRIVIAL: Facts = Facts::ZERO.or(Facts::ONE).or(Facts::LIMIT);
+
+    /// What an operand tells that is this constant, in whatever width: the lowest byte is the same in all.
+    const fn of_constant(bits: u64) -> Facts {
+        Facts::CONSTANT.or(match bits as u8 {
+            0 => Facts::ZERO,
+            1 => Facts::ONE,
+            0x7F | 0x80 | 0xFF => Facts::LIMIT,
+            _ => Facts::NONE,
+        })
+    }
+
+    /// What an operand tells that is a value of this type of which these bits are known.
+    pub(super) fn of_known(known: Known, scalar_type: ScalarType) -> Facts {
+        if known == Known::unknown(scalar_type.bits()) {
+            return Facts::NONE;
+        }
+        Facts::PARTLY_KNOWN.or(match known.as_constant() {
+            Some(bits) => Facts::of_constant(bits).or(Facts::HELD_CONSTANT),
+            None => Facts::NONE,
+        })
+    }
 
     /// An operand is the result of such an instruction.
     pub(super) const fn made_by(opcode: Opcode) -> Facts {
@@ -162,6 +198,18 @@ impl Facts {
         Facts(self.0 | other.0)
     }
 
+    /// All there are.
+    pub(super) const EVERYTHING: Facts = Facts(u32::MAX);
+
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether one of these is among them.
+    pub(super) const fn share(self, others: Facts) -> bool {
+        self.0 & others.0 != 0
+    }
+
     /// Whether all of these are among them.
     pub(super) const fn have_all(self, wanted: Facts) -> bool {
         self.0 & wanted.0 == wanted.0
@@ -169,7 +217,7 @@ impl Facts {
 
     /// Whether one of these is among them, or nothing is wanted.
     pub(super) const fn have_any(self, wanted: Facts) -> bool {
-        wanted.0 == 0 || self.0 & wanted.0 != 0
+        wanted.is_none() || self.share(wanted)
     }
 }
 
@@ -194,6 +242,7 @@ pub(super) type NewReaders = DenseMap<Value, SmallVec<[Instruction; 2]>>;
 pub(super) struct View<'a, 'f> {
     pub(super) editor: &'a Editor<'f>,
     pub(super) known: &'a KnownBits,
+    pub(super) of_values: &'a IndexVec<Value, Facts>,
     pub(super) reads: &'a IndexVec<Value, u32>,
     pub(super) uses: &'a Uses,
     pub(super) new_readers: &'a NewReaders,
@@ -216,40 +265,55 @@ impl View<'_, '_> {
         self.function().values()[value].scalar_type
     }
 
-    /// What can be told of an instruction at a glance.
-    pub(super) fn facts(&self, instruction: Instruction) -> Facts {
+    /// What can be told of an instruction at a glance; whether operands are equal only if that is wanted.
+    pub(super) fn facts(&self, instruction: Instruction, wanted: Facts) -> Facts {
         let function = self.function();
         let mut facts = Facts::NONE;
         let mut seen = [Value::from_index(0); COMPARED];
         let mut count = 0;
-        for operand in function.operands(instruction) {
-            let value = match *operand {
-                Operand::Value(value) => self.editor.resolve(value),
-                Operand::Constant(_) => {
-                    facts = facts.or(Facts::CONSTANT);
-                    continue;
+        let compares = wanted.share(Facts::EQUAL);
+        for (index, operand) in function.operands(instruction).iter().enumerate() {
+            let told = match *operand {
+                Operand::Value(value) => {
+                    let value = self.editor.resolve(value);
+                    if compares && seen[..count].contains(&value) {
+                        facts = facts.or(Facts::EQUAL);
+                    } else if compares && count < COMPARED {
+                        seen[count] = value;
+                        count += 1;
+                    }
+                    self.of_value(value)
+                }
+                Operand::Constant(constant) => {
+                    match function.constants()[constant].literal {
+                        // As a predicate, whatever is not zero is one.
+                        Some(Literal::Integer { bits, .. })
+                            if function.format(instruction).operand_type(0)
+                                != Some(ScalarType::Pred) =>
+                        {
+                            Facts::of_constant(bits)
+                        }
+                        _ => Facts::CONSTANT.or(Facts::TRIVIAL),
+                    }
                 }
                 _ => continue,
             };
-            if self.known.of(value).as_constant().is_some() {
-                facts = facts.or(Facts::CONSTANT).or(Facts::HELD_CONSTANT);
-            }
-            if let Definition::Instruction(producer) = function.values()[value].definition {
-                facts = facts.or(Facts::made_by(function.format(producer).mnemonic.opcode()));
-            }
-            if seen[..count].contains(&value) {
-                facts = facts.or(Facts::EQUAL);
-            } else if count < COMPARED {
-                seen[count] = value;
-                count += 1;
+            facts = facts.or(told);
+            if index == 1 && told.have_all(Facts::CONSTANT) {
+                facts = facts.or(Facts::FIRST_CONSTANT);
             }
         }
         if let Some(result) = function.results(instruction).next()
-            && self.known.of(result).as_constant().is_some()
+            && self.of_value(result).have_all(Facts::CONSTANT)
         {
             facts = facts.or(Facts::KNOWN_RESULT);
         }
         facts
+    }
+
+    /// What an operand tells that is this value: what made it, and whether it is constant.
+    pub(super) fn of_value(&self, value: Value) -> Facts {
+        self.of_values.get(value).copied().unwrap_or(Facts::NONE)
     }
 
     /// An instruction as rules see it.
@@ -257,21 +321,12 @@ impl View<'_, '_> {
         let function = self.function();
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
-        if format.opaque
-            || format.is_guarded()
-            || !format.is_pure()
-            || mnemonic.has(Flag::Saturate)
-            || mnemonic.has(Flag::Relu)
-        {
+        if !format.is_simple() || mnemonic.has(Flag::Saturate) || mnemonic.has(Flag::Relu) {
             return None;
         }
-        let leaves = function.leaves(instruction);
-        let (first, sources) = leaves.split_first()?;
-        if *first != Operand::Result(0)
-            || sources.len() > MAXIMUM_ARGUMENTS
-            || format.shape.len() != leaves.len()
-            || !format.plain
-        {
+        // Unguarded: all operands are leaves.
+        let (first, sources) = function.operands(instruction).split_first()?;
+        if *first != Operand::Result(0) || sources.len() > MAXIMUM_ARGUMENTS {
             return None;
         }
         let mut results = function.results(instruction);
@@ -281,10 +336,10 @@ impl View<'_, '_> {
             return None;
         }
         let mut arguments = [Arg::Other; MAXIMUM_ARGUMENTS];
-        for (index, &operand) in sources.iter().enumerate() {
-            let leaf = &format.leaves[index + 1];
-            let wanted = format.operand_type(index + 1);
-            arguments[index] = match (operand, wanted) {
+        let leaves = format.leaves[1..].iter().zip(&format.operand_types()[1..]);
+        for ((argument, &operand), (leaf, &wanted)) in arguments.iter_mut().zip(sources).zip(leaves)
+        {
+            *argument = match (operand, wanted) {
                 (Operand::Value(value), Some(wanted)) => self.value_arg(value, wanted),
                 (Operand::Constant(constant), wanted) => {
                     let wanted = match leaf.role {

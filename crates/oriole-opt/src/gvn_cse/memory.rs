@@ -25,7 +25,10 @@ const MOST_EVENTS: usize = 64;
 
 /// Memory that may be different after an instruction.
 pub(super) fn clobbers(format: &FormatData) -> SpaceSet {
-    let effects = format.effects;
+    if format.is_pure() {
+        return SpaceSet::NONE;
+    }
+    let effects = &format.effects;
     if format.opaque || effects.is_call {
         return SpaceSet::ALL;
     }

@@ -104,7 +104,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     let function = editor.function();
     let flow = analyses.get::<ControlFlow>(function);
-    let dominators = analyses.get::<Dominators>(function);
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
     let numbering = number(function, &flow, &loops, mode);
@@ -112,7 +111,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         context.is_numbered = mode == Mode::Widest;
         return;
     }
-    let uses = analyses.get::<Uses>(editor.function());
+    let dominators = analyses.get::<Dominators>(function);
+    let uses = analyses.get::<Uses>(function);
     let mut elimination = Elimination {
         dominators: &dominators,
         uses: &uses,

@@ -4,7 +4,7 @@
 //! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
 use crate::copy_propagation::copy_of;
-use crate::equality::has_stable_operands;
+use crate::equality::{has_stable_operands, is_stable};
 
 use super::memory::{Memory, Place, clobbers};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
@@ -151,8 +151,10 @@ impl Numbering {
         let hash = key.iter().fold(key.len() as u64, |hash, &word| {
             (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         });
-        let head = self.heads.get(&hash).copied();
-        let mut at = head;
+        let new = self.classes.next_key();
+        let head = self.heads.get_or_insert(hash, new);
+        let mut at = Some(*head).filter(|&head| head != new);
+        let next = at;
         while let Some(class) = at {
             let data = &self.classes[class];
             let range = data.start as usize..(data.start + data.length) as usize;
@@ -162,14 +164,13 @@ impl Numbering {
             }
             at = data.next;
         }
-        let class = self.classes.push(ClassData {
+        *head = new;
+        self.classes.push(ClassData {
             start: start as u32,
             length: key.len() as u32,
-            next: head,
+            next,
             first: member,
-        });
-        self.heads.insert(hash, class);
-        class
+        })
     }
 
     /// Writes down the words of an instruction; not if it may not be replaced. Whether it did.
@@ -184,19 +185,18 @@ impl Numbering {
         let format = function.format(instruction);
         if function.results(instruction).len() == 0
             || format.opaque
-            || !has_stable_operands(function, instruction)
             || copies_constant(function, instruction)
         {
             return false;
         }
-        let effects = format.effects;
-        let version = if effects.is_pure() || function.is_invariant_load(instruction) {
+        let effects = &format.effects;
+        let version = if format.is_pure() || function.is_invariant_load(instruction) {
             0
         } else if effects.convergent {
             // All threads of a block are together from its first to its last instruction, calls aside; a call changes
             // every version.
             let commons = convergent == Convergent::InOneBlock
-                && effects.is_removable()
+                && format.is_removable()
                 && effects.reads.is_empty()
                 && is_synchronized(format);
             if !commons {
@@ -204,7 +204,8 @@ impl Numbering {
             }
             memory.version(SpaceSet::PARAM, None) << 32 | u64::from(block.as_u32()) | 1 << 59
         } else if matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
-            && effects.is_removable()
+            && format.is_removable()
+            && has_stable_operands(function, instruction)
         {
             let place = self.place(function, instruction);
             let version = memory.version(effects.reads, place);
@@ -215,13 +216,18 @@ impl Numbering {
         } else {
             return false;
         };
+        let start = self.words.len();
         let format_word = u64::from(function.instruction(instruction).format.as_u32());
         self.words.extend_from_slice(&[format_word, version]);
         for &operand in function.operands(instruction) {
+            if !is_stable(function, operand) {
+                self.words.truncate(start);
+                return false;
+            }
             let word = self.word(function, operand);
             self.words.push(word);
         }
-        if factors_commute(format) {
+        if format.commutes() || tests_equality(format) {
             // The two factors stand behind the result.
             let leaves = self.words.len() - format.leaves.len();
             if self.words[leaves + 1] > self.words[leaves + 2] {
@@ -231,6 +237,7 @@ impl Numbering {
         true
     }
 
+    #[inline]
     fn word(&mut self, function: &Function, operand: Operand) -> u64 {
         match operand {
             Operand::Value(value) => u64::from(self.numbers[value].as_u32()),
@@ -239,11 +246,13 @@ impl Numbering {
             Operand::Symbol(symbol) => SYMBOL | u64::from(symbol.as_u32()),
             Operand::Sink => SINK,
             Operand::Register(_) | Operand::Target(_) => {
-                unreachable!("excluded by `has_stable_operands`")
+                unreachable!("these are not stable")
             }
         }
     }
 
+    /// Not part of `word`, which every operand asks for.
+    #[inline(never)]
     fn constant(&mut self, function: &Function, constant: Constant) -> u64 {
         let key = match function.constants()[constant].literal {
             // The spelling `-1` and `0xFFFFFFFFFFFFFFFF` differ in signedness only where expressions are evaluated.
@@ -421,36 +430,15 @@ fn is_synchronized(format: &FormatData) -> bool {
     }
 }
 
-/// Whether the first two sources of an integer operation may be exchanged.
-fn factors_commute(format: &FormatData) -> bool {
-    let commutes = match format.mnemonic.opcode() {
-        Opcode::Add
-        | Opcode::Mul
-        | Opcode::Mad
-        | Opcode::Mul24
-        | Opcode::Mad24
-        | Opcode::And
-        | Opcode::Or
-        | Opcode::Xor
-        | Opcode::Min
-        | Opcode::Max => true,
-        Opcode::Setp => {
-            format.shape.len() == 3
-                && matches!(
-                    format.mnemonic.modifiers().comparison,
-                    Some(Comparison::Equal | Comparison::NotEqual)
-                )
-        }
-        _ => false,
-    };
-    commutes
-        && format
-            .mnemonic
-            .types()
-            .iter()
-            .all(|scalar_type| !scalar_type.is_float())
-        && format.shape.len() >= 3
+/// Whether two integers are compared that may be exchanged.
+fn tests_equality(format: &FormatData) -> bool {
+    format.mnemonic.opcode() == Opcode::Setp
         && format.plain
-        && format.leaves[1].role == Role::Use
-        && format.leaves[2].role == Role::Use
+        && format.shape.len() == 3
+        && matches!(
+            format.mnemonic.modifiers().comparison,
+            Some(Comparison::Equal | Comparison::NotEqual)
+        )
+        && !format.mnemonic.types().iter().any(|each| each.is_float())
+        && format.leaves[1..].iter().all(|leaf| leaf.role == Role::Use)
 }

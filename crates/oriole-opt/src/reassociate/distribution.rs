@@ -6,7 +6,8 @@
 
 use super::tree::{Leaf, Source, Term, Terms};
 use super::{Node, Reassociation};
-use crate::associative::{Family, Operation, integer, mask, power};
+use crate::associative::{integer, mask, power};
+use oriole_ir::arithmetic::{Family, Operation};
 use oriole_ir::{Block, Editor, Instruction, Operand, Value};
 
 /// Summands that share a factor.

@@ -37,14 +37,15 @@
 mod distribution;
 mod tree;
 
-use crate::associative::{Family, Node, Operation, integer, mask, power};
+use crate::associative::{integer, mask, node_of, power};
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{Equality, Kind, kind_of};
+use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, DenseMap};
+use oriole_ir::arithmetic::{Family, Node, Operation};
 use oriole_ir::{
     Block, Definition, Editor, Format, Function, Instruction, Operand, ShapeNode, Value,
 };
@@ -78,7 +79,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let skip = context.knobs.number(REASSOCIATE_CSE_SKIP);
     let budget = context.knobs.number(REASSOCIATE_CSE_BUDGET);
     let mut reassociation = Reassociation {
-        equality: Equality::default(),
         formats: Formats::default(),
         looked_at: skip..skip.saturating_add(budget),
         window: context.knobs.number(REASSOCIATE_CSE_WINDOW),
@@ -173,7 +173,6 @@ enum Item {
 }
 
 struct Reassociation {
-    equality: Equality,
     formats: Formats,
     /// Instructions that may be touched, counted in reverse postorder.
     looked_at: std::ops::Range<u64>,
@@ -222,7 +221,11 @@ impl Reassociation {
                 let place = count * 2 + 1;
                 count += 1;
                 self.places[instruction.index()] = place;
-                let node = self.equality.nodes().of(function, instruction);
+                let format = function.format(instruction);
+                let node = match format.arithmetic {
+                    Some(_) => node_of(function, instruction),
+                    None => None,
+                };
                 let anchor = node
                     .and_then(|node| self.anchor(editor, instruction, node))
                     .unwrap_or(place);
@@ -233,6 +236,9 @@ impl Reassociation {
                 }
                 for value in function.uses(instruction) {
                     self.facts[editor.resolve(value).index()].uses += 1;
+                }
+                if !format.is_guarded() {
+                    continue;
                 }
                 for value in function.otherwise(instruction) {
                     if let Some(value) = value.value() {
@@ -278,8 +284,13 @@ impl Reassociation {
         let mut instructions: Vec<Instruction> = Vec::new();
         for &block in flow.reverse_postorder() {
             instructions.clear();
-            instructions.extend(editor.function().instructions_of(block));
-            for &root in instructions.iter().rev() {
+            let function = editor.function();
+            instructions.extend(
+                function
+                    .instructions_backwards(block)
+                    .filter(|&instruction| function.format(instruction).arithmetic.is_some()),
+            );
+            for &root in &instructions {
                 if self.taken.contains(root) || !self.is_looked_at(root) {
                     continue;
                 }
@@ -287,7 +298,7 @@ impl Reassociation {
                 if function.block_of(root) != Some(block) {
                     continue;
                 }
-                let Some(node) = self.equality.nodes().of(function, root) else {
+                let Some(node) = node_of(function, root) else {
                     continue;
                 };
                 if node.operation == Operation::Neg {
@@ -319,7 +330,7 @@ impl Reassociation {
         if !alone {
             return None;
         }
-        let node = self.equality.nodes().of(function, definer)?;
+        let node = node_of(function, definer)?;
         Some((definer, node))
     }
 
@@ -504,7 +515,7 @@ impl Reassociation {
         }
         let mut at = root;
         for index in (0..self.steps.len()).rev() {
-            let Some(node) = self.equality.nodes().of(function, at) else {
+            let Some(node) = node_of(function, at) else {
                 return false;
             };
             let mut previous = None;
@@ -728,9 +739,7 @@ impl Reassociation {
                 {
                     continue;
                 }
-                let hash = self
-                    .equality
-                    .hash(function, instruction, |value| editor.resolve(value));
+                let hash = equality::hash(function, instruction, |value| editor.resolve(value));
                 let entry = known.get_or_insert(hash, (instruction, position));
                 let (earlier, seen) = *entry;
                 *entry = (instruction, position);
@@ -772,9 +781,7 @@ impl Reassociation {
             .sum();
         // Where a register is decided, a copy may be needed; more than one of them would not pay.
         bound <= 1
-            && self
-                .equality
-                .same(function, early, late, |value| editor.resolve(value))
+            && equality::same(function, early, late, |value| editor.resolve(value))
             && function
                 .results(late)
                 .zip(function.results(early))

@@ -3,8 +3,9 @@
 //! Nothing here knows of instructions: a leaf is a value with a rank, and what comes out is a list of steps each of which
 //! may use the one before.
 
-use crate::associative::{Family, Operation, mask};
+use crate::associative::mask;
 use oriole_ir::Value;
+use oriole_ir::arithmetic::{Family, Operation};
 
 /// What leaves are sorted by: the place where a value is available, composites of the same family at the place of their
 /// first leaf and before that leaf, then the place of the definition itself.
