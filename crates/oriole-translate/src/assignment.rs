@@ -23,7 +23,7 @@
 use crate::coalescing::share;
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::ControlFlow;
-use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
+use oriole_collections::{BitSet, DenseMap, DenseSet, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
 use oriole_isa::ScalarType;
 
@@ -64,6 +64,8 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
+    /// Whether on some edge a register is copied from and to: then other registers for its values may save copies.
+    pub has_entangled_copies: bool,
 }
 
 impl Assignment {
@@ -104,21 +106,6 @@ impl Assignment {
             !has_copies
                 && !edge.arguments.is_empty()
                 && first.is_none_or(|first| function.format(first).is_terminator())
-        })
-    }
-
-    /// Whether copies look as if optimizing what was written could save some: one register goes to several, or to one that was
-    /// made for the exchange.
-    pub fn has_doubtful_copies(&self, function: &Function) -> bool {
-        let is_new = |register: Register| function.registers().get(register).is_none();
-        self.edges.iter().any(|edge| {
-            edge.copies.iter().enumerate().any(|(index, copy)| {
-                is_new(copy.to)
-                    || is_new(copy.from)
-                    || edge.copies[..index]
-                        .iter()
-                        .any(|earlier| earlier.from == copy.from || earlier.to == copy.from)
-            })
         })
     }
 }
@@ -170,6 +157,7 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
+            has_entangled_copies: false,
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         defined: Vec::with_capacity(function.values().len()),
@@ -573,6 +561,11 @@ impl Assigner<'_> {
                 }
                 if copies.is_empty() {
                     continue;
+                }
+                if !self.assignment.has_entangled_copies {
+                    let sources: DenseSet<Register> = copies.iter().map(|copy| copy.from).collect();
+                    let is_source = |copy: &Copy<Register>| sources.contains(&copy.to);
+                    self.assignment.has_entangled_copies = copies.iter().any(is_source);
                 }
                 let placement = self.placement(block, index, edge.target);
                 let copies = self.sequence(&copies);

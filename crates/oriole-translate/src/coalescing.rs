@@ -13,7 +13,7 @@
 //! ## Method
 //! Values that no wish concerns and that are alone at home stay there; [`crate::contest`] finds the others. Each of these
 //! starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
-//! copy there would cost, if the two sides are disjoint. Then every group takes the home register of one of its values if
+//! copy there would cost, if the two sides are disjoint; among wishes that cost the same several orders are tried. Then every group takes the home register of one of its values if
 //! nothing else that lives there is in the way, and a new register otherwise: code nobody touched keeps its names. Segments
 //! of a group are kept sorted; the smaller group is entered into the larger.
 
@@ -23,6 +23,7 @@ use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::ScalarType;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Stretches of slots, sorted and disjoint.
@@ -104,6 +105,10 @@ impl Stretches {
 /// Two values that should share a register, and what a copy between them costs.
 pub(crate) struct Wish {
     cost: u32,
+    /// Where it stands among all.
+    place: u32,
+    /// Whether a guarded instruction keeps one of them.
+    is_kept: bool,
     pub one: Value,
     pub other: Value,
 }
@@ -125,10 +130,10 @@ pub(crate) fn share(
     use_counts: &IndexVec<Value, u32>,
     tied: &[(Block, Instruction)],
 ) -> Sharing {
-    let wishes = wishes(function, flow, use_counts, tied);
+    let mut wishes = wishes(function, flow, use_counts, tied);
     let contest = Contest::of(function, flow, defined, &wishes);
     let intervals = LiveIntervals::of(&contest);
-    let mut groups = Groups {
+    let alone = || Groups {
         leaders: UnionFind::with_domain(contest.values.len()),
         stretches: contest
             .values
@@ -144,10 +149,71 @@ pub(crate) fn share(
             })
             .collect(),
     };
-    for wish in wishes {
-        groups.join(function, &contest, wish.one, wish.other);
+    // The best of several orders, among wishes that cost the same.
+    let mut best: Option<(u64, Groups)> = None;
+    for order in Order::ALL {
+        order.arrange(&mut wishes, &contest, &intervals);
+        let mut groups = alone();
+        for wish in &wishes {
+            groups.join(function, &contest, wish.one, wish.other);
+        }
+        let cost = groups.cost(function, &contest, &wishes, tied);
+        if best.as_ref().is_none_or(|&(least, _)| cost < least) {
+            best = Some((cost, groups));
+        }
+        if cost == 0 {
+            break;
+        }
     }
+    let (_, groups) = best.expect("there are orders");
     name(function, defined, use_counts, &contest, groups)
+}
+
+/// In which order wishes that cost the same are granted.
+#[derive(Clone, Copy)]
+enum Order {
+    /// As they come.
+    Forwards,
+    /// The last first.
+    Backwards,
+    /// Those of values that live shortly first, as they are in the way of few others.
+    Shortest,
+    /// Guarded results and what they keep first.
+    Kept,
+}
+
+impl Order {
+    const ALL: [Order; 4] = [
+        Order::Forwards,
+        Order::Backwards,
+        Order::Shortest,
+        Order::Kept,
+    ];
+
+    fn arrange(self, wishes: &mut [Wish], contest: &Contest, intervals: &LiveIntervals) {
+        let life = |value: Value| {
+            let segments = intervals.segments(contest.member(value).as_u32());
+            let lengths = segments
+                .iter()
+                .map(|segment| segment.end.bits() - segment.start.bits());
+            lengths.sum::<u32>()
+        };
+        match self {
+            Order::Forwards => {
+                wishes.sort_by_key(|wish| (Reverse(wish.cost), wish.place));
+            }
+            Order::Backwards => {
+                wishes.sort_by_key(|wish| (Reverse(wish.cost), Reverse(wish.place)));
+            }
+            Order::Shortest => {
+                let longer = |wish: &Wish| life(wish.one).max(life(wish.other));
+                wishes.sort_by_cached_key(|wish| (Reverse(wish.cost), longer(wish), wish.place));
+            }
+            Order::Kept => {
+                wishes.sort_by_key(|wish| (!wish.is_kept, Reverse(wish.cost), wish.place));
+            }
+        }
+    }
 }
 
 struct Groups {
@@ -160,12 +226,7 @@ impl Groups {
     fn join(&mut self, function: &Function, contest: &Contest, one: Value, other: Value) {
         let home_of = |value: Value| function.values()[value].home;
         let at_home_together = home_of(one) == home_of(other);
-        let mut leader = |value: Value| {
-            let contender = contest.contender(value);
-            self.leaders
-                .find(contender.expect("values of wishes are contenders"))
-        };
-        let (one, other) = (leader(one), leader(other));
+        let (one, other) = (self.leader(contest, one), self.leader(contest, other));
         let type_of =
             |contender: Contender| function.values()[contest.values[contender]].scalar_type;
         if one == other || type_of(one) != type_of(other) {
@@ -192,7 +253,60 @@ impl Groups {
     }
 }
 
-/// All wishes, dearest first.
+impl Groups {
+    /// What the copies that are left cost.
+    fn cost(
+        &mut self,
+        function: &Function,
+        contest: &Contest,
+        wishes: &[Wish],
+        tied: &[(Block, Instruction)],
+    ) -> u64 {
+        let mut cost = 0;
+        let mut granted: DenseMap<Value, u64> = DenseMap::new();
+        for wish in wishes {
+            let leader = self.leader(contest, wish.one);
+            if leader != self.leader(contest, wish.other) {
+                cost += u64::from(wish.cost);
+            } else if !tied.is_empty() {
+                *granted.get_or_default(wish.one) += u64::from(wish.cost);
+                *granted.get_or_default(wish.other) += u64::from(wish.cost);
+            }
+        }
+        // What is kept is copied to the result's register before the instruction, which must not read that: else the result
+        // has to leave its group.
+        for &(_, instruction) in tied {
+            let kept = function.otherwise(instruction);
+            for (result, kept) in function.results(instruction).zip(kept) {
+                let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) else {
+                    continue;
+                };
+                let leader = self.leader(contest, result);
+                let mut reads = function.uses(instruction);
+                if self.leader(contest, kept) != leader
+                    && reads.any(|read| {
+                        contest
+                            .contender(read)
+                            .is_some_and(|read| self.leaders.find(read) == leader)
+                    })
+                {
+                    cost += granted.get(&result).copied().unwrap_or(0);
+                }
+            }
+        }
+        cost
+    }
+
+    fn leader(&mut self, contest: &Contest, value: Value) -> Contender {
+        self.leaders.find(contest.member(value))
+    }
+}
+
+fn is_defined(function: &Function, value: Value) -> bool {
+    function.values()[value].definition != Definition::Undefined
+}
+
+/// All wishes.
 fn wishes(
     function: &Function,
     flow: &ControlFlow,
@@ -210,7 +324,6 @@ fn wishes(
         .any(goes_back)
         .then(|| Loops::of(flow, &Dominators::of(function, flow)));
     let mut wishes = Vec::new();
-    let is_defined = |value: Value| function.values()[value].definition != Definition::Undefined;
     let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
         // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
@@ -219,9 +332,11 @@ fn wishes(
         while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {
-                if let Some(kept) = kept.value().filter(|&kept| is_defined(kept)) {
+                if let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) {
                     wishes.push(Wish {
                         cost: often * 2,
+                        place: wishes.len() as u32,
+                        is_kept: true,
                         one: result,
                         other: kept,
                     });
@@ -233,9 +348,11 @@ fn wishes(
             let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
             let parameters = &function.blocks()[edge.target].parameters;
             for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
-                if use_counts[parameter] > 0 && is_defined(argument) {
+                if use_counts[parameter] > 0 && is_defined(function, argument) {
                     wishes.push(Wish {
                         cost: often * if splits { 3 } else { 2 },
+                        place: wishes.len() as u32,
+                        is_kept: false,
                         one: parameter,
                         other: argument,
                     });
@@ -243,7 +360,6 @@ fn wishes(
             }
         }
     }
-    wishes.sort_by_key(|wish| std::cmp::Reverse(wish.cost));
     wishes
 }
 

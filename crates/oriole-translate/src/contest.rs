@@ -147,6 +147,16 @@ impl<'flow> Contest<'flow> {
             number => Some(Contender::from_u32(number)),
         }
     }
+
+    /// The contender that a value of a wish is.
+    ///
+    /// # Panics
+    /// If no wish concerns the value.
+    #[inline]
+    pub fn member(&self, value: Value) -> Contender {
+        self.contender(value)
+            .expect("values of wishes are contenders")
+    }
 }
 
 /// Numbers the contenders in order of values.

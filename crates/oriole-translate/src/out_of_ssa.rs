@@ -126,7 +126,7 @@ pub fn out_of_ssa(
     }
     Ok(Written {
         copies: assignment.copy_count(),
-        doubtful_copies: assignment.has_doubtful_copies(&function),
+        doubtful_copies: assignment.has_entangled_copies,
         new_blocks: assignment.has_new_blocks(),
         vanished_blocks: assignment.has_vanished_blocks(&function, &flow),
         formats: function.into_formats(),
