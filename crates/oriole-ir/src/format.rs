@@ -159,12 +159,12 @@ pub struct FormatData {
     removable: bool,
     /// Whether it is a plain function of its operands.
     simple: bool,
+    /// Whether it is simple and all its operands but the first are values that are read.
+    reads_values: bool,
     /// Whether the first two sources of an integer operation may be exchanged.
     commutes: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
-    /// The types of all operands but the first, for plain functions that read these as values.
-    source_types: Option<Box<[ScalarType]>>,
 }
 
 /// All formats met so far; shared by the functions of a module.
@@ -418,18 +418,10 @@ impl FormatData {
             && guard == Guard::None
             && effects.is_pure()
             && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
-        let types: Box<[Option<ScalarType>]> = (0..tops.len())
-            .map(|operand| mnemonic.operand_type(operand, tops.len()))
-            .collect();
-        let source_types = leaves.iter().zip(&types).skip(1);
-        let source_types = source_types.map(|(leaf, each)| each.filter(|_| leaf.role == Role::Use));
         FormatData {
             operand_count: tops.len(),
             simple,
-            source_types: match simple {
-                true => source_types.collect(),
-                false => None,
-            },
+            reads_values: simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use),
             arithmetic: match simple {
                 true => Node::of(mnemonic.text(), tops.len()),
                 false => None,
@@ -438,7 +430,9 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types,
+            types: (0..tops.len())
+                .map(|operand| mnemonic.operand_type(operand, tops.len()))
+                .collect(),
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -467,11 +461,11 @@ impl FormatData {
         self.simple
     }
 
-    /// The types of the sources of a plain function, see [`FormatData::is_simple`]: nothing if it has a source that is no
-    /// value or whose type the mnemonic does not say.
+    /// The types of the sources of a plain function, see [`FormatData::is_simple`], as far as the mnemonic says: nothing if a
+    /// source is something else than a value that is read.
     #[inline]
-    pub fn source_types(&self) -> Option<&[ScalarType]> {
-        self.source_types.as_deref()
+    pub fn source_types(&self) -> Option<&[Option<ScalarType>]> {
+        self.reads_values.then(|| &self.types[1..])
     }
 
     /// Whether the first two sources of an integer operation, its second and third operand, may be exchanged.

@@ -67,9 +67,6 @@ impl Adjacency {
     }
 }
 
-/// Room for the stack of a walk that is rarely deeper.
-const DEPTH: usize = 32;
-
 /// No node.
 pub const NONE: u32 = u32::MAX;
 
@@ -77,8 +74,7 @@ pub const NONE: u32 = u32::MAX;
 pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
     let mut seen = vec![false; graph.node_count()];
     let mut order = Vec::with_capacity(graph.node_count());
-    let mut stack = Vec::with_capacity(DEPTH);
-    stack.push((root, 0usize));
+    let mut stack = vec![(root, 0usize)];
     seen[root as usize] = true;
     while let Some((node, position)) = stack.last_mut() {
         match graph.of(*node).get(*position) {
@@ -104,8 +100,7 @@ pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u
     let mut number = vec![NONE; count];
     let mut vertex: Vec<u32> = Vec::with_capacity(count);
     let mut parent: Vec<u32> = Vec::with_capacity(count);
-    let mut stack = Vec::with_capacity(DEPTH);
-    stack.push((root, 0u32));
+    let mut stack = vec![(root, 0u32)];
     while let Some((node, from)) = stack.pop() {
         if number[node as usize] != NONE {
             continue;
@@ -234,8 +229,7 @@ impl Tree {
             parents,
         };
         let mut clock = 0;
-        let mut stack = Vec::with_capacity(DEPTH);
-        stack.push((root, 0usize));
+        let mut stack = vec![(root, 0usize)];
         tree.enter[root as usize] = clock;
         tree.preorder.push(root);
         while let Some((node, position)) = stack.last_mut() {
