@@ -1,13 +1,13 @@
 //! Instruction formats: what all instructions of one spelling have in common.
 //!
-//! The key of a format is its skeleton: guard, mnemonic, and the operands with every leaf replaced by a dot, for example
-//! `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic, assigning
-//! roles to operands and finding effects is done once each, and an instruction is 16 bytes.
+//! What tells a format from others is its skeleton: guard, mnemonic, and the operands with every leaf replaced by a dot, for
+//! example `@ld.global.v2.f32 {..},[.+.]`. A file has a few hundred of them however long it is, so decoding a mnemonic,
+//! assigning roles to operands and finding effects is done once each, and an instruction is 16 bytes.
+//! [`crate::Formats`] finds them.
 
 use crate::arithmetic::Node;
-use crate::entities::Format;
 use crate::operand::Member;
-use oriole_collections::{IndexVec, PackedOption, SmallVec, StringMap};
+use oriole_collections::SmallVec;
 use oriole_isa::{Effects, Mnemonic, Opcode, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
@@ -66,19 +66,6 @@ impl ShapeKind {
             ShapeKind::Sum => OperandKind::Sum,
             ShapeKind::Difference => OperandKind::Difference,
             ShapeKind::Element => OperandKind::Element,
-        }
-    }
-
-    fn code(self) -> char {
-        match self {
-            ShapeKind::Leaf => '.',
-            ShapeKind::Vector => '{',
-            ShapeKind::Address => '[',
-            ShapeKind::List => '(',
-            ShapeKind::Pair => '|',
-            ShapeKind::Sum => '+',
-            ShapeKind::Difference => '-',
-            ShapeKind::Element => '#',
         }
     }
 }
@@ -167,211 +154,19 @@ pub struct FormatData {
     types: Box<[Option<ScalarType>]>,
 }
 
-/// All formats met so far; shared by the functions of a module.
-///
-/// Few are met again and again, so those with few operands are looked for in a small table first, by a cheap hash of their
-/// mnemonic and their shape packed into a number.
-#[derive(Debug, Default)]
-pub struct Formats {
-    names: StringMap<Format>,
-    data: IndexVec<Format, FormatData>,
-    /// Guard and shape of each format as a number, see [`packed`]; 0 for those with too many operands.
-    packed: IndexVec<Format, u128>,
-    /// The format met last with each hash.
-    recent: Vec<PackedOption<Format>>,
-    key: String,
-}
-
-/// Formats kept by hash.
-const RECENT: usize = 1024;
-/// Nodes that fit into a packed shape: a byte each, and one for the guard.
-const MOST_PACKED: usize = 15;
-/// Nodes below a packed node and itself.
-const LARGEST_PACKED: u16 = 10;
-
-/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
-#[inline]
-fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
-    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
-}
-
-/// Guard and shape as a number, different for different ones; 0 for those with many nodes or parts of registers.
-fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
-    let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
-    if shape.len() > MOST_PACKED || !shape.iter().all(fits) {
-        return 0;
-    }
-    shape.iter().fold(guard as u128 + 1, |packed, node| {
-        packed << 8 | packed_node(node.kind, node.prefix, node.size)
-    })
-}
-
-/// The same for operands of the tree without parts of registers.
-#[inline]
-fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
-    if operands.len() > MOST_PACKED {
-        return 0;
-    }
-    let mut packed = guard as u128 + 1;
-    for node in operands {
-        if node.size > LARGEST_PACKED {
-            return 0;
-        }
-        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
-    }
-    packed
-}
-
-/// The place of a format among those met last.
-#[inline]
-fn recent_place(mnemonic: &str, packed: u128) -> usize {
-    let bytes = mnemonic.as_bytes();
-    // Both ends of a mnemonic tell it from nearly all others.
-    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
-        (Some(&first), Some(&last)) => {
-            u64::from_le_bytes(first) ^ u64::from_le_bytes(last).rotate_left(29)
-        }
-        _ => bytes
-            .iter()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte)),
-    };
-    let word = ends ^ (packed as u64).rotate_left(17) ^ (packed >> 64) as u64 ^ bytes.len() as u64;
-    // Fibonacci hashing: the top bits of the product depend on all bits of the word.
-    (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize % RECENT
-}
-
-impl Formats {
-    /// No formats yet.
-    pub fn new() -> Formats {
-        Formats::default()
-    }
-
-    /// The format with this guard, mnemonic and shape.
-    pub fn intern(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: impl Iterator<Item = ShapeNode>,
-    ) -> Format {
-        let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
-        let packed = packed(guard, &shape);
-        let place = recent_place(mnemonic, packed);
-        match self.recent(place, mnemonic, packed) {
-            Some(format) => format,
-            None => self.intern_by_name(mnemonic, guard, &shape, packed, place),
-        }
-    }
-
-    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
-    #[inline]
-    pub fn intern_operands(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        operands: &[Operand],
-    ) -> Format {
-        let packed = packed_operands(guard, operands);
-        let place = recent_place(mnemonic, packed);
-        match self.recent(place, mnemonic, packed) {
-            Some(format) => format,
-            None => {
-                let shape: SmallVec<[ShapeNode; 16]> = operands.iter().map(ShapeNode::of).collect();
-                self.intern_by_name(mnemonic, guard, &shape, packed, place)
-            }
-        }
-    }
-
-    #[inline]
-    fn recent(&self, place: usize, mnemonic: &str, packed: u128) -> Option<Format> {
-        let format = self.recent.get(place)?.expand()?;
-        let is_same = packed != 0
-            && self.packed[format] == packed
-            && self.data[format].mnemonic.text() == mnemonic;
-        is_same.then_some(format)
-    }
-
-    fn intern_by_name(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: &[ShapeNode],
-        packed: u128,
-        place: usize,
-    ) -> Format {
-        let format = self.look_up(mnemonic, guard, shape, packed);
-        self.recent.resize(RECENT, PackedOption::none());
-        self.recent[place] = PackedOption::some(format);
-        format
-    }
-
-    fn look_up(
-        &mut self,
-        mnemonic: &str,
-        guard: Guard,
-        shape: &[ShapeNode],
-        packed: u128,
-    ) -> Format {
-        self.key.clear();
-        match guard {
-            Guard::None => {}
-            Guard::If => self.key.push('@'),
-            Guard::IfNot => self.key.push_str("@!"),
-        }
-        self.key.push_str(mnemonic);
-        self.key.push(' ');
-        // Prefix code with explicit sizes for groups: unambiguous without closing brackets.
-        for node in shape {
-            match node.prefix {
-                Prefix::None => {}
-                Prefix::Not => self.key.push('!'),
-                Prefix::Minus => self.key.push('~'),
-            }
-            self.key.push(node.kind.code());
-            if node.member != Member::WHOLE {
-                self.key.push_str(&node.member.text());
-            }
-            if node.kind != ShapeKind::Leaf {
-                let mut size = node.size;
-                loop {
-                    self.key.push(char::from(b'A' + (size & 15) as u8));
-                    size >>= 4;
-                    if size == 0 {
-                        break;
-                    }
-                }
-            }
-        }
-        if let Some(&format) = self.names.get(&self.key) {
-            return format;
-        }
-        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
-        let format = self.data.push(data);
-        self.packed.push(packed);
-        self.names.insert(&self.key, format);
-        format
-    }
-}
-
-impl std::ops::Index<Format> for Formats {
-    type Output = FormatData;
-
-    fn index(&self, format: Format) -> &FormatData {
-        &self.data[format]
-    }
-}
-
 impl FormatData {
-    fn new(mnemonic: Mnemonic, guard: Guard, shape: Shape) -> FormatData {
+    pub(crate) fn new(mnemonic: Mnemonic, guard: Guard, shape: Shape) -> FormatData {
         let tops = top_level(&shape);
         let roles = if mnemonic.effects().is_call && !mnemonic.is_opaque() {
             call_roles(&shape, &tops)
         } else {
             mnemonic
                 .operand_roles(tops.len())
-                .map(|roles| roles.to_vec())
+                .map(|roles| roles.iter().copied().collect())
         };
         let opaque = roles.is_none();
-        let mut leaves = Vec::new();
+        let is_leaf = |node: &&ShapeNode| node.kind == ShapeKind::Leaf;
+        let mut leaves = Vec::with_capacity(shape.iter().filter(is_leaf).count());
         for (operand, &start) in tops.iter().enumerate() {
             let role = roles
                 .as_ref()
@@ -430,9 +225,7 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: (0..tops.len())
-                .map(|operand| mnemonic.operand_type(operand, tops.len()))
-                .collect(),
+            types: mnemonic.operand_types(tops.len()).collect(),
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -521,8 +314,8 @@ fn sources_commute(mnemonic: &Mnemonic, leaves: &[LeafRole]) -> bool {
 }
 
 /// Indices of the top-level nodes.
-fn top_level(shape: &[ShapeNode]) -> Vec<usize> {
-    let mut tops = Vec::new();
+fn top_level(shape: &[ShapeNode]) -> SmallVec<[usize; 16]> {
+    let mut tops = SmallVec::new();
     let mut node = 0;
     while node < shape.len() {
         tops.push(node);
@@ -532,8 +325,8 @@ fn top_level(shape: &[ShapeNode]) -> Vec<usize> {
 }
 
 /// `call (results), callee, (arguments), prototype` with every part but the callee optional.
-fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<Vec<Role>> {
-    let mut roles = Vec::with_capacity(tops.len());
+fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<SmallVec<[Role; 16]>> {
+    let mut roles = SmallVec::new();
     let mut parts = tops.iter().map(|&top| shape[top].kind).peekable();
     if parts.next_if_eq(&ShapeKind::List).is_some() {
         roles.push(Role::Define);
@@ -553,6 +346,7 @@ fn call_roles(shape: &[ShapeNode], tops: &[usize]) -> Option<Vec<Role>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Formats;
 
     const LEAF: ShapeNode = ShapeNode::LEAF;
 

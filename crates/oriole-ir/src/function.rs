@@ -1,7 +1,8 @@
 //! A function in SSA form: entities and their data.
 
 use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
-use crate::format::{FormatData, Formats};
+use crate::format::FormatData;
+use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
@@ -480,6 +481,8 @@ impl FunctionBuilder {
         self.function.instructions.reserve(instructions);
         self.function.sources.reserve(instructions);
         self.function.operands.reserve(operands);
+        // Symbols of a parameter or two, and of special registers.
+        self.function.symbols.reserve(8);
         // About one operand in eight is a constant.
         self.function.constants.reserve(operands / 8);
         self.function.values.reserve(instructions);
@@ -503,6 +506,11 @@ impl FunctionBuilder {
         *self
             .symbol_index
             .get_or_insert_with(key, || symbols.push(data))
+    }
+
+    /// Adds a symbol that is equal to no other.
+    pub fn add_symbol(&mut self, data: SymbolData) -> Symbol {
+        self.function.symbols.push(data)
     }
 
     /// Adds a constant.

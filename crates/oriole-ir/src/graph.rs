@@ -15,43 +15,33 @@ pub struct Adjacency {
 impl Adjacency {
     /// The graph with these edges; the targets of a node keep the order of the edges.
     pub fn new(node_count: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Adjacency {
-        let mut starts = vec![0u32; node_count + 1];
-        for (from, _) in edges.clone() {
-            starts[from as usize + 1] += 1;
+        // Degrees stand two places behind their node, so that their sums are starts one place behind it. These move on as the
+        // targets are entered, and at the end each is where the next node starts.
+        let mut starts = vec![0u32; node_count + 2];
+        edges.clone().for_each(|(from, _)| {
+            starts[from as usize + 2] += 1;
+        });
+        let mut sum = 0;
+        for start in &mut starts[2..] {
+            sum += *start;
+            *start = sum;
         }
-        for node in 0..node_count {
-            starts[node + 1] += starts[node];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0; *starts.last().unwrap_or(&0) as usize];
-        for (from, to) in edges {
-            let place = &mut next[from as usize];
+        let mut targets = vec![0; sum as usize];
+        edges.for_each(|(from, to)| {
+            let place = &mut starts[from as usize + 1];
             targets[*place as usize] = to;
             *place += 1;
-        }
+        });
+        starts.pop();
         Adjacency { starts, targets }
     }
 
     /// The same graph with all edges turned round.
     pub fn reversed(&self) -> Adjacency {
         let count = self.node_count();
-        let mut starts = vec![0u32; count + 1];
-        for &to in &self.targets {
-            starts[to as usize + 1] += 1;
-        }
-        for node in 0..count {
-            starts[node + 1] += starts[node];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0; self.targets.len()];
-        for from in 0..count as u32 {
-            for &to in self.of(from) {
-                let place = &mut next[to as usize];
-                targets[*place as usize] = from;
-                *place += 1;
-            }
-        }
-        Adjacency { starts, targets }
+        let edges =
+            (0..count as u32).flat_map(|from| self.of(from).iter().map(move |&to| (to, from)));
+        Adjacency::new(count, edges)
     }
 
     /// How many nodes there are.
@@ -67,6 +57,9 @@ impl Adjacency {
     }
 }
 
+/// Room for the stack of a walk that is rarely deeper.
+const DEPTH: usize = 32;
+
 /// No node.
 pub const NONE: u32 = u32::MAX;
 
@@ -74,7 +67,8 @@ pub const NONE: u32 = u32::MAX;
 pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
     let mut seen = vec![false; graph.node_count()];
     let mut order = Vec::with_capacity(graph.node_count());
-    let mut stack = vec![(root, 0usize)];
+    let mut stack = Vec::with_capacity(DEPTH);
+    stack.push((root, 0usize));
     seen[root as usize] = true;
     while let Some((node, position)) = stack.last_mut() {
         match graph.of(*node).get(*position) {
@@ -94,36 +88,49 @@ pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
     order
 }
 
+/// A node on the way to its dominator; all but `vertex` in depth-first numbers.
+struct Numbered {
+    /// Its own number in the graph.
+    vertex: u32,
+    /// Its parent in the depth-first tree, and in the end its dominator.
+    parent: u32,
+    /// The link-eval forest, and the best semidominator in it so far.
+    ancestor: u32,
+    label: u32,
+    semi: u32,
+}
+
 /// The immediate dominator of each node, [`NONE`] for the root and for nodes it does not reach.
 pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u32) -> Vec<u32> {
     let count = graph.node_count();
     let mut number = vec![NONE; count];
-    let mut vertex: Vec<u32> = Vec::with_capacity(count);
-    let mut parent: Vec<u32> = Vec::with_capacity(count);
-    let mut stack = vec![(root, 0u32)];
-    while let Some((node, from)) = stack.pop() {
-        if number[node as usize] != NONE {
+    let mut nodes: Vec<Numbered> = Vec::with_capacity(count);
+    let mut stack = Vec::with_capacity(DEPTH);
+    stack.push((root, 0u32));
+    while let Some((vertex, parent)) = stack.pop() {
+        if number[vertex as usize] != NONE {
             continue;
         }
-        let own = vertex.len() as u32;
-        number[node as usize] = own;
-        vertex.push(node);
-        parent.push(from);
-        for &next in graph.of(node).iter().rev() {
+        let own = nodes.len() as u32;
+        number[vertex as usize] = own;
+        nodes.push(Numbered {
+            vertex,
+            parent,
+            ancestor: parent,
+            label: own,
+            semi: own,
+        });
+        for &next in graph.of(vertex).iter().rev() {
             if number[next as usize] == NONE {
                 stack.push((next, own));
             }
         }
     }
-    // All below is in depth-first numbers. `ancestor` is the link-eval forest, `label` its best semidominator so far.
-    let reached = vertex.len();
-    let mut semi: Vec<u32> = (0..reached as u32).collect();
-    let mut label = semi.clone();
-    let mut ancestor = parent.clone();
+    let reached = nodes.len();
     let mut path: Vec<u32> = Vec::new();
     for node in (1..reached as u32).rev() {
-        let mut best = parent[node as usize];
-        for &predecessor in predecessors.of(vertex[node as usize]) {
+        let mut best = nodes[node as usize].parent;
+        for &predecessor in predecessors.of(nodes[node as usize].vertex) {
             let start = number[predecessor as usize];
             if start == NONE {
                 continue;
@@ -134,37 +141,42 @@ pub fn immediate_dominators(graph: &Adjacency, predecessors: &Adjacency, root: u
                 // Walk up the linked part (numbers above `node`), compressing the path.
                 path.clear();
                 let mut at = start;
-                while ancestor[at as usize] > node {
+                while nodes[at as usize].ancestor > node {
                     path.push(at);
-                    at = ancestor[at as usize];
+                    at = nodes[at as usize].ancestor;
                 }
-                let mut best = label[at as usize];
+                let Numbered {
+                    ancestor, label, ..
+                } = nodes[at as usize];
+                let mut best = label;
                 while let Some(below) = path.pop() {
-                    if label[below as usize] > best {
-                        label[below as usize] = best;
-                    } else {
-                        best = label[below as usize];
-                    }
-                    ancestor[below as usize] = ancestor[at as usize];
+                    let below = &mut nodes[below as usize];
+                    best = best.min(below.label);
+                    below.label = best;
+                    below.ancestor = ancestor;
                 }
-                label[start as usize]
+                nodes[start as usize].label
             };
             best = best.min(candidate);
         }
-        semi[node as usize] = best;
-        label[node as usize] = best;
+        nodes[node as usize].semi = best;
+        nodes[node as usize].label = best;
     }
-    let mut dominator = parent;
+    let mut result = number;
+    result.fill(NONE);
     for node in 1..reached {
-        let mut at = dominator[node];
-        while at > semi[node] {
-            at = dominator[at as usize];
+        let Numbered {
+            vertex,
+            parent,
+            semi,
+            ..
+        } = nodes[node];
+        let mut dominator = parent;
+        while dominator > semi {
+            dominator = nodes[dominator as usize].parent;
         }
-        dominator[node] = at;
-    }
-    let mut result = vec![NONE; count];
-    for node in 1..reached {
-        result[vertex[node] as usize] = vertex[dominator[node] as usize];
+        nodes[node].parent = dominator;
+        result[vertex as usize] = nodes[dominator as usize].vertex;
     }
     result
 }
@@ -206,10 +218,18 @@ pub fn dominance_frontiers(
 pub struct Tree {
     parents: Vec<u32>,
     children: Adjacency,
-    enter: Vec<u32>,
-    leave: Vec<u32>,
-    depth: Vec<u32>,
+    places: Vec<Place>,
     preorder: Vec<u32>,
+}
+
+/// The place of a node in a tree.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its position in preorder, [`NONE`] outside the tree.
+    enter: u32,
+    /// That of the last node below it.
+    leave: u32,
+    depth: u32,
 }
 
 impl Tree {
@@ -220,36 +240,39 @@ impl Tree {
             .filter(|&node| parents[node as usize] != NONE)
             .map(|node| (parents[node as usize], node));
         let children = Adjacency::new(count, edges);
-        let mut tree = Tree {
-            children,
-            enter: vec![NONE; count],
-            leave: vec![0; count],
-            depth: vec![0; count],
-            preorder: Vec::with_capacity(count),
-            parents,
+        let outside = Place {
+            enter: NONE,
+            leave: 0,
+            depth: 0,
         };
-        let mut clock = 0;
-        let mut stack = vec![(root, 0usize)];
-        tree.enter[root as usize] = clock;
-        tree.preorder.push(root);
+        let mut places = vec![outside; count];
+        let mut preorder = Vec::with_capacity(count);
+        let mut stack = Vec::with_capacity(DEPTH);
+        places[root as usize].enter = 0;
+        preorder.push(root);
+        stack.push((root, 0usize));
         while let Some((node, position)) = stack.last_mut() {
             let node = *node;
-            match tree.children.of(node).get(*position) {
+            match children.of(node).get(*position) {
                 Some(&child) => {
                     *position += 1;
-                    clock += 1;
-                    tree.enter[child as usize] = clock;
-                    tree.depth[child as usize] = tree.depth[node as usize] + 1;
-                    tree.preorder.push(child);
+                    places[child as usize].enter = preorder.len() as u32;
+                    places[child as usize].depth = stack.len() as u32;
+                    preorder.push(child);
                     stack.push((child, 0));
                 }
                 None => {
-                    tree.leave[node as usize] = clock;
+                    places[node as usize].leave = preorder.len() as u32 - 1;
                     stack.pop();
                 }
             }
         }
-        tree
+        Tree {
+            parents,
+            children,
+            places,
+            preorder,
+        }
     }
 
     /// The parent, [`NONE`] for the root and for nodes outside.
@@ -267,7 +290,7 @@ impl Tree {
     /// Distance from the root.
     #[inline]
     pub fn depth(&self, node: u32) -> u32 {
-        self.depth[node as usize]
+        self.places[node as usize].depth
     }
 
     /// Nodes in preorder.
@@ -277,17 +300,16 @@ impl Tree {
 
     /// Whether the node is in the tree.
     pub fn contains(&self, node: u32) -> bool {
-        self.enter[node as usize] != NONE
+        self.places[node as usize].enter != NONE
     }
 
     /// Whether `ancestor` is on the path from the root to `node`, ends included. False for nodes outside.
     #[inline]
     pub fn is_ancestor(&self, ancestor: u32, node: u32) -> bool {
-        let (a, n) = (ancestor as usize, node as usize);
-        self.enter[a] != NONE
-            && self.enter[n] != NONE
-            && self.enter[a] <= self.enter[n]
-            && self.enter[n] <= self.leave[a]
+        let Place { enter, leave, .. } = self.places[ancestor as usize];
+        let node = self.places[node as usize].enter;
+        // Outside the tree, `enter` is above all positions.
+        node != NONE && (enter..=leave).contains(&node)
     }
 }
 

@@ -24,6 +24,7 @@ mod display;
 mod editor;
 mod entities;
 mod format;
+mod formats;
 mod function;
 pub mod graph;
 mod layout;
@@ -33,7 +34,8 @@ mod verifier;
 pub use display::{display, display_instruction};
 pub use editor::{Editor, Journal};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
-pub use format::{FormatData, Formats, LeafRole, Shape, ShapeKind, ShapeNode};
+pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};
+pub use formats::Formats;
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
     InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,

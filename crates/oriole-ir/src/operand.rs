@@ -42,6 +42,11 @@ impl Member {
         Some(Member(code | ((digits.len() - 1) as u16) << 12))
     }
 
+    /// A number that tells it from others.
+    pub(crate) fn code(self) -> u16 {
+        self.0
+    }
+
     /// The spelling, dot included.
     pub fn text(self) -> String {
         match self.0 {

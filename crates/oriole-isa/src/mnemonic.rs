@@ -174,6 +174,29 @@ impl Mnemonic {
     /// this (`ld.u8` into a 32-bit register). Addresses have none.
     pub fn operand_type(&self, index: usize, operand_count: usize) -> Option<ScalarType> {
         let (form, has_policy) = self.form(operand_count)?;
+        self.type_in(form, has_policy, index, operand_count)
+    }
+
+    /// The types of all operands: see [`Mnemonic::operand_type`].
+    pub fn operand_types(
+        &self,
+        operand_count: usize,
+    ) -> impl ExactSizeIterator<Item = Option<ScalarType>> + '_ {
+        let form = self.form(operand_count);
+        (0..operand_count).map(move |index| {
+            let (form, has_policy) = form?;
+            self.type_in(form, has_policy, index, operand_count)
+        })
+    }
+
+    /// The type of an operand of a form.
+    fn type_in(
+        &self,
+        form: &[Operand],
+        has_policy: bool,
+        index: usize,
+        operand_count: usize,
+    ) -> Option<ScalarType> {
         let mut index = index;
         if has_policy {
             // The byte mask of a bulk copy is the one operand that follows the policy.

@@ -380,7 +380,8 @@ impl Modifiers {
     /// Decodes one word under the categories the opcode accepts. `false`: the word is none of them, or it contradicts
     /// an earlier word of the same category.
     pub(crate) fn decode(&mut self, word: &str, accepts: Accepts) -> bool {
-        if let Some(flag) = Flag::from_text(word)
+        if accepts.flags != 0
+            && let Some(flag) = Flag::from_text(word)
             && accepts.flags & flag.bit() != 0
         {
             self.flags |= flag.bit();

@@ -29,7 +29,7 @@
 //! Constants as operands of instructions that have other operands too, and constants that join where control flow does:
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
-use crate::copy_propagation::is_acceptable;
+use crate::copy_propagation::{is_acceptable, plain_move};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -155,11 +155,9 @@ fn fold_one(
         ScalarType::Pred => "mov.pred",
         ScalarType::F32 => "mov.f32",
         ScalarType::F64 => "mov.f64",
-        scalar_type => match scalar_type.bits() {
-            16 => "mov.b16",
-            32 => "mov.b32",
-            64 => "mov.b64",
-            _ => return true,
+        scalar_type => match plain_move(scalar_type) {
+            Some(mnemonic) => mnemonic,
+            None => return true,
         },
     };
     if !allows(

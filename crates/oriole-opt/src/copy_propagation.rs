@@ -12,7 +12,8 @@
 //! - a half taken out of what was packed from halves: `mov.b64 {%r3, %r4}, %rd1` behind `mov.b64 %rd1, {%r1, %r2}`
 //!   (`CopyPropNonRegMultiDef`);
 //! - a second `mov` from a special register that does not change, where the first dominates it (`CopyPropPreAllocReg`);
-//! - a block parameter that every edge gives the same value (`CopyPropUseReachingDefs`);
+//! - a block parameter that every edge gives the same value (`CopyPropUseReachingDefs`), or no value at all, which may as well
+//!   be that one where it is known;
 //! - `mov.u64 %rd1, variable`, for addresses in the variable's own state space (`CopyPropConstantBank` for constant
 //!   memory and parameters);
 //! - `not.pred`, for guards: a guard on it becomes the opposite guard on the original (`LateCopyPropComplPred`).
@@ -25,7 +26,9 @@
 //! `set`, so those never change.
 //!
 //! ## Method
-//! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original.
+//! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original. Where loops
+//! begin, parameters are looked at once more behind it, as the values that the loop brings back were replaced after them; if
+//! one of them was a copy, its readers have another look.
 //!
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
@@ -133,33 +136,57 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     let mut budget = knobs.number(COPY_PROP_BUDGET);
     let reaching = knobs.switch(COPY_PROP_USE_REACHING_DEFS);
-    for &block in flow.reverse_postorder() {
-        if reaching {
-            merge_parameters(editor, &flow, block, context);
-        }
-        let mut next = editor.function().instructions_of(block).next();
-        while let Some(instruction) = next {
-            if budget == 0 {
-                return;
+    let mut loops: Vec<Block> = Vec::new();
+    if reaching {
+        let with_parameters =
+            |&block: &Block| !editor.function().blocks()[block].parameters.is_empty();
+        let enters_from_behind = |&block: &Block| {
+            let mut predecessors = flow.predecessors(block);
+            predecessors
+                .any(|from| flow.is_reachable(from) && flow.position(from) >= flow.position(block))
+        };
+        let blocks = flow.reverse_postorder().iter().copied();
+        loops.extend(blocks.filter(with_parameters).filter(enters_from_behind));
+    }
+    loop {
+        for &block in flow.reverse_postorder() {
+            if reaching {
+                merge_parameters(editor, &flow, block, propagation.analyses, context);
             }
-            budget -= 1;
-            // Guards and what they keep are part of the instruction: it may be rewritten, never removed.
-            if !propagation.visit(editor, block, instruction, context) {
-                return;
+            let mut next = editor.function().instructions_of(block).next();
+            while let Some(instruction) = next {
+                if budget == 0 {
+                    return;
+                }
+                budget -= 1;
+                // Guards and what they keep are part of the instruction: it may be rewritten, never removed.
+                if !propagation.visit(editor, block, instruction, context) {
+                    return;
+                }
+                next = editor.function().next_instruction(instruction);
             }
-            next = editor.function().next_instruction(instruction);
+            propagation.arguments(editor, block, context);
         }
-        propagation.arguments(editor, block, context);
+        let mut merged = false;
+        for &block in &loops {
+            merged |= merge_parameters(editor, &flow, block, propagation.analyses, context);
+        }
+        if !merged {
+            return;
+        }
     }
 }
 
-/// Parameters to which every edge gives one and the same value.
+/// Parameters to which every edge gives one and the same value. An undefined argument is whatever suits, and leaving SSA form
+/// takes it for what the register holds, which is the same. Whether there were such parameters.
 fn merge_parameters(
     editor: &mut Editor<'_>,
     flow: &ControlFlow,
     block: Block,
+    analyses: &mut Analyses,
     context: &mut Context<'_>,
-) {
+) -> bool {
+    let mut merged = false;
     let count = editor.function().blocks()[block].parameters.len();
     for position in 0..count {
         let function = editor.function();
@@ -168,7 +195,7 @@ fn merge_parameters(
             continue;
         }
         let mut only: Option<Value> = None;
-        let mut differ = false;
+        let (mut differ, mut has_undefined) = (false, false);
         for from in flow.predecessors(block) {
             if !flow.is_reachable(from) {
                 continue;
@@ -176,7 +203,9 @@ fn merge_parameters(
             for edge in &function.blocks()[from].edges {
                 if edge.target == block {
                     let argument = editor.resolve(edge.arguments[position]);
-                    if argument != parameter {
+                    if function.values()[argument].definition == Definition::Undefined {
+                        has_undefined = true;
+                    } else if argument != parameter {
                         differ |= only.is_some_and(|only| only != argument);
                         only = Some(argument);
                     }
@@ -189,6 +218,17 @@ fn merge_parameters(
         let data = function.values();
         if data[original].scalar_type != data[parameter].scalar_type {
             continue;
+        }
+        if has_undefined {
+            let known = match data[original].definition {
+                Definition::Instruction(instruction) => function.block_of(instruction),
+                Definition::Parameter(known) => Some(known),
+                Definition::Undefined => None,
+            };
+            let dominators = analyses.get::<Dominators>(function);
+            if !known.is_some_and(|known| known != block && dominators.dominates(known, block)) {
+                continue;
+            }
         }
         let (counter, why) = (
             "copy-propagation.parameters",
@@ -208,10 +248,12 @@ fn merge_parameters(
             None => context.allows_other(counter, 1, why),
         };
         if !allowed {
-            return;
+            break;
         }
         editor.replace_value(parameter, original);
+        merged = true;
     }
+    merged
 }
 
 impl Propagation<'_> {
@@ -604,4 +646,14 @@ pub(crate) fn is_acceptable(function: &Function, copy: Value, original: Value) -
         function.values()[original].scalar_type,
     );
     copy == original || (original.is_bits() && original.bits() == copy.bits())
+}
+
+/// What copies anything into a register of a type, if it is no predicate.
+pub(crate) fn plain_move(scalar_type: ScalarType) -> Option<&'static str> {
+    Some(match scalar_type.bits() {
+        16 => "mov.b16",
+        32 => "mov.b32",
+        64 => "mov.b64",
+        _ => return None,
+    })
 }

@@ -26,6 +26,8 @@ pub struct Context<'run> {
     /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
     /// dominates the other, but for those it leaves alone on purpose.
     pub is_numbered: bool,
+    /// Whether gvn-cse could do more with a block between two others, as copies may get when the function is written.
+    pub wants_blocks: bool,
     /// Set by a pass that has nothing to do in this function, whatever other passes do: it is not run again.
     pub is_done: bool,
 }
@@ -70,8 +72,8 @@ pub enum Action {
     Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
-    /// All phases so far, as long as one of these counters rises, at most so often.
-    StartOver(&'static [&'static str], u32),
+    /// All phases so far, as long as one of these passes has changed something since the other one last ran, at most so often.
+    StartOver(&'static [&'static Pass], &'static Pass, u32),
 }
 
 /// What gives a pass work that it did not have before.
@@ -144,21 +146,17 @@ pub fn run(
         changes: 0,
         removals: 0,
         settled: Vec::with_capacity(MOST_PASSES),
+        runs: 0,
     };
     context.is_numbered = false;
     context.statistics.expect_phases(phases.len());
     let mut starts = 0;
-    let mut counted = 0;
     let mut next = 0;
     while let Some(phase) = phases.get(next) {
         next += 1;
-        if let Action::StartOver(counters, most) = phase.pass.action {
-            let count = counters
-                .iter()
-                .map(|counter| context.statistics.get(counter))
-                .sum();
-            if count > counted && starts < most {
-                (starts, counted, next) = (starts + 1, count, 0);
+        if let Action::StartOver(passes, other, most) = phase.pass.action {
+            if starts < most && runner.has_changes_since(passes, other) {
+                (starts, next) = (starts + 1, 0);
             }
             continue;
         }
@@ -180,8 +178,20 @@ struct Runner<'function> {
     changes: u64,
     /// How many of the changes only took something away.
     removals: u64,
-    /// Passes that ran, and how many of the changes they see had been made by then, their own included.
-    settled: Vec<(&'static str, u64)>,
+    /// Passes that ran.
+    settled: Vec<Settled>,
+    /// How often a pass ran.
+    runs: u64,
+}
+
+/// A pass that ran.
+struct Settled {
+    name: &'static str,
+    /// How many of the changes it sees had been made by then, its own included.
+    seen: u64,
+    /// Which run was its last, and which the last that changed something.
+    last_run: u64,
+    last_change: u64,
 }
 
 impl Runner<'_> {
@@ -226,6 +236,16 @@ impl Runner<'_> {
         }
     }
 
+    /// Whether one of some passes has changed something since another last ran.
+    fn has_changes_since(&self, passes: &[&Pass], other: &Pass) -> bool {
+        let find = |name| self.settled.iter().find(|settled| settled.name == name);
+        let since = find(other.name).map_or(0, |other| other.last_run);
+        passes
+            .iter()
+            .filter_map(|pass| find(pass.name))
+            .any(|pass| pass.last_change > since)
+    }
+
     fn size(&self) -> u64 {
         let function = &*self.function;
         let counts = function
@@ -243,11 +263,8 @@ impl Runner<'_> {
         context: &mut Context<'_>,
     ) {
         let seen = self.seen(sees);
-        let last = self
-            .settled
-            .iter()
-            .position(|&(settled, _)| settled == name);
-        let settled = last.map(|last| self.settled[last].1);
+        let last = self.settled.iter().position(|settled| settled.name == name);
+        let settled = last.map(|last| self.settled[last].seen);
         let was_done = settled == Some(DONE);
         if settled == Some(seen) || was_done && !cfg!(debug_assertions) {
             return;
@@ -266,14 +283,22 @@ impl Runner<'_> {
         if name != gvn_cse::PASS.name && !journal.is_empty() {
             context.is_numbered = false;
         }
-        let settled = (
+        self.runs += 1;
+        let last_change = match last {
+            _ if !journal.is_empty() => self.runs,
+            Some(last) => self.settled[last].last_change,
+            None => 0,
+        };
+        let settled = Settled {
             name,
-            if context.is_done {
+            seen: if context.is_done {
                 DONE
             } else {
                 self.seen(sees)
             },
-        );
+            last_run: self.runs,
+            last_change,
+        };
         match last {
             Some(last) => self.settled[last] = settled,
             None => self.settled.push(settled),

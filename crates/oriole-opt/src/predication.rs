@@ -10,7 +10,7 @@
 //!
 //! ## Soundness
 //! An arm has one way in, from the branch, and one way out, to where the other way of the branch leads or the other arm
-//! does. Its instructions are pure, so it does no harm to execute them when the arm would not have been; or loads, which are
+//! does; or there are no arms, and both ways of the branch bring different values to one block. Its instructions are pure, so it does no harm to execute them when the arm would not have been; or loads, which are
 //! guarded, as an address may be good in the arm only. What the arm passes on is chosen by the branch's predicate: the
 //! instruction that makes it is guarded and keeps the other way's value, or a `selp` picks one. Convergent operations,
 //! stores, calls, unknown instructions and pinned registers keep an arm as it is; so does what ptxas does not guard right
@@ -77,8 +77,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 /// A branch whose arms can be straightened.
 struct Hammock {
     block: Block,
-    /// What is executed if the branch is not taken.
-    fallen: Block,
+    /// What is executed if the branch is not taken, if that is an arm of its own.
+    fallen: Option<Block>,
     /// What is executed if it is taken, if that is an arm of its own.
     taken: Option<Block>,
     /// Where the ways meet.
@@ -137,6 +137,14 @@ impl Predication<'_> {
                 && !self.touched.contains(arm)
         };
         let fallen = fallen.target;
+        if taken.target == fallen {
+            return Some(Hammock {
+                block,
+                fallen: None,
+                taken: None,
+                join: fallen,
+            });
+        }
         if !arm(fallen) {
             return None;
         }
@@ -144,7 +152,7 @@ impl Predication<'_> {
         if join == taken.target && Some(join) == after_next {
             return Some(Hammock {
                 block,
-                fallen,
+                fallen: Some(fallen),
                 taken: None,
                 join,
             });
@@ -158,7 +166,7 @@ impl Predication<'_> {
             && other != join;
         meets.then_some(Hammock {
             block,
-            fallen,
+            fallen: Some(fallen),
             taken: Some(other),
             join,
         })
@@ -178,15 +186,14 @@ impl Predication<'_> {
             taken,
             join,
         } = hammock;
-        if join == block || join == fallen {
+        if join == block || Some(join) == fallen {
             return true;
         }
-        let Some(fallen_body) = self.body(function, fallen) else {
-            return true;
+        let body = |arm: Option<Block>| match arm {
+            Some(arm) => self.body(function, arm),
+            None => Some(SmallVec::new()),
         };
-        let Some(taken_body) =
-            taken.map_or(Some(SmallVec::new()), |taken| self.body(function, taken))
-        else {
+        let (Some(fallen_body), Some(taken_body)) = (body(fallen), body(taken)) else {
             return true;
         };
         let last = function.last_instruction(block).expect("it branches");
@@ -212,40 +219,45 @@ impl Predication<'_> {
         }
         // The arm's own parameters, of which there are none as it has one way in, would need renaming.
         let plain = |arm: Block| function.blocks()[arm].parameters.is_empty();
-        if !plain(fallen) || !taken.is_none_or(plain) {
+        if !fallen.is_none_or(plain) || !taken.is_none_or(plain) {
             return true;
         }
-        let fallen_values = &function.blocks()[fallen].edges[0].arguments;
-        let taken_values = match taken {
-            Some(taken) => &function.blocks()[taken].edges[0].arguments,
-            None => {
-                let edge = function.blocks()[block]
-                    .edges
-                    .iter()
-                    .position(|edge| edge.target == join)
-                    .expect("one way leads to the join");
-                &function.blocks()[block].edges[edge].arguments
-            }
+        // What each way brings: the last edge of a branch is the one it falls along.
+        let values = |arm: Option<Block>, edge: usize| match arm {
+            Some(arm) => &function.blocks()[arm].edges[0].arguments,
+            None => &function.blocks()[block].edges[edge].arguments,
         };
+        let (taken_values, fallen_values) = (values(taken, 0), values(fallen, 1));
         let mut choices: SmallVec<[Choice; 4]> = SmallVec::new();
-        let mut selections = 0;
+        let is_made_in_arm = |value: Value| match function.values()[value].definition {
+            Definition::Instruction(instruction) => {
+                let place = function.block_of(instruction);
+                place == fallen && fallen.is_some() || place == taken && taken.is_some()
+            }
+            _ => false,
+        };
+        let (mut selections, mut copies) = (0, 0);
         for (&from_fallen, &from_taken) in fallen_values.iter().zip(taken_values) {
             let (from_fallen, from_taken) =
                 (editor.resolve(from_fallen), editor.resolve(from_taken));
             let Some(choice) = self.choose(function, hammock, from_fallen, from_taken) else {
                 return true;
             };
-            selections += usize::from(matches!(choice, Choice::Select { .. }));
+            if let Choice::Select { taken, fallen } = choice {
+                selections += 1;
+                // Two values in two registers: one of the ways has to copy what it brings.
+                copies += usize::from(![taken, fallen].into_iter().any(is_made_in_arm));
+            }
             choices.push(choice);
         }
-        // The branch goes, and one that ends the first arm.
+        // The branch goes, copies go, and a branch that ends the first arm.
         let ends_in_branch = |arm: Block| {
             function
                 .last_instruction(arm)
                 .is_some_and(|last| function.format(last).is_terminator())
         };
-        let saved = 1 + usize::from(ends_in_branch(fallen));
-        if selections > saved {
+        let saved = 1 + copies + usize::from(fallen.is_some_and(ends_in_branch));
+        if selections > saved.min(self.longest) {
             return true;
         }
         let rewrite = Rewrite {
@@ -265,7 +277,7 @@ impl Predication<'_> {
             [&fallen_body, &taken_body],
             &choices,
         );
-        for block in [Some(block), Some(fallen), taken, Some(join)]
+        for block in [Some(block), fallen, taken, Some(join)]
             .into_iter()
             .flatten()
         {
@@ -351,7 +363,7 @@ impl Predication<'_> {
         }
         let comes_first =
             |value: Value| defined_in(value).is_none_or(|(block, _)| Some(block) != hammock.taken);
-        if let Some(instruction) = guardable(from_fallen, Some(hammock.fallen))
+        if let Some(instruction) = guardable(from_fallen, hammock.fallen)
             && comes_first(from_taken)
         {
             return Some(Choice::Guard {
@@ -406,7 +418,7 @@ impl Predication<'_> {
                 }
             }
         }
-        let end = hammock.taken.unwrap_or(hammock.fallen);
+        let end = hammock.taken.or(hammock.fallen).unwrap_or(hammock.block);
         let mut values: Vec<Value> = Vec::with_capacity(choices.len());
         for choice in choices {
             values.push(match *choice {
@@ -433,16 +445,13 @@ impl Predication<'_> {
         }
         // Straight through: the branch falls into the first arm, that into the second, and that into the join.
         editor.keep_edge(hammock.block, 1);
-        match hammock.taken {
-            None => editor.redirect(hammock.fallen, 0, hammock.join, values),
-            Some(taken) => {
-                editor.redirect(hammock.fallen, 0, taken, Vec::new());
-                if !editor.function().blocks()[hammock.fallen].falls_through {
-                    editor.fall_through(hammock.fallen);
-                }
-                editor.redirect(taken, 0, hammock.join, values);
+        if let (Some(fallen), Some(taken)) = (hammock.fallen, hammock.taken) {
+            editor.redirect(fallen, 0, taken, Vec::new());
+            if !editor.function().blocks()[fallen].falls_through {
+                editor.fall_through(fallen);
             }
         }
+        editor.redirect(end, 0, hammock.join, values);
     }
 }
 

@@ -17,7 +17,7 @@
 //!
 //! ## Method
 //! A bounded number of instructions at the start of each arm is compared by hash and then in full, see
-//! [`crate::equality`]; what is hoisted makes its readers candidates in the same walk.
+//! [`crate::equality`]; what is hoisted makes its readers candidates in the same walk, and makes room for more.
 //!
 //! ## Not done
 //! More than two arms, loads from memory that changes, instructions behind a terminator's operands.
@@ -60,23 +60,29 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         if one == other || !single(one) || !single(other) {
             continue;
         }
-        if !hoist(editor, block, one, other, context) {
-            return;
+        // What goes makes room for what stands behind it.
+        loop {
+            match hoist(editor, block, one, other, context) {
+                Some(0) => break,
+                Some(_) => {}
+                None => return,
+            }
         }
     }
 }
 
-/// Whether to go on.
+/// Moves what stands at the start of both arms. How many instructions, or nothing if there is to be no more.
 fn hoist(
     editor: &mut Editor<'_>,
     block: Block,
     one: Block,
     other: Block,
     context: &mut Context<'_>,
-) -> bool {
+) -> Option<usize> {
     let Some(branch) = editor.function().last_instruction(block) else {
-        return true;
+        return Some(0);
     };
+    let mut hoisted = 0;
     let mut known: DenseMap<u64, Instruction> = DenseMap::new();
     let candidates: Vec<Instruction> = editor
         .function()
@@ -135,8 +141,9 @@ fn hoist(
             equal: Some(early),
         };
         if !context.allows(function, rewrite) {
-            return false;
+            return None;
         }
+        hoisted += 1;
         let pairs: SmallVec<[(Value, Value); 2]> = function
             .results(late)
             .zip(function.results(early))
@@ -147,7 +154,7 @@ fn hoist(
         }
         editor.remove_instruction(late);
     }
-    true
+    Some(hoisted)
 }
 
 /// Whether an instruction gives the same before the branch. One that names a variable may be in the variable's own scope.

@@ -194,11 +194,11 @@ impl<'text> Lexer<'text> {
     }
 
     #[inline(always)]
-    fn words_end(&self, position: usize) -> usize {
-        let rest = self.bytes.get(position..).unwrap_or_default();
-        rest.iter()
-            .position(|&byte| CLASS[byte as usize] & WORD == 0)
-            .map_or(self.bytes.len(), |length| position + length)
+    fn words_end(&self, mut position: usize) -> usize {
+        while self.is(position, WORD) {
+            position += 1;
+        }
+        position
     }
 
     /// The end of `.word`, `.word::word`, … from a dot, or the dot's own position where no word follows.
@@ -314,10 +314,18 @@ impl<'text> Lexer<'text> {
     }
 
     /// The next token; `End` again and again at the end.
-    #[inline(always)]
     pub fn next(&mut self) -> Token {
-        let from = self.position;
-        let mut start = from;
+        match self.next_common() {
+            Ok(token) => token,
+            Err(start) => self.next_rare(start),
+        }
+    }
+
+    /// The next token if it is a word or a character that is a token whatever follows; otherwise where it, or a comment before
+    /// it, starts: [`Lexer::next_rare`] goes on from there.
+    #[inline(always)]
+    pub fn next_common(&mut self) -> Result<Token, usize> {
+        let mut start = self.position;
         while self.is(start, SPACE) {
             start += 1;
         }
@@ -328,14 +336,14 @@ impl<'text> Lexer<'text> {
         } else if class & SINGLE != 0 {
             (PUNCTUATION[(byte & 0x7f) as usize], start + 1)
         } else {
-            return self.next_rare(from, start);
+            return Err(start);
         };
         self.position = end;
-        Token {
+        Ok(Token {
             kind,
             start: start as u32,
             end: end as u32,
-        }
+        })
     }
 
     /// The end of a dotted word, from behind its first character.
@@ -352,10 +360,10 @@ impl<'text> Lexer<'text> {
         end
     }
 
-    /// Comments, numbers, strings, operators and all that is wrong.
+    /// Comments, numbers, strings, operators and all that is wrong, from `start` on; only blanks stand before it.
     #[inline(never)]
-    fn next_rare(&mut self, from: usize, start: usize) -> Token {
-        self.position = start;
+    pub fn next_rare(&mut self, start: usize) -> Token {
+        let from = std::mem::replace(&mut self.position, start);
         if matches!(self.byte(start), b'/' | b'#') {
             self.skip_space_and_comments(from);
             if self.position != start {

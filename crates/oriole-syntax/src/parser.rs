@@ -168,9 +168,25 @@ impl<'text> Parser<'text> {
         token
     }
 
+    /// Goes on to the next token. What is rare is read by a function of its own that this one ends with, so that no registers
+    /// are saved for it on the common way.
     #[inline(never)]
     fn read(&mut self) {
-        let Token { kind, start, end } = self.lexer.next();
+        match self.lexer.next_common() {
+            Ok(token) => self.set_current(token),
+            Err(start) => self.read_rare(start),
+        }
+    }
+
+    #[inline(never)]
+    fn read_rare(&mut self, start: usize) {
+        let token = self.lexer.next_rare(start);
+        self.set_current(token);
+    }
+
+    #[inline(always)]
+    fn set_current(&mut self, token: Token) {
+        let Token { kind, start, end } = token;
         self.kind = kind;
         self.start = start;
         self.end = end;
@@ -530,7 +546,7 @@ impl<'text> Parser<'text> {
     /// Names have no dots, and `_` and `WARP_SZ` mean something else.
     fn check_name(&mut self, name: Token, what: &str) -> Parsed<()> {
         let text = self.source(name);
-        let error = if let Some(dot) = text.find('.') {
+        let error = if let Some(dot) = text.bytes().position(|byte| byte == b'.') {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),

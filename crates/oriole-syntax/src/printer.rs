@@ -264,9 +264,21 @@ impl<'module> Printer<'module> {
         self.output.push(b';');
     }
 
-    /// Writes the operand that `nodes` starts with and gives the nodes behind it.
-    #[inline]
+    /// Writes the operand that `nodes` starts with and gives the nodes behind it. Most are a name and nothing else, and are
+    /// written without a call.
+    #[inline(always)]
     fn operand<'nodes>(&mut self, nodes: &'nodes [Operand]) -> &'nodes [Operand] {
+        match nodes {
+            [node, rest @ ..] if node.kind == OperandKind::Name && node.prefix == Prefix::None => {
+                self.push(node.text);
+                rest
+            }
+            _ => self.rare_operand(nodes),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_operand<'nodes>(&mut self, nodes: &'nodes [Operand]) -> &'nodes [Operand] {
         let node = &nodes[0];
         match node.prefix {
             Prefix::None => {}

@@ -5,7 +5,7 @@
 //! scope, also before they appear, unless a register or variable of that name is visible there. Labels of tables
 //! (`.branchtargets` and the like) are visible from where they stand. `%r<100>` declares `%r0` to `%r99`, and `%r007` is
 //! `%r7`; a register of such a range exists here once it is mentioned, so that a declaration of four billion registers
-//! costs nothing.
+//! costs nothing. An inner `%r<10>` hides ten registers of an outer `%r<100>`; `%r50` is still the outer one.
 //!
 //! ## Method
 //! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
@@ -116,11 +116,24 @@ pub struct Scopes {
     pub has_dotted_registers: bool,
 }
 
-/// Arrays from register numbers to registers may have this many times the operand count in all; beyond it a hash table
-/// serves.
+/// The array from register numbers to registers may have this many times the operand count; beyond it a hash table serves.
 const DENSE_FACTOR: usize = 4;
 
+/// Larger and larger ranges of one name in enclosing scopes, as a list with short cuts: whatever the nesting, finding the
+/// first that is large enough takes a number of steps that grows with the logarithm of its length.
+#[derive(Clone, Copy)]
+struct Hidden {
+    /// The innermost of them.
+    next: u32,
+    /// One further out, or the same.
+    far: u32,
+    /// How many there are.
+    length: u32,
+}
+
 struct RangeBinding {
+    /// The larger ranges of the same name that it hides in part: of `%r<100>` an inner `%r<10>` hides only the first ten.
+    hidden: Option<Hidden>,
     declaration: u32,
     declarator: u32,
     scope: u32,
@@ -130,9 +143,12 @@ struct RangeBinding {
     vector: u8,
     element: Text,
     scalar_type: Option<ScalarType>,
-    /// Register or variable of each number, `u32::MAX` for none yet.
-    slots: Vec<u32>,
+    /// Where its slots start in [`Resolver::slots`], or [`NO_SLOTS`].
+    first_slot: u32,
 }
+
+/// Stands for no slots: the range was not mentioned yet, or has too many numbers. Above all indices of slots.
+const NO_SLOTS: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 enum Single {
@@ -157,6 +173,8 @@ enum Undo<'module> {
 
 struct Resolver<'module> {
     module: &'module Module,
+    /// All text of the module.
+    text: &'module [u8],
     body: &'module Body,
     globals: &'module Globals,
     scopes: Scopes,
@@ -166,15 +184,21 @@ struct Resolver<'module> {
     labels: DenseMap<&'module str, u32>,
     /// All ranges declared so far.
     bindings: Vec<RangeBinding>,
-    /// How far all dense slots together may still grow.
-    dense_budget: usize,
+    /// The register or variable of each number of one range after the other, `u32::MAX` for none yet.
+    slots: Vec<u32>,
+    /// How many slots there may be.
+    most_slots: usize,
+    /// The same for ranges with too many numbers, by range and number.
     sparse_slots: DenseMap<(u32, u32), u32>,
     /// What closing braces bring back; nothing is kept for the function's own scope.
     undo: Vec<Undo<'module>>,
     marks: Vec<usize>,
     scope: u32,
-    /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range.
+    /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range, or
+    /// [`NO_RANGE`].
     recent: [(u64, u32); RECENT],
+    /// The length of the longest name of a range.
+    longest_range: usize,
     numbered: Numbered<'module>,
     /// Whether a name may be both in a range and declared alone; false for all but odd code.
     contested: bool,
@@ -185,6 +209,8 @@ struct Resolver<'module> {
 
 /// Slots for ranges looked up lately.
 const RECENT: usize = 16;
+/// Stands for no range.
+const NO_RANGE: u32 = u32::MAX;
 
 /// A name of at most eight bytes as a number: `bytes` from where the name starts, `length` of them.
 #[inline]
@@ -224,6 +250,7 @@ pub fn resolve<'module>(
     let body = function.body.as_ref().expect("a prototype has no scopes");
     let mut resolver = Resolver {
         module,
+        text: module.whole_text().as_bytes(),
         body,
         globals,
         scopes: Scopes {
@@ -236,12 +263,14 @@ pub fn resolve<'module>(
         singles: DenseMap::new(),
         labels: DenseMap::new(),
         bindings: Vec::new(),
-        dense_budget: 1024 + DENSE_FACTOR * body.operands.len(),
+        slots: Vec::with_capacity(body.operands.len() / 2),
+        most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
         sparse_slots: DenseMap::new(),
         undo: Vec::new(),
         marks: Vec::new(),
         scope: 0,
-        recent: [(0, 0); RECENT],
+        recent: [(0, NO_RANGE); RECENT],
+        longest_range: 0,
         numbered: Numbered::default(),
         contested: false,
         statement: 0,
@@ -316,7 +345,6 @@ impl<'module> Resolver<'module> {
     fn run(&mut self, function: &'module Function, labels: &LabelLists) {
         let (module, body) = (self.module, self.body);
         let top = &module.top;
-        let text = module.whole_text().as_bytes();
         self.enter_labels(labels);
         for list in [&function.returns, &function.parameters]
             .into_iter()
@@ -343,7 +371,7 @@ impl<'module> Resolver<'module> {
                     if instruction.guard != Guard::None {
                         self.check_guard(operands[0].text, references[nodes.start]);
                     }
-                    if text[instruction.mnemonic.span().range()].starts_with(b"br") {
+                    if self.text[instruction.mnemonic.span().range()].starts_with(b"br") {
                         self.check_branch(&instruction, &references[nodes]);
                     }
                 }
@@ -545,7 +573,8 @@ impl<'module> Resolver<'module> {
 
     /// Binds the name of a range, or unbinds it.
     fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
-        self.recent = [(0, 0); RECENT];
+        self.recent = [(0, NO_RANGE); RECENT];
+        self.longest_range = self.longest_range.max(name.len());
         match binding {
             Some(binding) => self.ranges.insert(name, binding),
             None => self.ranges.remove(&name),
@@ -599,6 +628,7 @@ impl<'module> Resolver<'module> {
             self.scopes.has_dotted_registers |= is_register && text.contains('.');
             if let Some(count) = declarator.range {
                 let binding = RangeBinding {
+                    hidden: None,
                     declaration: index,
                     declarator: at,
                     scope: self.scope,
@@ -608,7 +638,7 @@ impl<'module> Resolver<'module> {
                     vector: declaration.vector,
                     element: declaration.element,
                     scalar_type,
-                    slots: Vec::new(),
+                    first_slot: NO_SLOTS,
                 };
                 self.declare_range(name, text, binding);
                 continue;
@@ -643,7 +673,10 @@ impl<'module> Resolver<'module> {
     fn declare_range(&mut self, name: Text, text: &'module str, binding: RangeBinding) {
         let count = binding.count;
         self.bindings.push(binding);
-        let earlier = self.bind_range(text, Some(self.bindings.len() as u32 - 1));
+        let index = self.bindings.len() as u32 - 1;
+        let earlier = self.bind_range(text, Some(index));
+        self.bindings[index as usize].hidden =
+            earlier.and_then(|earlier| self.hidden(earlier, count));
         let in_this_scope = |&earlier: &u32| self.bindings[earlier as usize].scope == self.scope;
         let is_numbered = self.numbered.insert_range(text);
         if let Some(earlier) = earlier.filter(in_this_scope) {
@@ -811,10 +844,10 @@ impl<'module> Resolver<'module> {
         {
             return Some(single.reference());
         }
-        let range = split_number(text.as_bytes()).and_then(|(length, number)| {
-            let binding = &self.bindings[*self.ranges.get(&&text[..length])? as usize];
-            (number < binding.count).then_some(binding.scope)
-        });
+        let (innermost, number) = self.range_and_number(name);
+        let range = self
+            .range_with(innermost, number)
+            .map(|range| self.bindings[range as usize].scope);
         let value_scope = single.map(|(scope, _)| scope).max(range);
         if let Some(&label) = self.labels.get(&text) {
             let Label {
@@ -836,29 +869,17 @@ impl<'module> Resolver<'module> {
     /// The register or variable of this name if a range declares it. Everything but the most common way is kept out of line.
     #[inline(always)]
     fn ranged(&mut self, name: Text) -> Option<Reference> {
-        let place = name.span().range();
-        let bytes = &self.module.whole_text().as_bytes()[place.start..];
-        let (length, number) = split_number(&bytes[..place.len()])?;
-        let index = match short_word(bytes, length) {
-            Some(word) => {
-                let slot = recent_slot(word);
-                let (recent, index) = self.recent[slot];
-                if recent == word {
-                    index
-                } else {
-                    let index = self.range_named(name, length)?;
-                    self.recent[slot] = (word, index);
-                    index
-                }
-            }
-            None => self.range_named(name, length)?,
-        };
-        let binding = &self.bindings[index as usize];
+        let (mut index, number) = self.range_and_number(name);
+        let mut binding = self.bindings.get(index as usize)?;
         if number >= binding.count {
-            return None;
+            index = self.range_with(index, number)?;
+            binding = &self.bindings[index as usize];
         }
         let is_register = binding.storage == Storage::Register;
-        let slot = match binding.slots.get(number as usize) {
+        let slot = match self
+            .slots
+            .get(binding.first_slot as usize + number as usize)
+        {
             Some(&slot) if slot != u32::MAX => slot,
             _ => self.enter_ranged(name, index, number),
         };
@@ -869,35 +890,85 @@ impl<'module> Resolver<'module> {
         })
     }
 
+    /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that.
+    #[inline(always)]
+    fn range_and_number(&mut self, name: Text) -> (u32, u32) {
+        let place = name.span().range();
+        let bytes = &self.text[place.start..];
+        let Some((length, number)) = split_number(&bytes[..place.len()]) else {
+            return (NO_RANGE, 0);
+        };
+        let Some(word) = short_word(bytes, length) else {
+            return (self.range_named(name, length), number);
+        };
+        let slot = recent_slot(word);
+        let (recent, index) = self.recent[slot];
+        if recent == word {
+            return (index, number);
+        }
+        let index = self.range_named(name, length);
+        self.recent[slot] = (word, index);
+        (index, number)
+    }
+
+    /// The visible range with the name of the first `length` bytes, or [`NO_RANGE`].
     #[inline(never)]
-    fn range_named(&self, name: Text, length: usize) -> Option<u32> {
-        self.ranges.get(&&self.module.text(name)[..length]).copied()
+    fn range_named(&self, name: Text, length: usize) -> u32 {
+        if length > self.longest_range {
+            return NO_RANGE;
+        }
+        let range = self.ranges.get(&&self.module.text(name)[..length]);
+        range.copied().unwrap_or(NO_RANGE)
+    }
+
+    /// The list of ranges larger than `count`, beginning with `innermost` or one that it hides.
+    fn hidden(&self, innermost: u32, count: u32) -> Option<Hidden> {
+        let next = self.range_with(innermost, count)?;
+        let hidden = |index: u32| self.bindings[index as usize].hidden;
+        let length = |index: u32| hidden(index).map_or(0, |hidden| hidden.length);
+        let jump = |index: u32| hidden(index).map_or(index, |hidden| hidden.far);
+        // As in skew-binary numbers: two short cuts of the same length that follow each other make one.
+        let (near, far) = (jump(next), jump(jump(next)));
+        let joins = length(next) - length(near) == length(near) - length(far);
+        Some(Hidden {
+            next,
+            far: if joins { far } else { next },
+            length: length(next) + 1,
+        })
+    }
+
+    /// The innermost range with this number, of one and those it hides; none for [`NO_RANGE`].
+    #[inline(never)]
+    fn range_with(&self, innermost: u32, number: u32) -> Option<u32> {
+        let has = |index: u32| number < self.bindings[index as usize].count;
+        let mut index = innermost;
+        self.bindings.get(index as usize)?;
+        while !has(index) {
+            let hidden = self.bindings[index as usize].hidden?;
+            // Ranges further out are larger: if the far one is too small, so are all before it.
+            index = if has(hidden.far) {
+                hidden.next
+            } else {
+                hidden.far
+            };
+        }
+        Some(index)
     }
 
     /// The register or variable of a range's number, which may be mentioned for the first time.
     #[inline(never)]
     fn enter_ranged(&mut self, name: Text, index: u32, number: u32) -> u32 {
         let binding = &mut self.bindings[index as usize];
-        let at = number as usize;
-        if at >= binding.slots.len() {
-            // All numbers at once if that is not too many: they are declared to be used.
-            let all = binding.count as usize - binding.slots.len();
-            let growth = if all <= self.dense_budget {
-                all
-            } else {
-                at + 1 - binding.slots.len()
-            };
-            if growth <= self.dense_budget {
-                self.dense_budget -= growth;
-                let length = binding.slots.len() + growth;
-                binding.slots.resize(length, u32::MAX);
-            }
+        let count = binding.count as usize;
+        if binding.first_slot == NO_SLOTS && self.slots.len() + count <= self.most_slots {
+            binding.first_slot = self.slots.len() as u32;
+            self.slots.resize(self.slots.len() + count, u32::MAX);
         }
-        let slot = match binding.slots.get_mut(at) {
-            Some(slot) => slot,
-            None => self
-                .sparse_slots
-                .get_or_insert_with((index, number), || u32::MAX),
+        let slot = if binding.first_slot == NO_SLOTS {
+            self.sparse_slots
+                .get_or_insert_with((index, number), || u32::MAX)
+        } else {
+            &mut self.slots[binding.first_slot as usize + number as usize]
         };
         if *slot != u32::MAX {
             return *slot;

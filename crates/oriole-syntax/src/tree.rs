@@ -9,6 +9,7 @@
 //! instruction does is the business of `oriole-isa`.
 
 use oriole_diagnostics::Span;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 /// A slice of a module's text.
@@ -117,10 +118,23 @@ impl Module {
     /// # Panics
     /// If the whole text would outgrow 4 GiB.
     pub fn add_text(&mut self, text: &str) -> Text {
-        let start = u32::try_from(self.text.len()).expect("module text stays below 4 GiB");
-        self.text.push_str(text);
-        u32::try_from(self.text.len()).expect("module text stays below 4 GiB");
-        Text::new(start, text.len() as u32)
+        self.append(|own| own.push_str(text))
+    }
+
+    /// Appends new text as it is formatted (`format_args!`) and gives the slice that stands for it.
+    ///
+    /// # Panics
+    /// If the whole text would outgrow 4 GiB.
+    pub fn add_formatted(&mut self, text: fmt::Arguments<'_>) -> Text {
+        self.append(|own| own.write_fmt(text).expect("a string takes any text"))
+    }
+
+    fn append(&mut self, add: impl FnOnce(&mut String)) -> Text {
+        let length =
+            |text: &String| u32::try_from(text.len()).expect("module text stays below 4 GiB");
+        let start = length(&self.text);
+        add(&mut self.text);
+        Text::new(start, length(&self.text) - start)
     }
 
     /// The arguments of the first directive with this keyword (`.target` gives `sm_90`, `,`, `debug`).

@@ -107,25 +107,19 @@ impl Assignment {
         })
     }
 
-    /// Whether copies look as if optimizing what was written could save some: one register goes to several or to one that was
-    /// made for the exchange, or predicates are kept apart.
+    /// Whether copies look as if optimizing what was written could save some: one register goes to several, or to one that was
+    /// made for the exchange.
     pub fn has_doubtful_copies(&self, function: &Function) -> bool {
-        // New registers have no type of their own there.
-        let is_doubtful = |register: Register| {
-            function
-                .registers()
-                .get(register)
-                .is_none_or(|data| data.scalar_type == Some(ScalarType::Pred))
-        };
+        let is_new = |register: Register| function.registers().get(register).is_none();
         self.edges.iter().any(|edge| {
             edge.copies.iter().enumerate().any(|(index, copy)| {
-                is_doubtful(copy.to)
-                    || is_doubtful(copy.from)
+                is_new(copy.to)
+                    || is_new(copy.from)
                     || edge.copies[..index]
                         .iter()
                         .any(|earlier| earlier.from == copy.from || earlier.to == copy.from)
             })
-        }) || !self.ties.is_empty()
+        })
     }
 }
 
@@ -161,6 +155,8 @@ struct Assigner<'a> {
     exits: Vec<(u32, Option<Value>)>,
     /// Round, and what the register must hold at the start of each block without events.
     needs: Vec<(u32, Option<Value>)>,
+    /// Blocks at whose start the register must hold something.
+    worklist: Vec<(Block, Value)>,
 }
 
 /// Assigns registers to the values of a function.
@@ -170,7 +166,7 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
         function,
         flow,
         assignment: Assignment {
-            registers: IndexVec::from_elem(PackedOption::none(), function.values().len()),
+            registers: function.values().values().map(|data| data.home).collect(),
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
@@ -181,8 +177,10 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
         round: 0,
         exits: vec![(0, None); blocks],
         needs: vec![(0, None); blocks],
+        worklist: Vec::new(),
     };
-    assigner.start_at_home();
+    assigner.count();
+    assigner.house();
     if !assigner.is_settled() {
         assigner.share();
     }
@@ -198,11 +196,9 @@ impl Assigner<'_> {
         Register::from_index(index)
     }
 
-    fn start_at_home(&mut self) {
+    /// Finds what is defined where control gets, and how often it is used there.
+    fn count(&mut self) {
         let function = self.function;
-        for (value, data) in function.values().iter() {
-            self.assignment.registers[value] = data.home;
-        }
         for &block in self.flow.reverse_postorder() {
             self.defined.extend(&function.blocks()[block].parameters);
             for instruction in function.instructions_of(block) {
@@ -221,7 +217,21 @@ impl Assigner<'_> {
                 }
             }
         }
-        // A value without a home joins the register of what it is tied to or meets, if that turns out right. A parameter that nobody reads needs no copies, only a register for its name.
+    }
+
+    /// Gives a register to each value that has no home.
+    fn house(&mut self) {
+        if !self
+            .assignment
+            .registers
+            .values()
+            .any(|home| home.is_none())
+        {
+            return;
+        }
+        let function = self.function;
+        // A value without a home joins the register of what it is tied to or meets, if that turns out right. A parameter that
+        // nobody reads needs no copies, only a register for its name.
         for index in 0..self.defined.len() {
             let value = self.defined[index];
             if self.assignment.registers[value].is_none() {
@@ -358,6 +368,10 @@ impl Assigner<'_> {
         for &value in &self.defined {
             self.assignment.registers[value] = sharing.registers[value];
         }
+        if self.assignment.new_registers.is_empty() {
+            self.assignment.new_registers = sharing.new_registers;
+            return;
+        }
         let own = self.function.registers().len();
         // New registers given before to values that nobody defines stay theirs, behind the others.
         let shift = sharing.new_registers.len();
@@ -440,7 +454,7 @@ impl Assigner<'_> {
         self.round += 1;
         let round = self.round;
         let order = self.flow.reverse_postorder();
-        let mut worklist: Vec<(Block, Value)> = Vec::new();
+        self.worklist.clear();
         for events in events.chunk_by(|one, other| one.block == other.block) {
             let block = order[events[0].block as usize];
             let mut holds: Option<Value> = None;
@@ -455,7 +469,7 @@ impl Assigner<'_> {
                 } else {
                     match holds {
                         None => {
-                            worklist.push((block, event.value));
+                            self.worklist.push((block, event.value));
                             holds = Some(event.value);
                         }
                         Some(other) if other != event.value => return false,
@@ -465,7 +479,7 @@ impl Assigner<'_> {
             }
             self.exits[block.index()] = (round, holds);
         }
-        while let Some((block, value)) = worklist.pop() {
+        while let Some((block, value)) = self.worklist.pop() {
             for from in self.flow.predecessors(block) {
                 if !self.flow.is_reachable(from) {
                     continue;
@@ -486,7 +500,7 @@ impl Assigner<'_> {
                     }
                     _ => {
                         *need = (round, Some(value));
-                        worklist.push((from, value));
+                        self.worklist.push((from, value));
                     }
                 }
             }

@@ -23,12 +23,12 @@ struct Lists<T> {
 }
 
 impl<T> Lists<T> {
-    fn with_capacity(lists: usize) -> Lists<T> {
+    fn with_capacity(lists: usize, items: usize) -> Lists<T> {
         let mut starts = Vec::with_capacity(lists + 1);
         starts.push(0);
         Lists {
             starts,
-            items: Vec::new(),
+            items: Vec::with_capacity(items),
         }
     }
 
@@ -78,20 +78,22 @@ impl<'flow> Contest<'flow> {
             "no block is ever put before the entry"
         );
         let numbers = number(function, defined, wishes);
-        let values = numbers
+        let values: IndexVec<Contender, Value> = numbers
             .iter()
             .filter(|&(_, &number)| number != NONE)
             .map(|(value, _)| value)
             .collect();
         let block_count = function.blocks().len();
+        // Most values are used once or twice.
+        let accesses = 3 * values.len();
         let mut contest = Contest {
             numbers,
             values,
             flow,
             blocks: Vec::with_capacity(block_count + 1),
-            accesses: Lists::with_capacity(0),
-            parameters: Lists::with_capacity(block_count),
-            arguments: Lists::with_capacity(block_count),
+            accesses: Lists::with_capacity(accesses, accesses),
+            parameters: Lists::with_capacity(block_count, wishes.len()),
+            arguments: Lists::with_capacity(block_count, wishes.len()),
         };
         for (block, data) in function.blocks().iter() {
             contest.blocks.push(contest.instruction_count() as u32);

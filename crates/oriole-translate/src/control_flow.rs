@@ -103,7 +103,10 @@ pub(crate) fn enter(
         ends: Vec::with_capacity(scopes.labels.len() + 1),
         labels: Vec::with_capacity(scopes.labels.len()),
     };
-    entering.run();
+    // Apart from the function, so that a format can be looked at while its operands are entered.
+    let mut formats = std::mem::take(entering.builder.formats_mut());
+    entering.run(&mut formats);
+    *entering.builder.formats_mut() = formats;
     Entered {
         builder: entering.builder,
         mentions: entering.mentions,
@@ -112,7 +115,7 @@ pub(crate) fn enter(
 }
 
 impl Entering<'_> {
-    fn run(&mut self) {
+    fn run(&mut self, formats: &mut Formats) {
         let body = self.body;
         let targets = self.branch_target_labels();
         let mut label = 0u32;
@@ -135,7 +138,7 @@ impl Entering<'_> {
                     if !open {
                         self.block = self.builder.add_block(None);
                     }
-                    open = !self.instruction(index as u32, &instruction);
+                    open = !self.instruction(formats, index as u32, &instruction);
                 }
                 _ => {}
             }
@@ -216,60 +219,53 @@ impl Entering<'_> {
     }
 
     /// Enters one instruction; whether it ends its block.
-    fn instruction(&mut self, source: u32, instruction: &tree::Instruction) -> bool {
+    fn instruction(
+        &mut self,
+        formats: &mut Formats,
+        source: u32,
+        instruction: &tree::Instruction,
+    ) -> bool {
         let (module, scopes) = (self.module, self.scopes);
         let guarded = instruction.guard != Guard::None;
         let nodes = self.body.operands(instruction);
         let first_node = instruction.nodes().end - nodes.len();
         let references = &scopes.references[first_node..first_node + nodes.len()];
         let mnemonic = module.text(instruction.mnemonic);
-        let formats = self.builder.formats_mut();
         let format = if scopes.has_dotted_registers {
-            let shape = nodes.iter().zip(references).map(|(node, reference)| {
-                let part = match reference {
-                    Reference::Register(_) => member(module, node.text),
-                    _ => None,
-                };
-                ShapeNode {
-                    member: part.unwrap_or(Member::WHOLE),
-                    ..ShapeNode::of(node)
-                }
-            });
-            formats.intern(mnemonic, instruction.guard, shape)
+            let shape = self.shape(nodes, references);
+            formats.intern(mnemonic, instruction.guard, shape.into_iter())
         } else {
             formats.intern_operands(mnemonic, instruction.guard, nodes)
         };
+        let data = &formats[format];
         self.defined.clear();
         if guarded {
             let guard = self.guard_operand(instruction.nodes().start);
             self.builder.push_operand(guard);
         }
         let first_label = self.labels.len();
-        let mut leaf = 0;
-        for (offset, (node, &reference)) in nodes.iter().zip(references).enumerate() {
+        let mut roles = data.leaves.iter();
+        for (node, &reference) in nodes.iter().zip(references) {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
+            let role = roles.next().expect("a role for each leaf");
             let operand = match reference {
                 Reference::Register(register) => {
-                    let role = self.builder.function().format_data(format).leaves[leaf];
-                    self.register(Register::from_u32(register), role, guarded, node.text)
+                    self.register(Register::from_u32(register), *role, guarded)
                 }
-                _ => self.other_leaf(node, reference, first_node + offset, first_label),
+                _ => self.other_leaf(node, reference, first_label),
             };
             self.builder.push_operand(operand);
-            leaf += 1;
         }
         self.define();
-        let terminator = self
-            .builder
-            .function()
-            .format_data(format)
-            .effects
-            .terminator;
         self.builder.append_pushed(self.block, format, source);
-        let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
+        let terminator = data.effects.terminator;
         let has_labels = self.labels.len() > first_label;
+        if terminator == Terminator::None && !has_labels {
+            return false;
+        }
+        let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
         if has_labels && !is_branch {
             // Perhaps a branch of the future: where control goes cannot be told.
             self.errors.push(Diagnostic::note(
@@ -297,6 +293,28 @@ impl Entering<'_> {
         }
         self.end_block(guarded);
         true
+    }
+
+    /// The shape of operands that may mention parts of registers.
+    #[cold]
+    fn shape(&mut self, nodes: &[tree::Operand], references: &[Reference]) -> Vec<ShapeNode> {
+        let mut shape: Vec<ShapeNode> = nodes.iter().map(ShapeNode::of).collect();
+        for ((part, node), reference) in shape.iter_mut().zip(nodes).zip(references) {
+            if !matches!(reference, Reference::Register(_)) {
+                continue;
+            }
+            let name = self.module.text(node.text);
+            let member = name.find('.').map_or("", |dot| &name[dot..]);
+            match Member::from_text(member) {
+                Some(member) => part.member = member,
+                None => self.errors.push(Diagnostic::error(
+                    "unknown-member",
+                    node.text.span(),
+                    format!("`{name}` selects no part of a register"),
+                )),
+            }
+        }
+        shape
     }
 
     fn guard_operand(&mut self, node: usize) -> Operand {
@@ -348,15 +366,9 @@ impl Entering<'_> {
         }
     }
 
-    /// The operand for a register in a role, mentioned by this name.
+    /// The operand for a register in a role.
     #[inline]
-    fn register(
-        &mut self,
-        register: Register,
-        role: LeafRole,
-        guarded: bool,
-        name: Text,
-    ) -> Operand {
+    fn register(&mut self, register: Register, role: LeafRole, guarded: bool) -> Operand {
         if role.pinned {
             self.builder.pin(register);
         }
@@ -367,23 +379,14 @@ impl Entering<'_> {
         if !is_definition || guarded {
             self.mentions.on_use(register, self.block);
         }
-        if self.scopes.has_dotted_registers && member(self.module, name).is_none() {
-            self.errors.push(Diagnostic::error(
-                "unknown-member",
-                name.span(),
-                format!("`{}` selects no part of a register", self.module.text(name)),
-            ));
-        }
         Operand::Register(register)
     }
 
-    /// The operand for a leaf that is no register, node number `index`. The instruction's labels are those from
-    /// `first_label` on.
+    /// The operand for a leaf that is no register. The instruction's labels are those from `first_label` on.
     fn other_leaf(
         &mut self,
         node: &tree::Operand,
         reference: Reference,
-        index: usize,
         first_label: usize,
     ) -> Operand {
         match node.kind {
@@ -395,7 +398,7 @@ impl Entering<'_> {
                 }));
             }
             OperandKind::String => {
-                return self.symbol(node.text, SymbolKind::Other, (u32::MAX, index as u32));
+                return Operand::Symbol(self.undeclared(node.text, SymbolKind::Other));
             }
             _ => {}
         }
@@ -429,19 +432,27 @@ impl Entering<'_> {
                 }
                 let kind =
                     SpecialRegister::from_text(name).map_or(SymbolKind::Other, SymbolKind::Special);
-                let operand = self.symbol(node.text, kind, (4, index as u32));
-                if let Operand::Symbol(symbol) = operand {
-                    self.specials.insert(name, symbol);
-                }
-                operand
+                let symbol = self.undeclared(node.text, kind);
+                self.specials.insert(name, symbol);
+                Operand::Symbol(symbol)
             }
             // What means nothing was reported when names were resolved.
             Reference::Unknown | Reference::None | Reference::Register(_) => {
-                self.symbol(node.text, SymbolKind::Other, (u32::MAX, index as u32))
+                Operand::Symbol(self.undeclared(node.text, SymbolKind::Other))
             }
         }
     }
 
+    /// A symbol for what no declaration declares.
+    fn undeclared(&mut self, name: Text, kind: SymbolKind) -> Symbol {
+        self.builder.add_symbol(SymbolData {
+            name,
+            kind,
+            space: None,
+        })
+    }
+
+    /// The symbol for what is declared; `key` tells one from another.
     fn symbol(&mut self, name: Text, kind: SymbolKind, key: (u32, u32)) -> Operand {
         let space = self.space(name, kind);
         Operand::Symbol(self.builder.symbol(key, SymbolData { name, kind, space }))
@@ -483,15 +494,5 @@ impl Entering<'_> {
             Storage::Parameter => Some(Space::Param),
             _ => None,
         }
-    }
-}
-
-/// The part of a register that a mention selects. Few functions have any.
-#[cold]
-fn member(module: &Module, name: Text) -> Option<Member> {
-    let name = module.text(name);
-    match name.find('.') {
-        Some(dot) => Member::from_text(&name[dot..]),
-        None => Some(Member::WHOLE),
     }
 }

@@ -9,7 +9,9 @@ use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
 use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
-use oriole_ir::{Block, Function, Instruction, Member, Operand, Register, ShapeKind, Value};
+use oriole_ir::{
+    Block, FormatData, Function, Instruction, Member, Operand, Register, ShapeKind, Value,
+};
 use oriole_isa::{ScalarType, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::{Globals, Reference, Scopes};
@@ -157,10 +159,10 @@ pub(crate) fn emit(
 
 /// # Which names are surely right
 /// In a function with inner scopes a name may mean something else where it is moved to. It does not if all of the following
-/// hold: inner scopes declare no ranges and no names that begin like those compilers give to registers and labels of the
-/// function's own scope (`%`, `$`), and no labels of blocks; what the function's own scope declares comes before all
-/// instructions; and every name that is not where it was, as it was, belongs to the function's own scope and begins so. Most
-/// functions are like that, and their names need not be resolved again.
+/// hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
+/// function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks; what the function's own scope declares comes before
+/// all instructions; and every name that is not where it was, as it was, belongs to the function's own scope and looks so.
+/// Most functions are like that, and their names need not be resolved again.
 impl Emitter<'_> {
     /// Looks at a declaration, which has just been copied.
     fn note_declaration(&mut self, declaration: u32) {
@@ -176,9 +178,12 @@ impl Emitter<'_> {
             .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
     }
 
-    /// Whether a name begins as names in inner scopes do not.
+    /// Whether a name looks as names in inner scopes do not.
     fn is_distinct(&self, name: Text) -> bool {
-        self.module.text(name).starts_with(['%', '$'])
+        matches!(
+            self.module.text(name).as_bytes(),
+            [b'%' | b'$', .., b'0'..=b'9']
+        )
     }
 
     /// Looks at a register that is mentioned where it was not.
@@ -227,7 +232,9 @@ impl Emitter<'_> {
         while at < registers.len() {
             let scalar_type = registers[at].0;
             let keyword = self.module.add_text(".reg");
-            let element = self.module.add_text(&format!(".{}", scalar_type.text()));
+            let element = self
+                .module
+                .add_formatted(format_args!(".{}", scalar_type.text()));
             let comma = self.module.add_text(",");
             let mut words = vec![keyword, element];
             let first_declarator = self.body.declarators.len();
@@ -370,7 +377,8 @@ impl Emitter<'_> {
             }
             let ending = self.endings.ending(block);
             for instruction in function.instructions_of(block) {
-                let is_terminator = function.format(instruction).is_terminator();
+                let format = function.format(instruction);
+                let is_terminator = format.is_terminator();
                 self.flush_before(instruction);
                 if is_terminator {
                     for edge in copies_at(block, Placement::BeforeTerminator) {
@@ -384,11 +392,8 @@ impl Emitter<'_> {
                     self.body.statements.push(directive);
                 }
                 if !is_terminator || ending != Ending::Dropped {
-                    self.instruction(
-                        block,
-                        instruction,
-                        is_terminator && ending == Ending::Turned,
-                    );
+                    let turned = is_terminator && ending == Ending::Turned;
+                    self.instruction(block, instruction, format, turned);
                 }
             }
             for edge in copies_at(block, Placement::AfterTerminator) {
@@ -580,9 +585,14 @@ impl Emitter<'_> {
     }
 
     /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
-    fn instruction(&mut self, block: Block, instruction: Instruction, turned: bool) {
+    fn instruction(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        format: &FormatData,
+        turned: bool,
+    ) {
         let function = self.function;
-        let format = function.format(instruction);
         let guard = if turned {
             format.guard.opposite()
         } else {
@@ -602,9 +612,9 @@ impl Emitter<'_> {
         });
         let is_as_written = table.is_none()
             && !turned
-            && source.is_some_and(|source| self.operands_as_written(instruction, source));
+            && source.is_some_and(|source| self.operands_as_written(instruction, format, source));
         if !is_as_written {
-            self.operands_anew(block, instruction, turned, table, source);
+            self.operands_anew(block, instruction, format, turned, table, source);
         }
         let mnemonic = match source {
             Some(source) => source.mnemonic,
@@ -619,6 +629,7 @@ impl Emitter<'_> {
     fn operands_as_written(
         &mut self,
         instruction: Instruction,
+        format: &FormatData,
         source: &tree::Instruction,
     ) -> bool {
         let nodes = source.nodes();
@@ -626,7 +637,7 @@ impl Emitter<'_> {
         let references = &self.scopes.references[nodes];
         if self.hoists
             || (self.many_scopes && !self.in_place)
-            || !self.is_as_written(instruction, written, references)
+            || !self.is_as_written(instruction, format, written, references)
         {
             return false;
         }
@@ -647,46 +658,67 @@ impl Emitter<'_> {
     fn is_as_written(
         &self,
         instruction: Instruction,
+        format: &FormatData,
         written: &[tree::Operand],
         references: &[Reference],
     ) -> bool {
         let function = self.function;
-        let registers = &self.assignment.registers;
-        let guards = written.len() - function.format(instruction).shape.len();
-        let guard = &function.operands(instruction)[..guards];
-        let first_result = function.results(instruction).next().map_or(0, Value::index);
-        let mut leaves = function.leaves(instruction).iter();
-        for (index, (node, reference)) in written.iter().zip(references).enumerate() {
+        let operands = function.operands(instruction);
+        let mut results = function.results(instruction);
+        let guards = usize::from(format.is_guarded());
+        // Behind the guard stands what the results are if it is false; that is not written.
+        let kept = guards * results.len();
+        let first_result = results.next().map_or(0, Value::index);
+        for index in 0..guards {
+            if !self.is_leaf_as_written(
+                operands[index],
+                first_result,
+                &written[index],
+                references[index],
+            ) {
+                return false;
+            }
+        }
+        let mut leaves = operands[guards + kept..].iter();
+        for (node, &reference) in written[guards..].iter().zip(&references[guards..]) {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
-            let operand = match guard.get(index) {
-                Some(&guard) => guard,
-                None => *leaves.next().expect("a leaf for each of the format's"),
-            };
-            let register = match operand {
-                Operand::Value(value) => registers[value],
-                Operand::Result(result) => {
-                    registers[Value::from_index(first_result + usize::from(result))]
-                }
-                Operand::Register(register) => PackedOption::some(register),
-                Operand::Constant(constant)
-                    if function.constants()[constant].text == Some(node.text) =>
-                {
-                    continue;
-                }
-                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
-                    continue;
-                }
-                _ => return false,
-            };
-            match *reference {
-                Reference::Register(meant)
-                    if register == PackedOption::some(Register::from_u32(meant)) => {}
-                _ => return false,
+            let operand = *leaves.next().expect("a leaf for each of the format's");
+            if !self.is_leaf_as_written(operand, first_result, node, reference) {
+                return false;
             }
         }
         true
+    }
+
+    /// The same for one leaf of an instruction with these results.
+    #[inline(always)]
+    fn is_leaf_as_written(
+        &self,
+        operand: Operand,
+        first_result: usize,
+        node: &tree::Operand,
+        reference: Reference,
+    ) -> bool {
+        let function = self.function;
+        let registers = &self.assignment.registers;
+        let register = match operand {
+            Operand::Value(value) => registers[value],
+            Operand::Result(result) => {
+                registers[Value::from_index(first_result + usize::from(result))]
+            }
+            Operand::Register(register) => PackedOption::some(register),
+            Operand::Constant(constant) => {
+                return function.constants()[constant].text == Some(node.text);
+            }
+            Operand::Symbol(symbol) => return self.says(node, function.symbols()[symbol].name),
+            Operand::Target(_) | Operand::Sink => return false,
+        };
+        match reference {
+            Reference::Register(meant) => register == PackedOption::some(Register::from_u32(meant)),
+            _ => false,
+        }
     }
 
     /// Whether a node is spelled like this.
@@ -699,6 +731,7 @@ impl Emitter<'_> {
         &mut self,
         block: Block,
         instruction: Instruction,
+        format: &FormatData,
         turned: bool,
         table: Option<Text>,
         source: Option<&tree::Instruction>,
@@ -714,7 +747,7 @@ impl Emitter<'_> {
         }
         let leaves = function.leaves(instruction);
         let mut leaf = 0;
-        for (index, part) in function.format(instruction).shape.iter().enumerate() {
+        for (index, part) in format.shape.iter().enumerate() {
             let from = source_node.map(|first| (first + index, original.operands[first + index]));
             let node = if part.kind == ShapeKind::Leaf {
                 let operand = leaves[leaf];
@@ -828,17 +861,23 @@ impl Emitter<'_> {
                     (Some(text), Some((_, node))) if node.text == text => node,
                     (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
                     (None, _) => {
+                        let module = &mut *self.module;
                         let text = match data.literal.expect("constants made by passes have values")
                         {
                             Literal::Integer {
                                 bits,
                                 unsigned: true,
-                            } => bits.to_string(),
-                            Literal::Integer { bits, .. } => (bits as i64).to_string(),
-                            Literal::Single(bits) => format!("0f{bits:08X}"),
-                            Literal::Double(bits) => format!("0d{bits:016X}"),
+                            } => module.add_formatted(format_args!("{bits}")),
+                            Literal::Integer { bits, .. } => {
+                                module.add_formatted(format_args!("{}", bits as i64))
+                            }
+                            Literal::Single(bits) => {
+                                module.add_formatted(format_args!("0f{bits:08X}"))
+                            }
+                            Literal::Double(bits) => {
+                                module.add_formatted(format_args!("0d{bits:016X}"))
+                            }
                         };
-                        let text = self.module.add_text(&text);
                         tree::Operand::leaf(OperandKind::Number, text)
                     }
                 }

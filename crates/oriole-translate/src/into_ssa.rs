@@ -237,7 +237,8 @@ impl<'a> Renaming<'a> {
             Leave(usize),
         }
         let entry = self.builder.function().entry();
-        let mut stack = vec![Step::Enter(entry)];
+        let mut stack = Vec::with_capacity(2 * self.parameters.len());
+        stack.push(Step::Enter(entry));
         while let Some(step) = stack.pop() {
             match step {
                 Step::Leave(mark) => self.contents.roll_back(mark),
@@ -365,14 +366,20 @@ struct Placer<'a> {
     flow: &'a ControlFlow,
     dominators: &'a Dominators,
     round: u32,
-    /// Round in which each block was last found to define, be live, be visited, or have a parameter.
-    defines: Vec<u32>,
-    live: Vec<u32>,
-    visited: Vec<u32>,
-    placed: Vec<u32>,
+    /// What each block was last found to be.
+    rounds: Vec<Rounds>,
     queue: BinaryHeap<(u32, std::cmp::Reverse<u32>)>,
     stack: Vec<Block>,
     blocks: Vec<Block>,
+}
+
+/// The rounds in which a block was last found to define, be live, be visited, or have a parameter.
+#[derive(Clone, Copy, Default)]
+struct Rounds {
+    defines: u32,
+    live: u32,
+    visited: u32,
+    placed: u32,
 }
 
 impl<'a> Placer<'a> {
@@ -381,10 +388,7 @@ impl<'a> Placer<'a> {
             flow,
             dominators,
             round: 0,
-            defines: vec![0; blocks],
-            live: vec![0; blocks],
-            visited: vec![0; blocks],
-            placed: vec![0; blocks],
+            rounds: vec![Rounds::default(); blocks],
             queue: BinaryHeap::new(),
             stack: Vec::new(),
             blocks: Vec::new(),
@@ -400,16 +404,16 @@ impl<'a> Placer<'a> {
         self.round += 1;
         let round = self.round;
         for &(_, block) in definitions {
-            self.defines[block.index()] = round;
+            self.rounds[block.index()].defines = round;
         }
         // Blocks where the register is live at the start.
         self.stack.extend(exposed.iter().map(|pair| pair.1));
         while let Some(block) = self.stack.pop() {
-            if std::mem::replace(&mut self.live[block.index()], round) == round {
+            if std::mem::replace(&mut self.rounds[block.index()].live, round) == round {
                 continue;
             }
             for from in self.flow.predecessors(block) {
-                if self.flow.is_reachable(from) && self.defines[from.index()] != round {
+                if self.flow.is_reachable(from) && self.rounds[from.index()].defines != round {
                     self.stack.push(from);
                 }
             }
@@ -429,28 +433,29 @@ impl<'a> Placer<'a> {
         while let Some((depth, std::cmp::Reverse(position))) = self.queue.pop() {
             let root = by_position[position as usize];
             self.stack.push(root);
-            self.visited[root.index()] = round;
+            self.rounds[root.index()].visited = round;
             while let Some(block) = self.stack.pop() {
                 for target in self.flow.successors(block) {
                     // Edges down the tree join nothing above `depth`.
                     if self.dominators.immediate(target) == Some(block)
                         || self.dominators.depth(target) > depth
-                        || self.live[target.index()] != round
-                        || self.placed[target.index()] == round
+                        || self.rounds[target.index()].live != round
+                        || self.rounds[target.index()].placed == round
                     {
                         continue;
                     }
-                    self.placed[target.index()] = round;
+                    self.rounds[target.index()].placed = round;
                     self.blocks.push(target);
-                    if self.defines[target.index()] != round {
+                    if self.rounds[target.index()].defines != round {
                         self.queue.push(order(self.dominators, self.flow, target));
                     }
                 }
                 // Below a block where the register is not live, none of these definitions leaves by an edge that matters: a
                 // join there has a parameter of its own, and that is a definition of its own.
                 for child in self.dominators.children(block) {
-                    if self.live[child.index()] == round
-                        && std::mem::replace(&mut self.visited[child.index()], round) != round
+                    if self.rounds[child.index()].live == round
+                        && std::mem::replace(&mut self.rounds[child.index()].visited, round)
+                            != round
                     {
                         self.stack.push(child);
                     }

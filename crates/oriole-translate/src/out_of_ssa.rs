@@ -78,8 +78,8 @@ pub fn out_of_ssa(
         .take()
         .expect("only functions with a body are translated");
     let mut hoisted: DenseSet<Register> = DenseSet::new();
-    // Once for functions with one scope or with no doubt; otherwise until every name means what it should. Hoisted names are
-    // unique and visible everywhere, so each round only hoists more.
+    // Once for functions with one scope or with no doubt, and a second time if that shows registers to hoist: these get names
+    // that nothing else has and that are visible everywhere, so what was right before stays right.
     loop {
         let emission = emit(
             module,
@@ -102,7 +102,7 @@ pub fn out_of_ssa(
             is_doubtful,
         } = emission;
         module.functions[index].body = Some(body);
-        if !is_doubtful {
+        if !is_doubtful || !hoisted.is_empty() {
             debug_assert_eq!(
                 misread(module, globals, index, &expected, &labels, &moved),
                 Some(Vec::new()),
@@ -121,14 +121,7 @@ pub fn out_of_ssa(
                 });
             }
             Some(registers) if registers.is_empty() => break,
-            Some(registers) => {
-                let before = hoisted.len();
-                hoisted.extend(registers);
-                assert!(
-                    hoisted.len() > before,
-                    "a hoisted register is visible everywhere"
-                );
-            }
+            Some(registers) => hoisted.extend(registers),
         }
     }
     Ok(Written {

@@ -379,11 +379,13 @@ impl Run<'_, '_> {
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
             is_numbered: false,
+            wants_blocks: false,
             is_done: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;
         let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
+        let wants_blocks = context.wants_blocks;
         if changes == 0 && !phases.is_empty() {
             *self.formats = translated.function.into_formats();
             return Some(Done {
@@ -398,8 +400,7 @@ impl Run<'_, '_> {
         match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
             Ok(written) => {
                 *self.formats = written.formats;
-                let straightened = statistics.get("predication.branches") > 0;
-                let doubts = if written.vanished_blocks || straightened && written.new_blocks {
+                let doubts = if written.vanished_blocks || wants_blocks && written.new_blocks {
                     Doubts::Blocks
                 } else if written.doubtful_copies {
                     Doubts::Copies

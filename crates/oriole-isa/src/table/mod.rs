@@ -8,6 +8,7 @@
 mod arithmetic;
 mod asynchronous;
 mod control;
+mod index;
 mod logic;
 mod matrix;
 mod memory;
@@ -16,14 +17,13 @@ mod tensor_core;
 mod texture;
 mod video;
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use crate::modifier::{Accepts, Flag};
 use crate::opcode::Opcode;
 use crate::operand::{Operand, Role, TypeRule};
 use crate::scalar_type::ScalarType;
 use crate::space::Space;
+
+pub(crate) use index::find;
 
 /// What a form needs besides its number of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,62 +152,28 @@ const ALIGNED: Accepts = Accepts::flag(Flag::Aligned);
 const SYNC_ALIGNED: Accepts = SYNC.and(ALIGNED);
 const MEMORY_ORDER: Accepts = Accepts::SEMANTICS.and(Accepts::SCOPE);
 
-fn groups() -> [&'static [Entry]; 10] {
-    [
-        arithmetic::ENTRIES,
-        logic::ENTRIES,
-        memory::ENTRIES,
-        asynchronous::ENTRIES,
-        texture::ENTRIES,
-        control::ENTRIES,
-        synchronization::ENTRIES,
-        matrix::ENTRIES,
-        tensor_core::ENTRIES,
-        video::ENTRIES,
-    ]
-}
-
-/// The most dotted words in a name.
-const MAXIMUM_NAME_WORDS: usize = 5;
-
-fn index() -> &'static HashMap<&'static str, &'static Entry> {
-    static INDEX: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
-    INDEX.get_or_init(|| {
-        let entries = groups().into_iter().flatten();
-        entries
-            .flat_map(|entry| entry.names.iter().map(move |&name| (name, entry)))
-            .collect()
-    })
-}
-
-/// The row with the longest name that begins `text`, and the words after it.
-pub(crate) fn find(text: &str) -> Option<(&'static Entry, &str)> {
-    let index = index();
-    let mut ends = [0; MAXIMUM_NAME_WORDS];
-    let mut count = 0;
-    for end in text
-        .match_indices('.')
-        .map(|(end, _)| end)
-        .chain([text.len()])
-        .take(MAXIMUM_NAME_WORDS)
-    {
-        ends[count] = end;
-        count += 1;
-    }
-    ends[..count].iter().rev().find_map(|&end| {
-        let entry = *index.get(&text[..end])?;
-        Some((entry, text[end..].strip_prefix('.').unwrap_or("")))
-    })
-}
+static GROUPS: [&[Entry]; 10] = [
+    arithmetic::ENTRIES,
+    logic::ENTRIES,
+    memory::ENTRIES,
+    asynchronous::ENTRIES,
+    texture::ENTRIES,
+    control::ENTRIES,
+    synchronization::ENTRIES,
+    matrix::ENTRIES,
+    tensor_core::ENTRIES,
+    video::ENTRIES,
+];
 
 #[cfg(test)]
 mod tests {
+    use super::index::MAXIMUM_NAME_WORDS;
     use super::*;
 
     #[test]
     fn names_are_unique_and_short() {
         let mut seen = std::collections::BTreeSet::new();
-        for entry in groups().into_iter().flatten() {
+        for entry in GROUPS.into_iter().flatten() {
             for name in entry.names {
                 assert!(seen.insert(*name), "{name} appears twice");
                 assert!(name.split('.').count() <= MAXIMUM_NAME_WORDS, "{name}");
@@ -218,7 +184,7 @@ mod tests {
     #[test]
     fn every_opcode_has_a_row() {
         for &opcode in Opcode::ALL {
-            let rows = groups().into_iter().flatten();
+            let rows = GROUPS.into_iter().flatten();
             let found = rows.filter(|entry| entry.opcode == opcode).count() > 0;
             assert_eq!(found, opcode != Opcode::Unknown, "{opcode}");
         }

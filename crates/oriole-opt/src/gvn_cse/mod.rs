@@ -41,7 +41,7 @@ mod numbering;
 mod partial;
 mod scope_tree;
 
-use crate::copy_propagation::is_acceptable;
+use crate::copy_propagation::{is_acceptable, plain_move};
 use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
@@ -49,9 +49,10 @@ use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops, Uses};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops, Use, Uses};
 use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Block, Editor, Function, Instruction, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_syntax::tree::Guard;
 use scope_tree::ScopeTree;
 
 /// The pass.
@@ -114,6 +115,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let uses = analyses.get::<Uses>(function);
     let mut elimination = Elimination {
         dominators: &dominators,
+        uses: &uses,
         extended: extended.as_ref(),
         partial: (mode == Mode::Widest).then_some(&*flow),
         leaders: DenseMap::new(),
@@ -191,6 +193,7 @@ fn number(function: &Function, flow: &ControlFlow, loops: &Loops, mode: Mode) ->
 
 struct Elimination<'run> {
     dominators: &'run Dominators,
+    uses: &'run Uses,
     /// The regions to stay within, if any.
     extended: Option<&'run ExtendedBlocks>,
     /// The control flow, if what is known on one way only counts too.
@@ -243,16 +246,11 @@ impl Elimination<'_> {
                 let goes_on = self.left > 0 && context.allows(function, rewrite);
                 if goes_on {
                     self.left -= 1;
-                    let results: SmallVec<[_; 4]> = function.results(member.instruction).collect();
-                    let values = contents(function, leader.instruction);
-                    for (late, early) in results.into_iter().zip(values) {
-                        editor.replace_value(late, early);
-                    }
-                    editor.remove_instruction(member.instruction);
+                    self.replace(editor, member.instruction, leader.instruction);
                 }
                 goes_on
             }
-            None if let Some(plan) = self.plan(editor, member, &leaders) => {
+            None if let Some(plan) = self.plan(editor, member, &leaders, context) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.partial",
                     instruction: member.instruction,
@@ -276,6 +274,29 @@ impl Elimination<'_> {
         };
         self.leaders.insert(class, leaders);
         goes_on
+    }
+
+    /// Lets an instruction's readers read what an equal one gave. Block arguments and values kept by guarded instructions must
+    /// be of exactly their type: for them a `mov` stands in its place.
+    fn replace(&self, editor: &mut Editor<'_>, late: Instruction, early: Instruction) {
+        let function = editor.function();
+        let results: SmallVec<[Value; 4]> = function.results(late).collect();
+        let values = contents(function, early);
+        if let ([result], [value]) = (&results[..], &values[..])
+            && let data = function.values()
+            && data[*result].scalar_type != data[*value].scalar_type
+            && let Some(mnemonic) = plain_move(data[*result].scalar_type)
+            && keeps_type(function, self.uses, *result)
+        {
+            let operands = [Operand::Result(0), Operand::Value(editor.resolve(*value))];
+            let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+            editor.rewrite(late, format, &operands);
+            return;
+        }
+        for (late, early) in results.into_iter().zip(values) {
+            editor.replace_value(late, early);
+        }
+        editor.remove_instruction(late);
     }
 
     /// Replaces an instruction by a parameter made for its class. Whether to go on.
@@ -313,8 +334,16 @@ impl Elimination<'_> {
         editor: &Editor<'_>,
         member: Member,
         leaders: &[Member],
+        context: &mut Context<'_>,
     ) -> Option<partial::Plan> {
-        partial::plan(editor, self.partial?, self.dominators, member, leaders)
+        partial::plan(
+            editor,
+            self.partial?,
+            self.dominators,
+            member,
+            leaders,
+            &mut context.wants_blocks,
+        )
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {
@@ -330,6 +359,14 @@ impl Elimination<'_> {
         self.last_question = Some((one, other, answer));
         answer
     }
+}
+
+/// Whether someone reads a value as a block argument, or to keep it where a guard is false.
+fn keeps_type(function: &Function, uses: &Uses, value: Value) -> bool {
+    uses.of(value).iter().any(|&reader| match reader {
+        Use::Edge(_) => true,
+        Use::Instruction(reader) => function.otherwise(reader).contains(&Operand::Value(value)),
+    })
 }
 
 /// Whether readers of the late results accept the early ones.

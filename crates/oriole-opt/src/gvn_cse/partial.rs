@@ -26,12 +26,14 @@ pub(super) struct Plan {
 }
 
 /// Whether an instruction without a dominating equal can be made one of `leaders` on one way and its own twin on the other.
+/// Notes where this only wants a block of its own on a way that leads elsewhere too.
 pub(super) fn plan(
     editor: &Editor<'_>,
     flow: &ControlFlow,
     dominators: &Dominators,
     late: Member,
     leaders: &[Member],
+    needs_block: &mut bool,
 ) -> Option<Plan> {
     let function = editor.function();
     if !is_address_arithmetic(function, late.instruction) {
@@ -62,11 +64,7 @@ pub(super) fn plan(
     let result = function.results(late.instruction).next()?;
     for (has, lacks) in [(one, other), (other, one)] {
         // A way back would bring the value of the last round.
-        if function.blocks()[lacks].edges.len() != 1
-            || function.blocks()[has].edges.len() != 1
-            || dominators.dominates(late.block, has)
-            || dominators.dominates(late.block, lacks)
-        {
+        if dominators.dominates(late.block, has) || dominators.dominates(late.block, lacks) {
             continue;
         }
         let type_of = |value: Value| function.values()[value].scalar_type;
@@ -78,6 +76,13 @@ pub(super) fn plan(
                 .find(|&value| type_of(value) == type_of(result))
         };
         if let Some(value) = known_in(has) {
+            if [has, lacks]
+                .iter()
+                .any(|&way| function.blocks()[way].edges.len() != 1)
+            {
+                *needs_block = true;
+                continue;
+            }
             return Some(Plan {
                 known: (has, value),
                 other: lacks,

@@ -54,15 +54,27 @@ impl Parser<'_> {
         }
     }
 
-    #[inline]
+    /// An operand. Most are a name and nothing else, and are read without a call.
+    #[inline(always)]
     fn operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
+        if !self.at(TokenKind::Word) {
+            return self.rare_operand(is_call, depth);
+        }
+        let start = self.body.operands.len();
+        let token = self.advance();
+        self.body.operands.push(self.name(token));
+        match self.kind {
+            TokenKind::Comma | TokenKind::Semicolon => Ok(()),
+            _ => self.continued(start, token, depth),
+        }
+    }
+
+    /// An operand that does not start with a word.
+    #[inline(never)]
+    fn rare_operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
         let start = self.body.operands.len();
         let token = self.current();
         match token.kind {
-            TokenKind::Word => {
-                self.advance();
-                self.body.operands.push(self.name(token));
-            }
             TokenKind::Number => {
                 self.advance();
                 self.body
@@ -93,19 +105,7 @@ impl Parser<'_> {
             }
             _ => return Err(self.unexpected("expected-operand", "an operand")),
         }
-        // What may follow: a displacement, an index, a second result, an operator.
-        match self.kind {
-            TokenKind::Comma
-            | TokenKind::Semicolon
-            | TokenKind::CloseBracket
-            | TokenKind::CloseBrace => Ok(()),
-            kind if is_binary(kind)
-                || matches!(kind, TokenKind::OpenBracket | TokenKind::DotWord) =>
-            {
-                self.continued(start, token, depth)
-            }
-            _ => Ok(()),
-        }
+        self.continued(start, token, depth)
     }
 
     #[inline(always)]
@@ -149,8 +149,22 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What follows a first part: the node at `start`, whose text began with the token `first`.
+    /// What may follow a first part, if it does: a displacement, an index, a second result, an operator. The node of the first
+    /// part is at `start`, and its text began with the token `first`.
+    #[inline]
     fn continued(&mut self, start: usize, first: Token, depth: usize) -> Parsed<()> {
+        match self.kind {
+            kind if is_binary(kind)
+                || matches!(kind, TokenKind::OpenBracket | TokenKind::DotWord) =>
+            {
+                self.continuation(start, first, depth)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn continuation(&mut self, start: usize, first: Token, depth: usize) -> Parsed<()> {
         let node = self.body.operands[start];
         let is_name = node.kind == OperandKind::Name;
         match self.kind {

@@ -90,16 +90,20 @@ pub(super) fn split_number(name: &[u8]) -> Option<(usize, u32)> {
     }
     // Nine digits always fit.
     if digits > 9 {
-        number = long_number(&name[start..])?;
+        number = long_number(name)?;
     }
     Some((start, number))
 }
 
-/// The value of digits, if it fits.
+/// The number at the end of a name, if it fits. Given the whole name, since to keep track of where its digits start would cost
+/// [`split_number`] a little for every digit of every name.
 #[cold]
-fn long_number(digits: &[u8]) -> Option<u32> {
-    let number = digits.iter().fold(0u64, |number, &digit| {
-        (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
-    });
+fn long_number(name: &[u8]) -> Option<u32> {
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let number = name[name.len() - digits.count()..]
+        .iter()
+        .fold(0u64, |number, &digit| {
+            (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
+        });
     u32::try_from(number).ok()
 }

@@ -39,6 +39,48 @@ fn inner_scopes_shadow_and_end() {
 }
 
 #[test]
+fn an_inner_range_hides_only_its_own_numbers() {
+    let (references, errors) = resolve_text(
+        ".reg .b32 %r<100>; { .reg .b32 %r<10>; mov.b32 %r50, %r9; { .reg .b32 %r<2>; mov.b32 %r50, %r9; mov.b32 %r1, %r99; } }",
+    );
+    assert_eq!(errors, Vec::<String>::new());
+    let expected = [0, 1, 0, 1, 2, 3].map(|register| format!("Register({register})"));
+    assert_eq!(references, expected);
+    // The same among many: every scope declares fewer, or more, or as many as the one around it.
+    for counts in [
+        (1..=300).rev().collect::<Vec<u32>>(),
+        (1..=300).collect(),
+        (1..=300).map(|scope| scope * 7919 % 301 + 1).collect(),
+    ] {
+        let mut body = String::new();
+        let mut expected = Vec::new();
+        for (scope, count) in counts.iter().enumerate() {
+            body += &format!("{{ .reg .b32 %r<{count}>; ");
+            for number in [0, 1, 17, 150, 299] {
+                let declared = counts[..=scope].iter().rposition(|&count| number < count);
+                if let Some(declared) = declared {
+                    body += &format!("mov.b32 %r{number}, 0; ");
+                    expected.push((declared, number));
+                }
+            }
+        }
+        body += &"}".repeat(counts.len());
+        let (references, errors) = resolve_text(&body);
+        assert_eq!(errors, Vec::<String>::new());
+        // The same register wherever the same scope declares it.
+        let mut known = std::collections::BTreeMap::new();
+        for (reference, register) in references.iter().zip(&expected) {
+            assert_eq!(known.entry(register).or_insert(reference), &reference);
+        }
+        let different: std::collections::BTreeSet<_> = known.values().collect();
+        assert_eq!(
+            (references.len(), different.len()),
+            (expected.len(), known.len())
+        );
+    }
+}
+
+#[test]
 fn labels_are_visible_before_they_appear_and_only_in_their_scope() {
     let (references, errors) = resolve_text("bra L; { bra L; L: bra M; } L: M: ret;");
     assert_eq!(errors, Vec::<String>::new());

@@ -1,0 +1,315 @@
+//! Finds the format of an instruction.
+//!
+//! ## Method
+//! A hash table with open addressing, at most half full. Nearly all lookups are of an instruction as it was written, and nearly
+//! all of those find a format: so guard and shape are packed into one number where they fit ([`packed`]), both ends of the
+//! mnemonic into two ([`Ends`]), and as a rule to compare these numbers is all.
+
+use crate::entities::Format;
+use crate::format::{FormatData, ShapeKind, ShapeNode};
+use crate::operand::Member;
+use oriole_collections::{IndexVec, PackedOption, SmallVec};
+use oriole_isa::Mnemonic;
+use oriole_syntax::tree::{Guard, Operand, Prefix};
+
+/// All formats met so far; shared by the functions of a module.
+#[derive(Debug, Default)]
+pub struct Formats {
+    data: IndexVec<Format, FormatData>,
+    /// By hash of the key; as many as a power of two, or none.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    key: Key,
+    format: PackedOption<Format>,
+}
+
+/// What tells a format from nearly all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Key {
+    /// Guard and shape: see [`packed`].
+    shape: u128,
+    mnemonic: Ends,
+}
+
+impl Key {
+    /// Whether no other guard and shape have this key.
+    #[inline]
+    fn has_whole_shape(&self) -> bool {
+        self.shape >> 120 != HASHED
+    }
+
+    #[inline]
+    fn hash(&self) -> usize {
+        let Ends {
+            first,
+            last,
+            length,
+        } = self.mnemonic;
+        let shape = (self.shape as u64).rotate_left(17) ^ (self.shape >> 64) as u64;
+        let word = first ^ last.rotate_left(29) ^ shape ^ length as u64;
+        // Fibonacci hashing: the upper half of the product depends on all bits of the word.
+        (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
+    }
+}
+
+/// Both ends of a mnemonic and its length: enough to tell it from nearly all others, and up to [`Ends::WHOLE`] bytes from
+/// all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ends {
+    first: u64,
+    last: u64,
+    length: usize,
+}
+
+impl Ends {
+    /// Mnemonics up to this length have no bytes between their ends.
+    const WHOLE: usize = 16;
+
+    #[inline]
+    fn of(mnemonic: &str) -> Ends {
+        let bytes = mnemonic.as_bytes();
+        let length = bytes.len();
+        let (first, last) =
+            if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                (u64::from_le_bytes(first), u64::from_le_bytes(last))
+            } else if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                (
+                    u64::from(u32::from_le_bytes(first)),
+                    u64::from(u32::from_le_bytes(last)),
+                )
+            } else {
+                let word = |word, &byte| word << 8 | u64::from(byte);
+                (bytes.iter().fold(0, word), 0)
+            };
+        Ends {
+            first,
+            last,
+            length,
+        }
+    }
+}
+
+/// Nodes that fit into a packed shape: a byte each, and one for the guard.
+const MOST_PACKED: usize = 15;
+/// Nodes below a packed node and itself.
+const LARGEST_PACKED: u16 = 10;
+/// The highest byte of a shape that does not fit: no guard has this number.
+const HASHED: u128 = 0xFF;
+
+/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
+#[inline]
+fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
+    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
+}
+
+/// Guard and shape as a number, different for different ones; a mere hash, marked as such, of those with many nodes or parts of
+/// registers.
+fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
+    let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
+    if shape.len() <= MOST_PACKED && shape.iter().all(fits) {
+        shape.iter().fold(guard as u128 + 1, |packed, node| {
+            packed << 8 | packed_node(node.kind, node.prefix, node.size)
+        })
+    } else {
+        hashed(guard, shape)
+    }
+}
+
+/// The same for operands of the tree without parts of registers.
+#[inline]
+fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
+    let mut packed = guard as u128 + 1;
+    for node in operands {
+        if node.size > LARGEST_PACKED || operands.len() > MOST_PACKED {
+            return hashed(guard, &shape_of(operands));
+        }
+        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
+    }
+    packed
+}
+
+#[cold]
+fn hashed(guard: Guard, shape: &[ShapeNode]) -> u128 {
+    let hash = shape.iter().fold(guard as u64, |hash, node| {
+        let parts = [
+            node.kind as u64,
+            node.prefix as u64,
+            u64::from(node.size),
+            u64::from(node.member.code()),
+        ];
+        parts.iter().fold(hash, |hash, part| {
+            (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        })
+    });
+    HASHED << 120 | u128::from(hash)
+}
+
+fn shape_of(operands: &[Operand]) -> SmallVec<[ShapeNode; 16]> {
+    operands.iter().map(ShapeNode::of).collect()
+}
+
+impl Formats {
+    /// No formats yet.
+    pub fn new() -> Formats {
+        Formats::default()
+    }
+
+    /// The format with this guard, mnemonic and shape.
+    pub fn intern(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: impl Iterator<Item = ShapeNode>,
+    ) -> Format {
+        let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
+        let key = Key {
+            shape: packed(guard, &shape),
+            mnemonic: Ends::of(mnemonic),
+        };
+        let is_same = |data: &FormatData| data.guard == guard && *data.shape == *shape;
+        match self.find(mnemonic, &key, is_same) {
+            Some(format) => format,
+            None => self.add(mnemonic, guard, &shape, key),
+        }
+    }
+
+    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
+    #[inline]
+    pub fn intern_operands(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        operands: &[Operand],
+    ) -> Format {
+        let key = Key {
+            shape: packed_operands(guard, operands),
+            mnemonic: Ends::of(mnemonic),
+        };
+        let is_same = |data: &FormatData| {
+            data.guard == guard
+                && data
+                    .shape
+                    .iter()
+                    .copied()
+                    .eq(operands.iter().map(ShapeNode::of))
+        };
+        match self.find(mnemonic, &key, is_same) {
+            Some(format) => format,
+            None => self.add(mnemonic, guard, &shape_of(operands), key),
+        }
+    }
+
+    /// The format with this mnemonic and key; if the key is not the whole shape, `is_same` says whether a format has that.
+    #[inline(always)]
+    fn find(
+        &self,
+        mnemonic: &str,
+        key: &Key,
+        is_same: impl Fn(&FormatData) -> bool,
+    ) -> Option<Format> {
+        let last = self.slots.len().wrapping_sub(1);
+        let mut place = key.hash() & last;
+        loop {
+            let slot = self.slots.get(place)?;
+            let format = slot.format.expand()?;
+            if slot.key == *key
+                && (key.mnemonic.length <= Ends::WHOLE
+                    || self.data[format].mnemonic.text() == mnemonic)
+                && (key.has_whole_shape() || is_same(&self.data[format]))
+            {
+                return Some(format);
+            }
+            place = (place + 1) & last;
+        }
+    }
+
+    /// Adds a format that is not there.
+    #[cold]
+    fn add(&mut self, mnemonic: &str, guard: Guard, shape: &[ShapeNode], key: Key) -> Format {
+        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
+        let format = self.data.push(data);
+        if self.slots.len() < 2 * self.data.len() {
+            let count = (2 * self.slots.len()).max(128);
+            let slots = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
+            for slot in slots.into_iter().filter(|slot| slot.format.is_some()) {
+                self.occupy(slot);
+            }
+        }
+        self.occupy(Slot {
+            key,
+            format: PackedOption::some(format),
+        });
+        format
+    }
+
+    fn occupy(&mut self, slot: Slot) {
+        let last = self.slots.len() - 1;
+        let mut place = slot.key.hash() & last;
+        while self.slots[place].format.is_some() {
+            place = (place + 1) & last;
+        }
+        self.slots[place] = slot;
+    }
+}
+
+impl std::ops::Index<Format> for Formats {
+    type Output = FormatData;
+
+    #[inline]
+    fn index(&self, format: Format) -> &FormatData {
+        &self.data[format]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAF: ShapeNode = ShapeNode::LEAF;
+
+    #[test]
+    fn every_spelling_has_a_format_of_its_own() {
+        let mut formats = Formats::new();
+        let part = ShapeNode {
+            member: Member::from_text(".x").unwrap(),
+            ..LEAF
+        };
+        let mut shapes: Vec<Vec<ShapeNode>> = (0..40).map(|count| vec![LEAF; count]).collect();
+        shapes.extend((1..40).map(|count| [vec![part], vec![LEAF; count]].concat()));
+        // Some differ in the middle only, and some are as long as both ends together or shorter.
+        let mnemonics = [
+            "",
+            "or",
+            "add.s32",
+            "add.u32",
+            "mad.lo.s32",
+            "ld.global.nc.f32",
+            "cp.async.ca.shared.global",
+            "cp.async.cg.shared.global",
+        ];
+        let mut intern_all = || -> Vec<Format> {
+            let mut found = Vec::new();
+            for mnemonic in mnemonics {
+                for guard in [Guard::None, Guard::If, Guard::IfNot] {
+                    for shape in &shapes {
+                        let format = formats.intern(mnemonic, guard, shape.iter().copied());
+                        let data = &formats[format];
+                        assert_eq!((data.mnemonic.text(), data.guard), (mnemonic, guard));
+                        assert_eq!(*data.shape, **shape);
+                        found.push(format);
+                    }
+                }
+            }
+            found
+        };
+        let first = intern_all();
+        assert_eq!(intern_all(), first, "all are found again");
+        let mut distinct = first.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), first.len());
+    }
+}
