@@ -361,6 +361,7 @@ impl KnownBits {
         }
         let types = format.source_types()?;
         for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
+            let wanted = wanted?;
             inputs[index] = match operand {
                 Operand::Value(value) => self.of(resolve(value)).truncate(wanted.bits()),
                 Operand::Constant(constant) => match function.constants()[constant].literal {

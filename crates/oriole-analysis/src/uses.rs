@@ -87,9 +87,8 @@ impl Analysis for Uses {
 fn for_each_use(function: &Function, mut found: impl FnMut(Value, Use)) {
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            for value in function.uses(instruction) {
-                found(value, Use::Instruction(instruction));
-            }
+            let uses = function.uses(instruction);
+            uses.for_each(|value| found(value, Use::Instruction(instruction)));
         }
         for edge in &function.blocks()[block].edges {
             for &argument in &edge.arguments {

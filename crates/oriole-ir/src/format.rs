@@ -146,12 +146,12 @@ pub struct FormatData {
     removable: bool,
     /// Whether it is a plain function of its operands.
     simple: bool,
+    /// Whether it is simple and all its operands but the first are values that are read.
+    reads_values: bool,
     /// Whether the first two sources of an integer operation may be exchanged.
     commutes: bool,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
-    /// The types of all operands but the first, for plain functions that read these as values.
-    source_types: Option<Box<[ScalarType]>>,
 }
 
 impl FormatData {
@@ -213,16 +213,10 @@ impl FormatData {
             && guard == Guard::None
             && effects.is_pure()
             && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
-        let types: Box<[Option<ScalarType>]> = mnemonic.operand_types(tops.len()).collect();
-        let source_types = leaves.iter().zip(&types).skip(1);
-        let source_types = source_types.map(|(leaf, each)| each.filter(|_| leaf.role == Role::Use));
         FormatData {
             operand_count: tops.len(),
             simple,
-            source_types: match simple {
-                true => source_types.collect(),
-                false => None,
-            },
+            reads_values: simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use),
             arithmetic: match simple {
                 true => Node::of(mnemonic.text(), tops.len()),
                 false => None,
@@ -231,7 +225,7 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types,
+            types: mnemonic.operand_types(tops.len()).collect(),
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -260,11 +254,11 @@ impl FormatData {
         self.simple
     }
 
-    /// The types of the sources of a plain function, see [`FormatData::is_simple`]: nothing if it has a source that is no
-    /// value or whose type the mnemonic does not say.
+    /// The types of the sources of a plain function, see [`FormatData::is_simple`], as far as the mnemonic says: nothing if a
+    /// source is something else than a value that is read.
     #[inline]
-    pub fn source_types(&self) -> Option<&[ScalarType]> {
-        self.source_types.as_deref()
+    pub fn source_types(&self) -> Option<&[Option<ScalarType>]> {
+        self.reads_values.then(|| &self.types[1..])
     }
 
     /// Whether the first two sources of an integer operation, its second and third operand, may be exchanged.

@@ -488,11 +488,17 @@ impl Propagation<'_> {
         if first == copy {
             return;
         }
-        // The control flow stays as it is while copies are propagated.
-        let dominators = self.analyses.get::<Dominators>(function);
         let dominates = definer(function, first)
             .and_then(|definer| function.block_of(definer))
-            .is_some_and(|defined| dominators.dominates(defined, block));
+            .is_some_and(|defined| {
+                // The control flow stays as it is while copies are propagated.
+                defined == block
+                    || defined == function.entry()
+                    || self
+                        .analyses
+                        .get::<Dominators>(function)
+                        .dominates(defined, block)
+            });
         if dominates && same_type(function, copy, first) {
             self.originals.insert(copy, Original::Value(first));
         } else if !dominates {

@@ -133,9 +133,8 @@ impl Needed {
                 if has_needed_result(function, &self.values, instruction)
                     || must_stay(function, instruction, keep_loads)
                 {
-                    for value in function.uses(instruction) {
-                        self.values[value] = true;
-                    }
+                    let uses = function.uses(instruction);
+                    uses.for_each(|value| self.values[value] = true);
                 } else {
                     self.unneeded.push(instruction);
                 }

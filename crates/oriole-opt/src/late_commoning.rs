@@ -186,18 +186,21 @@ fn drop_complements(
     // For each load, how often memory had changed before it.
     let mut versions: DenseMap<Instruction, u32> = DenseMap::new();
     let mut version = 0;
-    let mut instructions: Vec<Instruction> = Vec::new();
     for &block in flow.reverse_postorder() {
         version += 1;
-        instructions.clear();
-        instructions.extend(editor.function().instructions_of(block));
-        for &instruction in &instructions {
+        let mut next = editor.function().instructions_of(block).next();
+        while let Some(instruction) = next {
             let function = editor.function();
+            next = function.next_instruction(instruction);
+            let format = function.format(instruction);
+            if format.is_pure() && !format.is_guarded() {
+                continue;
+            }
             let Some(kind) = kind_of(function, instruction) else {
-                version += u32::from(!touched(function.format(instruction)).is_empty());
+                version += u32::from(!touched(format).is_empty());
                 continue;
             };
-            if !function.format(instruction).is_guarded() {
+            if !format.is_guarded() {
                 continue;
             }
             if kind != Kind::Pure {

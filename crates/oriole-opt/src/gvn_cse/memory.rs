@@ -120,6 +120,15 @@ impl<'run> Memory<'run> {
     /// Begins a block, all of whose predecessors by forward edges were walked before.
     pub fn enter(&mut self, block: Block) {
         self.events.clear();
+        let mut ways_in = self.flow.predecessors(block);
+        if self.across_blocks
+            && let (Some(only), None) = (ways_in.next(), ways_in.next())
+            && let Some(end) = self.at_end[only]
+        {
+            self.current = end;
+            self.at_start = end;
+            return;
+        }
         let header_of = self
             .loops
             .innermost(block)

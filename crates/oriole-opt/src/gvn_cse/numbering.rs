@@ -67,7 +67,9 @@ impl Numbering {
             words: Vec::with_capacity(4 * instructions),
             classes: IndexVec::with_capacity(instructions),
             heads: DenseMap::with_capacity(instructions),
-            numbers: function.values().keys().collect(),
+            numbers: (0..function.values().len())
+                .map(Value::from_index)
+                .collect(),
             constants: DenseMap::new(),
             shared: Vec::new(),
         }

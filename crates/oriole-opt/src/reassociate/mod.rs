@@ -234,9 +234,8 @@ impl Reassociation {
                     (facts.place, facts.index) = (place, index as u32);
                     (facts.anchor, facts.node) = (anchor, node);
                 }
-                for value in function.uses(instruction) {
-                    self.facts[editor.resolve(value).index()].uses += 1;
-                }
+                let uses = function.uses(instruction);
+                uses.for_each(|value| self.facts[editor.resolve(value).index()].uses += 1);
                 if !format.is_guarded() {
                     continue;
                 }
