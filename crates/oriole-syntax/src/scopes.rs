@@ -8,8 +8,7 @@
 //! costs nothing.
 //!
 //! ## Method
-//! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
-//! rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
+//! One walk over the body with a hash table of names and an undo log that each closing brace rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
 //! with short names: these are found by the bytes of the name as one number, without hashing.
 
 mod globals;
@@ -151,10 +150,19 @@ impl Single {
     }
 }
 
-enum Undo<'module> {
-    Range(&'module str, Option<u32>),
-    Single(&'module str, Option<Single>),
-    Label(&'module str, Option<u32>),
+/// What one name means in the innermost scope that gives it a meaning of each kind.
+#[derive(Clone, Copy, Default)]
+struct Meanings {
+    /// Index in `bindings` of the range of this name.
+    range: Option<u32>,
+    single: Option<Single>,
+    label: Option<u32>,
+}
+
+enum Undo {
+    Range(Option<u32>),
+    Single(Option<Single>),
+    Label(Option<u32>),
 }
 
 struct Resolver<'module> {
@@ -164,10 +172,7 @@ struct Resolver<'module> {
     body: &'module Body,
     globals: &'module Globals,
     scopes: Scopes,
-    /// Index in `bindings` of the range visible under each name.
-    ranges: DenseMap<&'module str, u32>,
-    singles: DenseMap<&'module str, Single>,
-    labels: DenseMap<&'module str, u32>,
+    names: DenseMap<&'module str, Meanings>,
     /// All ranges declared so far.
     bindings: Vec<RangeBinding>,
     /// The register or variable of each number of one range after the other, `u32::MAX` for none yet.
@@ -177,7 +182,7 @@ struct Resolver<'module> {
     /// The same for ranges with too many numbers, by range and number.
     sparse_slots: DenseMap<(u32, u32), u32>,
     /// What closing braces bring back; nothing is kept for the function's own scope.
-    undo: Vec<Undo<'module>>,
+    undo: Vec<(&'module str, Undo)>,
     marks: Vec<usize>,
     scope: u32,
     /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range, or
@@ -245,9 +250,7 @@ pub fn resolve<'module>(
             registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
-        ranges: DenseMap::new(),
-        singles: DenseMap::new(),
-        labels: DenseMap::new(),
+        names: DenseMap::new(),
         bindings: Vec::new(),
         slots: Vec::with_capacity(body.operands.len() / 2),
         most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
@@ -476,8 +479,8 @@ impl<'module> Resolver<'module> {
             if text == "," {
                 continue;
             }
-            match self.labels.get(&text) {
-                Some(&target) => targets.push(target),
+            match self.meanings(text).label {
+                Some(target) => targets.push(target),
                 None => self.undeclared_label(word),
             }
         }
@@ -524,10 +527,15 @@ impl<'module> Resolver<'module> {
         }
     }
 
+    /// What a name means, as far as it does.
+    fn meanings(&self, name: &str) -> Meanings {
+        self.names.get(&name).copied().unwrap_or_default()
+    }
+
     /// Keeps what a closing brace must bring back.
-    fn keep(&mut self, undo: Undo<'module>) {
+    fn keep(&mut self, name: &'module str, undo: Undo) {
         if !self.marks.is_empty() {
-            self.undo.push(undo);
+            self.undo.push((name, undo));
         }
     }
 
@@ -537,9 +545,9 @@ impl<'module> Resolver<'module> {
         if let Some((length, _)) = split_number(text.as_bytes()) {
             let prefix = &text[..length];
             self.contested |=
-                self.numbered.insert(prefix, None) && self.ranges.contains_key(&prefix);
+                self.numbered.insert(prefix, None) && self.meanings(prefix).range.is_some();
         }
-        let earlier = self.labels.insert(text, label);
+        let earlier = self.names.get_or_default(text).label.replace(label);
         if let Some(other) =
             earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope)
         {
@@ -554,40 +562,27 @@ impl<'module> Resolver<'module> {
                 .context(first, "first declared here"),
             );
         }
-        self.keep(Undo::Label(text, earlier));
+        self.keep(text, Undo::Label(earlier));
     }
 
     /// Binds the name of a range, or unbinds it.
     fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
         self.recent = [(0, NO_RANGE); RECENT];
         self.longest_range = self.longest_range.max(name.len());
-        match binding {
-            Some(binding) => self.ranges.insert(name, binding),
-            None => self.ranges.remove(&name),
-        }
+        std::mem::replace(&mut self.names.get_or_default(name).range, binding)
     }
 
     fn leave_scope(&mut self) {
         let mark = self.marks.pop().expect("the parser balances scopes");
         while self.undo.len() > mark
-            && let Some(undo) = self.undo.pop()
+            && let Some((name, undo)) = self.undo.pop()
         {
             match undo {
-                Undo::Range(name, old) => {
+                Undo::Range(old) => {
                     self.bind_range(name, old);
                 }
-                Undo::Single(name, Some(old)) => {
-                    self.singles.insert(name, old);
-                }
-                Undo::Single(name, None) => {
-                    self.singles.remove(&name);
-                }
-                Undo::Label(name, Some(old)) => {
-                    self.labels.insert(name, old);
-                }
-                Undo::Label(name, None) => {
-                    self.labels.remove(&name);
-                }
+                Undo::Single(old) => self.names.get_or_default(name).single = old,
+                Undo::Label(old) => self.names.get_or_default(name).label = old,
             }
         }
         self.scope = self.scopes.parents[self.scope as usize];
@@ -649,9 +644,11 @@ impl<'module> Resolver<'module> {
                 });
                 Single::Variable(self.scopes.variables.len() as u32 - 1)
             };
-            let earlier = self.singles.insert(text, single);
+            let meanings = self.names.get_or_default(text);
+            let earlier = *meanings;
+            meanings.single = Some(single);
             self.check_duplicate_single(name, text, earlier);
-            self.keep(Undo::Single(text, earlier));
+            self.keep(text, Undo::Single(earlier.single));
         }
     }
 
@@ -671,7 +668,7 @@ impl<'module> Resolver<'module> {
             self.duplicate_at(again, name, single);
         }
         self.contested |= is_numbered && self.numbered.prefixes.contains_key(&text);
-        self.keep(Undo::Range(text, earlier));
+        self.keep(text, Undo::Range(earlier));
     }
 
     /// The name a range was declared under.
@@ -685,15 +682,15 @@ impl<'module> Resolver<'module> {
         owner.declarators[binding.declarator as usize].name
     }
 
-    /// A name must be new to its scope: to single names, where `earlier` was under that name, to ranges and labels.
-    fn check_duplicate_single(&mut self, name: Text, text: &'module str, earlier: Option<Single>) {
-        if let Some(earlier) = earlier
-            && let (scope, first) = self.place(earlier)
+    /// A name must be new to its scope: to single names and labels, where `earlier` was under that name, and to ranges.
+    fn check_duplicate_single(&mut self, name: Text, text: &'module str, earlier: Meanings) {
+        if let Some(single) = earlier.single
+            && let (scope, first) = self.place(single)
             && scope == self.scope
         {
             self.duplicate(name, first);
         }
-        if let Some(&label) = self.labels.get(&text)
+        if let Some(label) = earlier.label
             && let label = self.scopes.labels[label as usize]
             && label.scope == self.scope
         {
@@ -712,7 +709,7 @@ impl<'module> Resolver<'module> {
                 name,
             };
             if self.numbered.insert(prefix, Some(declared))
-                && let Some(&index) = self.ranges.get(&prefix)
+                && let Some(index) = self.meanings(prefix).range
             {
                 self.contested = true;
                 let range = &self.bindings[index as usize];
@@ -815,10 +812,8 @@ impl<'module> Resolver<'module> {
 
     /// What the function itself declares under a name: the innermost of range, single name and label.
     fn declared(&mut self, name: Text, text: &'module str) -> Option<Reference> {
-        let single = self
-            .singles
-            .get(&text)
-            .map(|&single| (self.place(single).0, single));
+        let meanings = self.meanings(text);
+        let single = meanings.single.map(|single| (self.place(single).0, single));
         // With one scope there is nothing that could be hidden.
         if let Some((_, single)) = single
             && self.scopes.parents.len() == 1
@@ -833,7 +828,7 @@ impl<'module> Resolver<'module> {
             .filter(|binding| number < binding.count)
             .map(|binding| binding.scope);
         let value_scope = single.map(|(scope, _)| scope).max(range);
-        if let Some(&label) = self.labels.get(&text) {
+        if let Some(label) = meanings.label {
             let Label {
                 scope, statement, ..
             } = self.scopes.labels[label as usize];
@@ -900,8 +895,8 @@ impl<'module> Resolver<'module> {
         if length > self.longest_range {
             return NO_RANGE;
         }
-        let range = self.ranges.get(&&self.module.text(name)[..length]);
-        range.copied().unwrap_or(NO_RANGE)
+        let range = self.meanings(&self.module.text(name)[..length]).range;
+        range.unwrap_or(NO_RANGE)
     }
 
     /// The register or variable of a range's number, which may be mentioned for the first time.
