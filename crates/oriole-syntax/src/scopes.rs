@@ -871,9 +871,8 @@ impl<'module> Resolver<'module> {
     /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that.
     #[inline(always)]
     fn range_and_number(&mut self, name: Text) -> (u32, u32) {
-        let place = name.span().range();
-        let bytes = &self.text[place.start..];
-        let Some((length, number)) = split_number(&bytes[..place.len()]) else {
+        let bytes = &self.text[name.start()..];
+        let Some((length, number)) = split_number(&bytes[..name.len()]) else {
             return (NO_RANGE, 0);
         };
         let Some(word) = short_word(bytes, length) else {
