@@ -278,8 +278,8 @@ impl Parser<'_> {
             statements: statements.as_slice().into(),
             operands: operands.as_slice().into(),
             words: words.as_slice().into(),
-            declarations: std::mem::take(declarations),
-            declarators: std::mem::take(declarators),
+            declarations: declarations.drain(..).collect(),
+            declarators: declarators.drain(..).collect(),
         };
         statements.clear();
         operands.clear();
