@@ -7,6 +7,7 @@
 
 use crate::entities::Format;
 use crate::format::{FormatData, ShapeKind, ShapeNode};
+use crate::function::Room;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec};
 use oriole_isa::Mnemonic;
@@ -18,6 +19,8 @@ pub struct Formats {
     data: IndexVec<Format, FormatData>,
     /// By hash of the key; as many as a power of two, or none.
     slots: Vec<Slot>,
+    /// What the last function that had these formats has left, which saves the next one making room of its own.
+    pub(crate) room: Room,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -129,6 +129,20 @@ const NO_SOURCE: u32 = u32::MAX;
 /// Set in the statement number of instructions that are no longer spelled as the statement is.
 const REWRITTEN: u32 = 1 << 31;
 
+/// Empty arrays of a function that is gone, for the next one to fill.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    registers: IndexVec<Register, RegisterData>,
+    values: IndexVec<Value, ValueData>,
+    instructions: IndexVec<Instruction, InstructionData>,
+    sources: IndexVec<Instruction, u32>,
+    operands: Vec<Operand>,
+    blocks: IndexVec<Block, BlockData>,
+    layout: Layout,
+    symbols: IndexVec<Symbol, SymbolData>,
+    constants: IndexVec<Constant, ConstantData>,
+}
+
 /// A function in SSA form.
 #[derive(Debug)]
 pub struct Function {
@@ -163,9 +177,30 @@ impl Function {
         self.kind
     }
 
-    /// Gives the formats back, for the next function.
-    pub fn into_formats(self) -> Formats {
-        self.formats
+    /// Gives the formats back, for the next function, and with them the room of its arrays.
+    pub fn into_formats(mut self) -> Formats {
+        self.registers.clear();
+        self.values.clear();
+        self.instructions.clear();
+        self.sources.clear();
+        self.operands.clear();
+        self.blocks.clear();
+        self.layout.clear();
+        self.symbols.clear();
+        self.constants.clear();
+        let mut formats = self.formats;
+        formats.room = Room {
+            registers: self.registers,
+            values: self.values,
+            instructions: self.instructions,
+            sources: self.sources,
+            operands: self.operands,
+            blocks: self.blocks,
+            layout: self.layout,
+            symbols: self.symbols,
+            constants: self.constants,
+        };
+        formats
     }
 
     /// All registers.
@@ -429,21 +464,22 @@ pub struct FunctionBuilder {
 
 impl FunctionBuilder {
     /// Starts a function.
-    pub fn new(name: Text, kind: FunctionKind, formats: Formats) -> FunctionBuilder {
+    pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
+        let room = std::mem::take(&mut formats.room);
         FunctionBuilder {
             function: Function {
                 name,
                 kind,
                 formats,
-                registers: IndexVec::new(),
-                values: IndexVec::new(),
-                instructions: IndexVec::new(),
-                sources: IndexVec::new(),
-                operands: Vec::new(),
-                blocks: IndexVec::new(),
-                layout: Layout::default(),
-                symbols: IndexVec::new(),
-                constants: IndexVec::new(),
+                registers: room.registers,
+                values: room.values,
+                instructions: room.instructions,
+                sources: room.sources,
+                operands: room.operands,
+                blocks: room.blocks,
+                layout: room.layout,
+                symbols: room.symbols,
+                constants: room.constants,
                 edited: false,
             },
             symbol_index: DenseMap::new(),

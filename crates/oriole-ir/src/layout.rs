@@ -32,6 +32,13 @@ impl Layout {
         &self.order
     }
 
+    /// Forgets everything but keeps its room.
+    pub fn clear(&mut self) {
+        self.instructions.clear();
+        self.blocks.clear();
+        self.order.clear();
+    }
+
     /// Makes room for about so many instructions and blocks more.
     pub fn reserve(&mut self, instructions: usize, blocks: usize) {
         self.instructions.reserve(instructions);

@@ -346,6 +346,18 @@ impl<'text> Lexer<'text> {
         })
     }
 
+    /// Takes a comma or semicolon that stands right behind the last token, without making a token of it.
+    #[inline(always)]
+    pub fn take_separator(&mut self) -> Option<TokenKind> {
+        let kind = match self.byte(self.position) {
+            b',' => TokenKind::Comma,
+            b';' => TokenKind::Semicolon,
+            _ => return None,
+        };
+        self.position += 1;
+        Some(kind)
+    }
+
     /// The end of a dotted word, from behind its first character.
     #[inline(always)]
     fn dotted_end(&self, from: usize) -> usize {

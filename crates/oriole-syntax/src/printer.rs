@@ -67,16 +67,16 @@ impl<'module> Printer<'module> {
 
     #[inline(always)]
     fn push(&mut self, text: Text) {
-        let range = text.span().range();
         let output = &mut self.output.0;
-        match self.text[range.start..].first_chunk::<16>() {
+        let rest = &self.text[text.start()..];
+        match rest.first_chunk::<16>() {
             // Most pieces are short: to copy sixteen bytes and drop those behind is quicker than to copy just so many.
-            Some(chunk) if range.len() <= 16 => {
-                let end = output.len() + range.len();
+            Some(chunk) if text.len() <= 16 => {
+                let end = output.len() + text.len();
                 output.extend_from_slice(chunk);
                 output.truncate(end);
             }
-            _ => output.extend_from_slice(&self.text[range]),
+            _ => output.extend_from_slice(&rest[..text.len()]),
         }
     }
 

@@ -8,8 +8,7 @@
 //! costs nothing. An inner `%r<10>` hides ten registers of an outer `%r<100>`; `%r50` is still the outer one.
 //!
 //! ## Method
-//! One walk over the body with three hash tables (ranges, single names, labels) and an undo log that each closing brace
-//! rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
+//! One walk over the body with a hash table of names and an undo log that each closing brace rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
 //! with short names: these are found by the bytes of the name as one number, without hashing.
 
 mod globals;
@@ -165,10 +164,19 @@ impl Single {
     }
 }
 
-enum Undo<'module> {
-    Range(&'module str, Option<u32>),
-    Single(&'module str, Option<Single>),
-    Label(&'module str, Option<u32>),
+/// What one name means in the innermost scope that gives it a meaning of each kind.
+#[derive(Clone, Copy, Default)]
+struct Meanings {
+    /// Index in `bindings` of the range of this name.
+    range: Option<u32>,
+    single: Option<Single>,
+    label: Option<u32>,
+}
+
+enum Undo {
+    Range(Option<u32>),
+    Single(Option<Single>),
+    Label(Option<u32>),
 }
 
 struct Resolver<'module> {
@@ -178,10 +186,7 @@ struct Resolver<'module> {
     body: &'module Body,
     globals: &'module Globals,
     scopes: Scopes,
-    /// Index in `bindings` of the range visible under each name.
-    ranges: DenseMap<&'module str, u32>,
-    singles: DenseMap<&'module str, Single>,
-    labels: DenseMap<&'module str, u32>,
+    names: DenseMap<&'module str, Meanings>,
     /// All ranges declared so far.
     bindings: Vec<RangeBinding>,
     /// The register or variable of each number of one range after the other, `u32::MAX` for none yet.
@@ -191,7 +196,7 @@ struct Resolver<'module> {
     /// The same for ranges with too many numbers, by range and number.
     sparse_slots: DenseMap<(u32, u32), u32>,
     /// What closing braces bring back; nothing is kept for the function's own scope.
-    undo: Vec<Undo<'module>>,
+    undo: Vec<(&'module str, Undo)>,
     marks: Vec<usize>,
     scope: u32,
     /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range, or
@@ -259,11 +264,9 @@ pub fn resolve<'module>(
             registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
-        ranges: DenseMap::new(),
-        singles: DenseMap::new(),
-        labels: DenseMap::new(),
-        bindings: Vec::new(),
-        slots: Vec::with_capacity(body.operands.len() / 2),
+        names: DenseMap::new(),
+        bindings: Vec::with_capacity(8),
+        slots: Vec::with_capacity(body.operands.len()),
         most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
         sparse_slots: DenseMap::new(),
         undo: Vec::new(),
@@ -271,7 +274,7 @@ pub fn resolve<'module>(
         scope: 0,
         recent: [(0, NO_RANGE); RECENT],
         longest_range: 0,
-        numbered: Numbered::default(),
+        numbered: Numbered::new(),
         contested: false,
         statement: 0,
         errors: Vec::new(),
@@ -490,8 +493,8 @@ impl<'module> Resolver<'module> {
             if text == "," {
                 continue;
             }
-            match self.labels.get(&text) {
-                Some(&target) => targets.push(target),
+            match self.meanings(text).label {
+                Some(target) => targets.push(target),
                 None => self.undeclared_label(word),
             }
         }
@@ -538,10 +541,15 @@ impl<'module> Resolver<'module> {
         }
     }
 
+    /// What a name means, as far as it does.
+    fn meanings(&self, name: &str) -> Meanings {
+        self.names.get(&name).copied().unwrap_or_default()
+    }
+
     /// Keeps what a closing brace must bring back.
-    fn keep(&mut self, undo: Undo<'module>) {
+    fn keep(&mut self, name: &'module str, undo: Undo) {
         if !self.marks.is_empty() {
-            self.undo.push(undo);
+            self.undo.push((name, undo));
         }
     }
 
@@ -551,9 +559,9 @@ impl<'module> Resolver<'module> {
         if let Some((length, _)) = split_number(text.as_bytes()) {
             let prefix = &text[..length];
             self.contested |=
-                self.numbered.insert(prefix, None) && self.ranges.contains_key(&prefix);
+                self.numbered.insert(prefix, None) && self.meanings(prefix).range.is_some();
         }
-        let earlier = self.labels.insert(text, label);
+        let earlier = self.names.get_or_default(text).label.replace(label);
         if let Some(other) =
             earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope)
         {
@@ -568,40 +576,27 @@ impl<'module> Resolver<'module> {
                 .context(first, "first declared here"),
             );
         }
-        self.keep(Undo::Label(text, earlier));
+        self.keep(text, Undo::Label(earlier));
     }
 
     /// Binds the name of a range, or unbinds it.
     fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
         self.recent = [(0, NO_RANGE); RECENT];
         self.longest_range = self.longest_range.max(name.len());
-        match binding {
-            Some(binding) => self.ranges.insert(name, binding),
-            None => self.ranges.remove(&name),
-        }
+        std::mem::replace(&mut self.names.get_or_default(name).range, binding)
     }
 
     fn leave_scope(&mut self) {
         let mark = self.marks.pop().expect("the parser balances scopes");
         while self.undo.len() > mark
-            && let Some(undo) = self.undo.pop()
+            && let Some((name, undo)) = self.undo.pop()
         {
             match undo {
-                Undo::Range(name, old) => {
+                Undo::Range(old) => {
                     self.bind_range(name, old);
                 }
-                Undo::Single(name, Some(old)) => {
-                    self.singles.insert(name, old);
-                }
-                Undo::Single(name, None) => {
-                    self.singles.remove(&name);
-                }
-                Undo::Label(name, Some(old)) => {
-                    self.labels.insert(name, old);
-                }
-                Undo::Label(name, None) => {
-                    self.labels.remove(&name);
-                }
+                Undo::Single(old) => self.names.get_or_default(name).single = old,
+                Undo::Label(old) => self.names.get_or_default(name).label = old,
             }
         }
         self.scope = self.scopes.parents[self.scope as usize];
@@ -664,9 +659,11 @@ impl<'module> Resolver<'module> {
                 });
                 Single::Variable(self.scopes.variables.len() as u32 - 1)
             };
-            let earlier = self.singles.insert(text, single);
+            let meanings = self.names.get_or_default(text);
+            let earlier = *meanings;
+            meanings.single = Some(single);
             self.check_duplicate_single(name, text, earlier);
-            self.keep(Undo::Single(text, earlier));
+            self.keep(text, Undo::Single(earlier.single));
         }
     }
 
@@ -689,7 +686,7 @@ impl<'module> Resolver<'module> {
             self.duplicate_at(again, name, single);
         }
         self.contested |= is_numbered && self.numbered.prefixes.contains_key(&text);
-        self.keep(Undo::Range(text, earlier));
+        self.keep(text, Undo::Range(earlier));
     }
 
     /// The name a range was declared under.
@@ -703,15 +700,15 @@ impl<'module> Resolver<'module> {
         owner.declarators[binding.declarator as usize].name
     }
 
-    /// A name must be new to its scope: to single names, where `earlier` was under that name, to ranges and labels.
-    fn check_duplicate_single(&mut self, name: Text, text: &'module str, earlier: Option<Single>) {
-        if let Some(earlier) = earlier
-            && let (scope, first) = self.place(earlier)
+    /// A name must be new to its scope: to single names and labels, where `earlier` was under that name, and to ranges.
+    fn check_duplicate_single(&mut self, name: Text, text: &'module str, earlier: Meanings) {
+        if let Some(single) = earlier.single
+            && let (scope, first) = self.place(single)
             && scope == self.scope
         {
             self.duplicate(name, first);
         }
-        if let Some(&label) = self.labels.get(&text)
+        if let Some(label) = earlier.label
             && let label = self.scopes.labels[label as usize]
             && label.scope == self.scope
         {
@@ -730,7 +727,7 @@ impl<'module> Resolver<'module> {
                 name,
             };
             if self.numbered.insert(prefix, Some(declared))
-                && let Some(&index) = self.ranges.get(&prefix)
+                && let Some(index) = self.meanings(prefix).range
             {
                 self.contested = true;
                 let range = &self.bindings[index as usize];
@@ -833,10 +830,8 @@ impl<'module> Resolver<'module> {
 
     /// What the function itself declares under a name: the innermost of range, single name and label.
     fn declared(&mut self, name: Text, text: &'module str) -> Option<Reference> {
-        let single = self
-            .singles
-            .get(&text)
-            .map(|&single| (self.place(single).0, single));
+        let meanings = self.meanings(text);
+        let single = meanings.single.map(|single| (self.place(single).0, single));
         // With one scope there is nothing that could be hidden.
         if let Some((_, single)) = single
             && self.scopes.parents.len() == 1
@@ -849,7 +844,7 @@ impl<'module> Resolver<'module> {
             .range_with(innermost, number)
             .map(|range| self.bindings[range as usize].scope);
         let value_scope = single.map(|(scope, _)| scope).max(range);
-        if let Some(&label) = self.labels.get(&text) {
+        if let Some(label) = meanings.label {
             let Label {
                 scope, statement, ..
             } = self.scopes.labels[label as usize];
@@ -893,9 +888,8 @@ impl<'module> Resolver<'module> {
     /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that.
     #[inline(always)]
     fn range_and_number(&mut self, name: Text) -> (u32, u32) {
-        let place = name.span().range();
-        let bytes = &self.text[place.start..];
-        let Some((length, number)) = split_number(&bytes[..place.len()]) else {
+        let bytes = &self.text[name.start()..];
+        let Some((length, number)) = split_number(&bytes[..name.len()]) else {
             return (NO_RANGE, 0);
         };
         let Some(word) = short_word(bytes, length) else {
@@ -917,8 +911,8 @@ impl<'module> Resolver<'module> {
         if length > self.longest_range {
             return NO_RANGE;
         }
-        let range = self.ranges.get(&&self.module.text(name)[..length]);
-        range.copied().unwrap_or(NO_RANGE)
+        let range = self.meanings(&self.module.text(name)[..length]).range;
+        range.unwrap_or(NO_RANGE)
     }
 
     /// The list of ranges larger than `count`, beginning with `innermost` or one that it hides.

@@ -30,6 +30,18 @@ impl Text {
         Span::new(self.start, self.start + self.length)
     }
 
+    /// Where it starts in the module's text.
+    #[inline]
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    /// How many bytes it has.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.length as usize
+    }
+
     /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.length == 0

@@ -663,62 +663,46 @@ impl Emitter<'_> {
         references: &[Reference],
     ) -> bool {
         let function = self.function;
+        let registers = &self.assignment.registers;
         let operands = function.operands(instruction);
         let mut results = function.results(instruction);
         let guards = usize::from(format.is_guarded());
         // Behind the guard stands what the results are if it is false; that is not written.
         let kept = guards * results.len();
         let first_result = results.next().map_or(0, Value::index);
-        for index in 0..guards {
-            if !self.is_leaf_as_written(
-                operands[index],
-                first_result,
-                &written[index],
-                references[index],
-            ) {
-                return false;
-            }
-        }
-        let mut leaves = operands[guards + kept..].iter();
-        for (node, &reference) in written[guards..].iter().zip(&references[guards..]) {
+        let mut next = 0;
+        for (node, reference) in written.iter().zip(references) {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
                 continue;
             }
-            let operand = *leaves.next().expect("a leaf for each of the format's");
-            if !self.is_leaf_as_written(operand, first_result, node, reference) {
-                return false;
+            let operand = operands[next];
+            next += 1;
+            if next == guards {
+                next += kept;
+            }
+            let register = match operand {
+                Operand::Value(value) => registers[value],
+                Operand::Result(result) => {
+                    registers[Value::from_index(first_result + usize::from(result))]
+                }
+                Operand::Register(register) => PackedOption::some(register),
+                Operand::Constant(constant)
+                    if function.constants()[constant].text == Some(node.text) =>
+                {
+                    continue;
+                }
+                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
+                    continue;
+                }
+                _ => return false,
+            };
+            match *reference {
+                Reference::Register(meant)
+                    if register == PackedOption::some(Register::from_u32(meant)) => {}
+                _ => return false,
             }
         }
         true
-    }
-
-    /// The same for one leaf of an instruction with these results.
-    #[inline(always)]
-    fn is_leaf_as_written(
-        &self,
-        operand: Operand,
-        first_result: usize,
-        node: &tree::Operand,
-        reference: Reference,
-    ) -> bool {
-        let function = self.function;
-        let registers = &self.assignment.registers;
-        let register = match operand {
-            Operand::Value(value) => registers[value],
-            Operand::Result(result) => {
-                registers[Value::from_index(first_result + usize::from(result))]
-            }
-            Operand::Register(register) => PackedOption::some(register),
-            Operand::Constant(constant) => {
-                return function.constants()[constant].text == Some(node.text);
-            }
-            Operand::Symbol(symbol) => return self.says(node, function.symbols()[symbol].name),
-            Operand::Target(_) | Operand::Sink => return false,
-        };
-        match reference {
-            Reference::Register(meant) => register == PackedOption::some(Register::from_u32(meant)),
-            _ => false,
-        }
     }
 
     /// Whether a node is spelled like this.

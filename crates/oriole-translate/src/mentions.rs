@@ -33,8 +33,8 @@ impl Mentions {
     pub fn new(registers: usize) -> Mentions {
         Mentions {
             summaries: IndexVec::from_elem(Summary::default(), registers),
-            // About a third of all registers are used outside the block that defines them.
-            exposed: Vec::with_capacity(registers / 3),
+            // About half of all registers are used outside the block that defines them.
+            exposed: Vec::with_capacity(registers / 2),
             definitions: Vec::new(),
         }
     }

@@ -1,29 +1,35 @@
 //! What a function costs, to tell whether optimizing it was worth it.
 
-use oriole_syntax::tree::{Body, Module, Statement};
+use oriole_syntax::tree::{Body, Module, Statement, Text};
 
-/// How many instructions there are, and then what they weigh together. Ordered: fewer instructions win, and of as many the
-/// lighter ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Cost {
-    /// Instructions.
-    pub instructions: u64,
-    weight: u64,
+/// How many instructions a body has.
+pub(crate) fn instructions(body: &Body) -> u64 {
+    mnemonics(body).count() as u64
 }
 
-impl Cost {
-    /// The cost of a body of a module.
-    pub fn of(module: &Module, body: &Body) -> Cost {
-        let mut cost = Cost::default();
-        let text = module.whole_text().as_bytes();
-        for statement in &body.statements {
-            if let Statement::Instruction(instruction) = statement {
-                cost.instructions += 1;
-                cost.weight += weight(&text[instruction.mnemonic.span().range()]);
-            }
-        }
-        cost
-    }
+/// Whether a body costs less than another one of the same module: fewer instructions win, and of as many those that weigh less
+/// together.
+pub(crate) fn is_cheaper(module: &Module, body: &Body, than: &Body) -> bool {
+    instructions(body)
+        .cmp(&instructions(than))
+        .then_with(|| weight_of(module, body).cmp(&weight_of(module, than)))
+        .is_lt()
+}
+
+fn mnemonics(body: &Body) -> impl Iterator<Item = Text> {
+    body.statements
+        .iter()
+        .filter_map(|statement| match statement {
+            Statement::Instruction(instruction) => Some(instruction.mnemonic),
+            _ => None,
+        })
+}
+
+fn weight_of(module: &Module, body: &Body) -> u64 {
+    let text = module.whole_text().as_bytes();
+    mnemonics(body)
+        .map(|mnemonic| weight(&text[mnemonic.span().range()]))
+        .sum()
 }
 
 /// About how many issue slots an instruction takes.
@@ -55,12 +61,14 @@ fn weight(mnemonic: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn cost(instructions: &str) -> Cost {
+    fn is_cheaper(instructions: &str, than: &str) -> bool {
         let text = format!(
-            ".version 8.0\n.target sm_80\n.address_size 64\n.func f()\n{{\n.reg .b32 %r<4>;\n{instructions}\n}}\n"
+            ".version 8.0\n.target sm_80\n.address_size 64\n.func f()\n{{\n.reg .b32 %r<4>;\n{instructions}\n}}\n\
+             .func g()\n{{\n.reg .b32 %r<4>;\n{than}\n}}\n"
         );
         let module = crate::parse("f.ptx", text).unwrap();
-        Cost::of(&module, module.functions[0].body.as_ref().unwrap())
+        let [body, than] = [0, 1].map(|index| module.functions[index].body.as_ref().unwrap());
+        super::is_cheaper(&module, body, than)
     }
 
     #[test]
@@ -86,8 +94,10 @@ mod tests {
 
     #[test]
     fn fewer_instructions_win_and_then_lighter_ones() {
-        let one = cost("mul.lo.s32 %r1, %r2, 4;");
-        assert!(cost("shl.b32 %r1, %r2, 2;") < one);
-        assert!(one < cost("shl.b32 %r1, %r2, 2; mov.u32 %r3, 1;"));
+        let one = "mul.lo.s32 %r1, %r2, 4;";
+        let two = "shl.b32 %r1, %r2, 2; mov.u32 %r3, 1;";
+        assert!(is_cheaper("shl.b32 %r1, %r2, 2;", one));
+        assert!(is_cheaper(one, two) && !is_cheaper(two, one));
+        assert!(!is_cheaper(one, one));
     }
 }

@@ -33,7 +33,6 @@ mod cost;
 mod reduce;
 mod remarks;
 
-use cost::Cost;
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Body;
@@ -199,6 +198,12 @@ pub fn optimize_with(
     let mut fuel = options.fuel.clone();
     let mut formats = Formats::new();
     let copy_phases = copy_phases(&options.phases);
+    let careful_phases: Vec<Phase> = options
+        .phases
+        .iter()
+        .copied()
+        .filter(|phase| phase.pass.name == "dead-code")
+        .collect();
     for index in 0..module.functions.len() {
         if module.functions[index].body.is_none() {
             continue;
@@ -208,6 +213,7 @@ pub fn optimize_with(
             globals: &globals,
             options,
             copy_phases: &copy_phases,
+            careful_phases: &careful_phases,
             observer,
             fuel: &mut fuel,
             formats: &mut formats,
@@ -237,6 +243,8 @@ struct Run<'run, 'observer> {
     options: &'run Options,
     /// The phases that remove copies, if they are among those that were asked for.
     copy_phases: &'run [Phase],
+    /// The phases that remove dead code alone, of those that were asked for.
+    careful_phases: &'run [Phase],
     observer: &'run mut Observer<'observer>,
     fuel: &'run mut Fuel,
     formats: &'run mut Formats,
@@ -251,7 +259,8 @@ impl Run<'_, '_> {
         if only_translate {
             return Ok(());
         }
-        let before = self.cost(index);
+        // Every instruction of the text is one of the function.
+        let before = translated.function.instruction_bound() as u64;
         let name = self.module.text(self.module.functions[index].name);
         let (most, must_improve) = match &self.options.rounds {
             Rounds::WhileBetter(most) => (*most, true),
@@ -264,7 +273,6 @@ impl Run<'_, '_> {
         let copy_phases = self.copy_phases;
         let mut translated = Some(translated);
         let mut rounds = 0;
-        let mut cost = before;
         let mut is_settled = false;
         let mut only_copies = false;
         while rounds < most {
@@ -288,13 +296,16 @@ impl Run<'_, '_> {
                 break;
             }
             // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
-            let after = self.cost(index);
-            if must_improve && after >= cost {
+            let (before, after) = (&done.original, &self.module.functions[index].body);
+            let is_better = before
+                .as_ref()
+                .zip(after.as_ref())
+                .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before));
+            if must_improve && !is_better {
                 self.module.functions[index].body = done.original;
                 *self.fuel = fuel;
                 break;
             }
-            cost = after;
             rounds += 1;
             // Copies that look avoidable are worth writing the function once more without them, and only if that helps the
             // other passes have another look.
@@ -311,30 +322,24 @@ impl Run<'_, '_> {
             }
         }
         // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-        let careful: Vec<Phase> = phases
-            .iter()
-            .copied()
-            .filter(|phase| phase.pass.name == "dead-code")
-            .collect();
+        let careful = self.careful_phases;
         if rounds == 0 && !is_settled && !careful.is_empty() && careful.len() < phases.len() {
             let translated = match translated.take() {
                 Some(translated) => translated,
                 None => self.translate(index)?,
             };
-            let Some(mut done) = self.phases(index, translated, &careful) else {
+            let Some(mut done) = self.phases(index, translated, careful) else {
                 return Ok(());
             };
             done.statistics.add("functions.not-worth-it", 1);
-            if done.changes > 0 {
-                cost = self.cost(index);
-            }
             self.record(index, done);
         }
-        let name = self.module.text(self.module.functions[index].name);
+        let function = &self.module.functions[index];
+        let after = function.body.as_ref().map_or(0, cost::instructions);
         self.report.functions.push(FunctionReport {
-            name: name.to_owned(),
-            before: before.instructions,
-            after: cost.instructions,
+            name: self.module.text(function.name).to_owned(),
+            before,
+            after,
             rounds,
         });
         Ok(())
@@ -354,12 +359,6 @@ impl Run<'_, '_> {
             let remarks = remarks::locate(self.module, name, original, done.remarks);
             self.report.remarks.extend(remarks);
         }
-    }
-
-    /// What a function costs now.
-    fn cost(&self, index: usize) -> Cost {
-        let body = self.module.functions[index].body.as_ref();
-        body.map_or(Cost::default(), |body| Cost::of(self.module, body))
     }
 
     /// Runs phases and writes the function back; nothing if it had to be left as it was.

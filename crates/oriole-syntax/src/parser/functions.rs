@@ -278,12 +278,14 @@ impl Parser<'_> {
             statements: statements.as_slice().into(),
             operands: operands.as_slice().into(),
             words: words.as_slice().into(),
-            declarations: std::mem::take(declarations),
-            declarators: std::mem::take(declarators),
+            declarations: declarations.as_slice().into(),
+            declarators: declarators.as_slice().into(),
         };
         statements.clear();
         operands.clear();
         words.clear();
+        declarations.clear();
+        declarators.clear();
         self.scratch = scratch;
         result.map(|()| inner)
     }

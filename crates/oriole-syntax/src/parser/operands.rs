@@ -40,6 +40,12 @@ impl Parser<'_> {
         let is_call =
             self.kind == TokenKind::OpenParen || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
+            if let Some(separator) = self.plain_operand() {
+                if separator == TokenKind::Semicolon {
+                    return Ok(());
+                }
+                continue;
+            }
             self.operand(is_call, 0)?;
             match self.kind {
                 TokenKind::Comma => {
@@ -54,27 +60,30 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand. Most are a name and nothing else, and are read without a call.
+    /// An operand that is a name with a comma or semicolon right behind it, as most are, and which of these. Reading that like
+    /// any other token would take longer.
     #[inline(always)]
-    fn operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
+    fn plain_operand(&mut self) -> Option<TokenKind> {
         if !self.at(TokenKind::Word) {
-            return self.rare_operand(is_call, depth);
+            return None;
         }
-        let start = self.body.operands.len();
-        let token = self.advance();
+        let separator = self.lexer.take_separator()?;
+        let token = self.current();
         self.body.operands.push(self.name(token));
-        match self.kind {
-            TokenKind::Comma | TokenKind::Semicolon => Ok(()),
-            _ => self.continued(start, token, depth),
-        }
+        self.previous_end = token.end + 1;
+        self.read();
+        Some(separator)
     }
 
-    /// An operand that does not start with a word.
     #[inline(never)]
-    fn rare_operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
+    fn operand(&mut self, is_call: bool, depth: usize) -> Parsed<()> {
         let start = self.body.operands.len();
         let token = self.current();
         match token.kind {
+            TokenKind::Word => {
+                self.advance();
+                self.body.operands.push(self.name(token));
+            }
             TokenKind::Number => {
                 self.advance();
                 self.body

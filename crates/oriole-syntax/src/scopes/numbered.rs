@@ -15,7 +15,6 @@ pub(super) struct NumberedName {
 ///
 /// Such names are common and ranges that begin like them are not, so a filter of 64 bits comes first, and the tables are
 /// filled only when it says they may be needed.
-#[derive(Default)]
 pub(super) struct Numbered<'module> {
     /// Prefixes of names not yet in the tables, and for what is not a label more.
     waiting: Vec<(&'module str, Option<NumberedName>)>,
@@ -28,6 +27,17 @@ pub(super) struct Numbered<'module> {
 }
 
 impl<'module> Numbered<'module> {
+    pub fn new() -> Numbered<'module> {
+        Numbered {
+            // Enough for the parameters and labels of most functions.
+            waiting: Vec::with_capacity(16),
+            prefix_bits: 0,
+            range_bits: 0,
+            prefixes: DenseMap::new(),
+            smallest: DenseMap::new(),
+        }
+    }
+
     fn bit(prefix: &str) -> u64 {
         let last = prefix.as_bytes().last().copied().unwrap_or(0);
         1 << ((usize::from(last) + prefix.len()) % 64)
