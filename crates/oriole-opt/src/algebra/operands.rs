@@ -520,7 +520,7 @@ fn pack_shape(format: &FormatData) -> Option<Pack> {
 }
 
 /// Types whose constants ptxas takes as operands.
-fn is_immediate_type(scalar_type: ScalarType) -> bool {
+pub(super) fn is_immediate_type(scalar_type: ScalarType) -> bool {
     use ScalarType::*;
     matches!(
         scalar_type,

@@ -1,5 +1,6 @@
 //! What rules see of the code, and what they may ask for.
 
+use super::operands::is_immediate_type;
 use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
@@ -420,13 +421,14 @@ impl View<'_, '_> {
         })
     }
 
+    /// A value as an operand of a type: as a constant if it is one and can be written as such.
     fn value_arg(&self, value: Value, wanted: ScalarType) -> Arg {
         let value = self.editor.resolve(value);
         if self.type_of(value).bits() != wanted.bits() {
             return Arg::Other;
         }
         match self.known.of(value).as_constant() {
-            Some(bits) if wanted.bits() <= 64 => Arg::Constant(bits),
+            Some(bits) if is_immediate_type(wanted) => Arg::Constant(bits),
             _ => Arg::Value(value),
         }
     }
