@@ -54,13 +54,13 @@ impl Walk<'_, '_, '_> {
             function.values()[result].home.expand(),
         );
         let format = self.editor.format(&text, Guard::None, shape.into_iter());
-        self.release_operands(instruction);
+        // Without the conversion nobody reads the load, so its operands are released with the conversion's.
         for operand in &operands {
             if let Operand::Value(read) = operand {
                 *self.reads.ensure(*read, 0) += 1;
             }
         }
-        self.release_operands(load);
+        self.release_operands(instruction);
         self.editor.remove_instruction(instruction);
         let value = self.editor.rewrite_result(load, format, &operands, held);
         self.editor.set_home(value, home);

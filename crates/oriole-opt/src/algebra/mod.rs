@@ -41,12 +41,12 @@ mod select;
 mod tests;
 mod view;
 
-use crate::copy_propagation::is_acceptable;
+use crate::copy_propagation::{is_acceptable, plain_move};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
-use oriole_collections::{IndexVec, SmallVec};
+use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
@@ -102,6 +102,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         known.leave(editor.function(), block, |value| editor.resolve(value));
     }
     walk.revisit();
+    if cfg!(debug_assertions) {
+        walk.check_reads();
+    }
 }
 
 /// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
@@ -111,12 +114,10 @@ fn may_apply(wanted: Facts, facts: Facts) -> bool {
 
 /// The mnemonic of a copy between registers of a type.
 fn copy_of(scalar_type: ScalarType) -> Cow<'static, str> {
-    match (scalar_type, scalar_type.bits()) {
+    match (scalar_type, plain_move(scalar_type)) {
         (ScalarType::Pred, _) => "mov.pred".into(),
-        (_, 16) => "mov.b16".into(),
-        (_, 32) => "mov.b32".into(),
-        (_, 64) => "mov.b64".into(),
-        (_, bits) => format!("mov.b{bits}").into(),
+        (_, Some(mnemonic)) => mnemonic.into(),
+        (_, None) => format!("mov.b{}", scalar_type.bits()).into(),
     }
 }
 
@@ -434,6 +435,48 @@ impl Walk<'_, '_, '_> {
             }
             Some((rule, site.result, (rule.find)(&view, &site)?))
         })
+    }
+
+    /// Rewrites trust that a value that is read once has no other reader: nothing that is needed may be read more often than
+    /// was counted.
+    ///
+    /// # Panics
+    /// If something is.
+    fn check_reads(&self) {
+        let function = self.editor.function();
+        let mut reads: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
+        let mut needed: BitSet<Instruction> = BitSet::with_domain(function.instruction_bound());
+        let mut stack: Vec<Value> = Vec::new();
+        let read = |value: Value| self.editor.resolve(value);
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                let format = function.format(instruction);
+                let has_results = function.results(instruction).len() > 0;
+                if format.opaque || !format.is_removable() || !has_results {
+                    needed.insert(instruction);
+                    stack.extend(function.uses(instruction).map(read));
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                stack.extend(edge.arguments.iter().copied().map(read));
+            }
+        }
+        while let Some(value) = stack.pop() {
+            reads[value] += 1;
+            if let Definition::Instruction(instruction) = function.values()[value].definition
+                && function.block_of(instruction).is_some()
+                && needed.insert(instruction)
+            {
+                stack.extend(function.uses(instruction).map(read));
+            }
+        }
+        for (value, &reads) in reads.iter() {
+            let counted = self.reads.get(value).copied().unwrap_or(0);
+            assert!(
+                reads <= counted,
+                "{value} is read {reads} times, not {counted}"
+            );
+        }
     }
 
     fn definition(&self, value: Value) -> Option<Instruction> {
