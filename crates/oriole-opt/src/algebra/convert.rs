@@ -1,5 +1,6 @@
 //! Conversions between integers, address spaces, bit fields, permutations.
 
+use super::integer::negation;
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::mask;
 use oriole_ir::{Definition, Operand, Value};
@@ -154,7 +155,12 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
         }
         Arg::Other => None,
     };
-    let kind = if inner.signed() { 's' } else { 'u' };
+    // Zero minus something is a negation to ptxas too: see `negation`.
+    let kind = if inner.signed() && narrow != 16 {
+        's'
+    } else {
+        'u'
+    };
     let (mnemonic, arguments) = match inner.opcode {
         Opcode::Add | Opcode::Sub if whole => (
             format!("{}.{kind}{narrow}", inner.opcode.text()),
@@ -165,7 +171,7 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
             vec![low(inner.arg(0))?, low(inner.arg(1))?],
         ),
         Opcode::Not if whole => (format!("not.b{narrow}"), vec![low(inner.arg(0))?]),
-        Opcode::Neg if whole => (format!("neg.s{narrow}"), vec![low(inner.arg(0))?]),
+        Opcode::Neg if whole => (negation(narrow)?, vec![low(inner.arg(0))?]),
         // Shifted by the width of the low half or more, nothing is left there either way.
         Opcode::Shl if whole && inner.arg(1).is_plain() => (
             format!("shl.b{narrow}"),

@@ -119,7 +119,13 @@ pub(super) fn subtract_from_zero(_: &View<'_, '_>, site: &Site) -> Option<Change
         return None;
     }
     b.value()?;
-    Some(Change::Instruction(format!("neg.s{}", site.width), vec![b]))
+    Some(Change::Instruction(negation(site.width)?, vec![b]))
+}
+
+/// What negates an integer of a width. Not of 16 bits: ptxas 13.0 takes `neg.s16` for a number that sixteen bits hold, which
+/// −32768 has no opposite for (docs/numerics.md).
+pub(super) fn negation(width: u32) -> Option<String> {
+    (width != 16).then(|| format!("neg.s{width}"))
 }
 
 /// A constant on the left of an operation that commutes.

@@ -1,5 +1,6 @@
 //! Products, quotients, and sums with products.
 
+use super::integer::negation;
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::{mask, sign_extend};
 use oriole_isa::{MulMode, Opcode, ScalarType};
@@ -17,7 +18,7 @@ pub(super) fn multiply_by_power(view: &View<'_, '_>, site: &Site) -> Option<Chan
     let (value, constant) = site.value_and_constant()?;
     if constant == site.mask() && site.width > 1 {
         return Some(Change::Instruction(
-            format!("neg.s{}", site.width),
+            negation(site.width)?,
             vec![Arg::Value(value)],
         ));
     }

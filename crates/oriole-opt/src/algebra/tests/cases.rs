@@ -1,6 +1,8 @@
 //! Instructions for every rule, and some that no rule may change.
 
 pub(super) const ALL_WIDTHS: &[u32] = &[8, 16, 32, 64];
+/// All that ptxas negates right.
+pub(super) const NEGATED_WIDTHS: &[u32] = &[8, 32, 64];
 /// Twice and half as wide must exist too.
 pub(super) const MIDDLE_WIDTHS: &[u32] = &[16, 32];
 
@@ -92,7 +94,13 @@ pub(super) const CASES: &[Case] = &[
         &[32],
         "not.pred %p8, %p1; not.pred %p9, %p8;",
     ),
-    ("subtract-from-zero", ALL_WIDTHS, "sub.u$w %x9, $1, %x1;"),
+    (
+        "subtract-from-zero",
+        NEGATED_WIDTHS,
+        "sub.u$w %x9, $1, %x1;",
+    ),
+    ("", &[16], "sub.u$w %x9, 0, %x1;"),
+    ("", &[16], "mul.lo.s$w %x9, %x1, -1;"),
     ("constant-right", ALL_WIDTHS, "add.s$w %x9, $1, %x1;"),
     ("constant-right", ALL_WIDTHS, "max.s$w %x9, $1, %x1;"),
     (

@@ -260,7 +260,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "narrowed-operation",
-        MIDDLE_WIDTHS,
+        &[32],
         "cvt.s$d.s$w %w7, %x1; neg.s$d %w6, %w7; cvt.u$w.u$d %x9, %w6;",
     ),
     (
