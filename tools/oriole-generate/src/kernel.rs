@@ -315,6 +315,11 @@ impl Generator {
 
     fn statement(&mut self) {
         let nested = self.depth >= DEEPEST;
+        // Asked only where wanted, so that kernels without them stay what they were.
+        if self.options.addresses && self.random.one_in(6) {
+            self.shared_address();
+            return;
+        }
         match self.random.below(100) {
             0..=49 => self.value(),
             50..=54 => self.load_input(),
@@ -499,6 +504,43 @@ impl Generator {
                 "ld{space}{kind}.v2.b{bits} {{{}}}, [%address];",
                 names.join(", ")
             ));
+        }
+    }
+
+    /// Loads of bytes and halves of the input, extended, through one sum that other statements come between.
+    fn shared_address(&mut self) {
+        self.count("shared address");
+        // Addresses differ from machine to machine, so that they must not become values: their registers are in no pool.
+        let registers = [(); 2].map(|()| self.new_register(Width::Double));
+        let [sum, shared] = registers.map(|register| format!("{}{register}", Width::Double.stem()));
+        let narrow = format!("{}{}", Width::Half.stem(), self.new_register(Width::Half));
+        let constant = 2 * self.random.below(700);
+        let index = self.source(Width::Word);
+        self.line(format!("and.b32 %scratch, {index}, 1022;"));
+        self.line(format!("add.u64 {sum}, %input, {constant};"));
+        if self.random.one_in(2) {
+            self.line("cvt.s64.s32 %address, %scratch;");
+            self.line(format!("add.s64 {shared}, {sum}, %address;"));
+        } else {
+            self.line(format!("mad.wide.s32 {shared}, %scratch, 1, {sum};"));
+        }
+        for _ in 0..2 + self.random.below(2) {
+            let element = *self.random.pick(&["u8", "s8", "u16", "s16"]);
+            let offset = 2 * self.random.below(40);
+            self.line(format!(
+                "ld.global.{element} {narrow}, [{shared}+{offset}];"
+            ));
+            let sign = *self.random.pick(&["u", "s"]);
+            if self.random.one_in(3) {
+                let name = self.destination(Width::Double, false);
+                self.line(format!("cvt.{sign}64.{sign}16 {name}, {narrow};"));
+            } else {
+                let name = self.destination(Width::Word, false);
+                self.line(format!("cvt.{sign}32.{sign}16 {name}, {narrow};"));
+            }
+            if self.depth < DEEPEST {
+                self.statement();
+            }
         }
     }
 

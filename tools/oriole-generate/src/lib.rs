@@ -42,6 +42,8 @@ pub struct Options {
     pub statements: usize,
     /// Whether to use functions whose result the manual bounds but does not fix.
     pub approximate: bool,
+    /// Whether to load narrow numbers through addresses that several loads share.
+    pub addresses: bool,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
         Options {
             statements: 24,
             approximate: false,
+            addresses: false,
         }
     }
 }

@@ -9,10 +9,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--stats] [--folder DIR [--per-module N]]
-                [--differential | --outputs | --outputs-of FILE | --input FILE]
+oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--stats]
+                [--folder DIR [--per-module N]] [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
+--approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
 --outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
 --outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
@@ -57,6 +58,7 @@ fn arguments() -> Result<Arguments, String> {
             "--per-module" => parsed.per_module = number(value()?)?.max(1),
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
+            "--addresses" => parsed.options.addresses = true,
             "--stats" => parsed.stats = true,
             "--differential" => parsed.differential = true,
             "--outputs" => parsed.outputs = true,

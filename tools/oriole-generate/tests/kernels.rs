@@ -113,3 +113,21 @@ fn passes_that_bring_code_into_a_form_leave_that_form_alone() {
         assert!(rewrites > 0, "{pass}");
     }
 }
+
+#[test]
+fn loads_that_share_an_address_give_what_they_gave() {
+    let options = Options {
+        addresses: true,
+        ..Options::default()
+    };
+    // In the last one a load is dead before the one that it shares its address with is looked at.
+    for seed in (0..10).chain([1499]) {
+        let kernel = generate(seed, options);
+        assert!(kernel.statistics.contains_key("shared address"));
+        for (name, optimization) in optimizations() {
+            if let Err(message) = compare(&kernel, &optimization) {
+                panic!("seed {seed}, {name}: {message}");
+            }
+        }
+    }
+}

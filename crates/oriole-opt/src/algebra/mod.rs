@@ -342,6 +342,10 @@ impl Walk<'_, '_, '_> {
             if is_hopeless && !cfg!(debug_assertions) {
                 continue;
             }
+            // What is dead reads nothing any more: a value read once is read by another.
+            if self.view().is_dead(instruction) {
+                break;
+            }
             match further.rewrite(self, instruction) {
                 Outcome::Unchanged => {}
                 changed => outcome = changed,

@@ -504,7 +504,7 @@ impl View<'_, '_> {
     }
 
     /// Whether nobody reads the results of an instruction, which is there for nothing else.
-    fn is_dead(&self, instruction: Instruction) -> bool {
+    pub(super) fn is_dead(&self, instruction: Instruction) -> bool {
         let function = self.function();
         function.format(instruction).is_removable()
             && function
