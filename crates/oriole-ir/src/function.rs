@@ -279,6 +279,16 @@ impl Function {
         self.layout.block_of(instruction)
     }
 
+    /// The block that defines a value, or nothing if nobody does any more.
+    #[inline]
+    pub fn defining_block(&self, value: Value) -> Option<Block> {
+        match self.values[value].definition {
+            Definition::Instruction(instruction) => self.block_of(instruction),
+            Definition::Parameter(block) => Some(block),
+            Definition::Undefined => None,
+        }
+    }
+
     /// An instruction's data.
     #[inline]
     pub fn instruction(&self, instruction: Instruction) -> &InstructionData {

@@ -30,10 +30,10 @@
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::{is_acceptable, plain_move};
+use crate::few::Few;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
     Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
@@ -51,36 +51,12 @@ pub(crate) const PASS: Pass = Pass {
 /// The most operands of an instruction that is folded.
 const MAXIMUM_INPUTS: usize = 8;
 
-/// The bits of the values that are constant. Few are, so that is asked first.
-struct Constants {
-    values: BitSet<Value>,
-    bits: DenseMap<Value, u64>,
-}
-
-impl Constants {
-    fn insert(&mut self, value: Value, bits: u64) {
-        self.values.insert(value);
-        self.bits.insert(value, bits);
-    }
-
-    fn contains(&self, value: Value) -> bool {
-        self.values.contains(value)
-    }
-
-    fn get(&self, value: Value) -> Option<u64> {
-        if !self.contains(value) {
-            return None;
-        }
-        self.bits.get(&value).copied()
-    }
-}
+/// The bits of the values that are constant.
+type Constants = Few<u64>;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known = Constants {
-        values: BitSet::with_domain(editor.function().values().len()),
-        bits: DenseMap::new(),
-    };
+    let mut known = Constants::none(editor.function());
     for &block in flow.reverse_postorder() {
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {

@@ -33,11 +33,12 @@
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
+use crate::few::Few;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
-use oriole_collections::{BitSet, DenseMap};
+use oriole_collections::DenseMap;
 use oriole_ir::{
     Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
     Symbol, SymbolKind, Value,
@@ -77,29 +78,10 @@ enum Original {
     Address(Symbol),
 }
 
-/// What each copy stands for. Few values are copies, so that is asked first.
-struct Originals {
-    copies: BitSet<Value>,
-    of: DenseMap<Value, Original>,
-}
-
-impl Originals {
-    fn insert(&mut self, copy: Value, original: Original) {
-        self.copies.insert(copy);
-        self.of.insert(copy, original);
-    }
-
-    fn get(&self, value: Value) -> Option<Original> {
-        if !self.copies.contains(value) {
-            return None;
-        }
-        self.of.get(&value).copied()
-    }
-}
-
 struct Propagation<'run> {
     analyses: &'run mut Analyses,
-    originals: Originals,
+    /// What each copy stands for.
+    originals: Few<Original>,
     special: DenseMap<u32, Value>,
     global_left: u64,
     addresses: bool,
@@ -116,10 +98,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let knobs = context.knobs;
     let mut propagation = Propagation {
         analyses,
-        originals: Originals {
-            copies: BitSet::with_domain(editor.function().values().len()),
-            of: DenseMap::new(),
-        },
+        originals: Few::none(editor.function()),
         special: DenseMap::new(),
         global_left: if knobs.switch(COPY_PROP_FORCE_GLOBAL) {
             u64::MAX
@@ -220,11 +199,7 @@ fn merge_parameters(
             continue;
         }
         if has_undefined {
-            let known = match data[original].definition {
-                Definition::Instruction(instruction) => function.block_of(instruction),
-                Definition::Parameter(known) => Some(known),
-                Definition::Undefined => None,
-            };
+            let known = function.defining_block(original);
             let dominators = analyses.get::<Dominators>(function);
             if !known.is_some_and(|known| known != block && dominators.dominates(known, block)) {
                 continue;
@@ -267,11 +242,11 @@ impl Propagation<'_> {
     ) -> bool {
         // Pending replacements first, so that everything below sees what is there.
         editor.resolve_operands(instruction);
-        let reads_copy = !self.originals.of.is_empty()
+        let reads_copy = !self.originals.is_empty()
             && editor
                 .function()
                 .uses(instruction)
-                .any(|value| self.originals.copies.contains(value));
+                .any(|value| self.originals.contains(value));
         if reads_copy && !self.operands(editor, block, instruction, context) {
             return false;
         }
@@ -549,14 +524,14 @@ impl Propagation<'_> {
 
     /// Arguments of the edges out of a block.
     fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
-        if self.originals.of.is_empty() {
+        if self.originals.is_empty() {
             return;
         }
         let mut arguments = editor.function().blocks()[block]
             .edges
             .iter()
             .flat_map(|edge| &edge.arguments);
-        if !arguments.any(|&value| self.originals.copies.contains(editor.resolve(value))) {
+        if !arguments.any(|&value| self.originals.contains(editor.resolve(value))) {
             return;
         }
         for edge in 0..editor.function().blocks()[block].edges.len() {

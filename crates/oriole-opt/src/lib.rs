@@ -17,6 +17,7 @@ mod copy_propagation;
 mod dead_code;
 mod dead_stores;
 mod equality;
+mod few;
 mod fuel;
 mod fusion;
 mod general_optimize;

@@ -10,11 +10,12 @@
 //!
 //! ## Soundness
 //! An arm has one way in, from the branch, and one way out, to where the other way of the branch leads or the other arm
-//! does; or there are no arms, and both ways of the branch bring different values to one block. Its instructions are pure, so it does no harm to execute them when the arm would not have been; or loads, which are
-//! guarded, as an address may be good in the arm only. What the arm passes on is chosen by the branch's predicate: the
-//! instruction that makes it is guarded and keeps the other way's value, or a `selp` picks one. Convergent operations,
-//! stores, calls, unknown instructions and pinned registers keep an arm as it is; so does what ptxas does not guard right
-//! (`set`, `testp`, sums of bytes), and sums and products that ptxas may fuse, see [`crate::fusion`].
+//! does; or there are no arms, and both ways of the branch bring different values to one block. Its instructions are pure,
+//! so it does no harm to execute them when the arm would not have been; or loads, which are guarded, as an address may be
+//! good in the arm only. What the arm passes on is chosen by the branch's predicate: the instruction that makes it is
+//! guarded and keeps the other way's value, or a `selp` picks one. Convergent operations, stores, calls, unknown
+//! instructions and pinned registers keep an arm as it is; so does what ptxas does not guard right (`set`, `testp`, sums of
+//! bytes), and sums and products that ptxas may fuse, see [`crate::fusion`].
 //!
 //! ## Method
 //! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
@@ -229,12 +230,9 @@ impl Predication<'_> {
         };
         let (taken_values, fallen_values) = (values(taken, 0), values(fallen, 1));
         let mut choices: SmallVec<[Choice; 4]> = SmallVec::new();
-        let is_made_in_arm = |value: Value| match function.values()[value].definition {
-            Definition::Instruction(instruction) => {
-                let place = function.block_of(instruction);
-                place == fallen && fallen.is_some() || place == taken && taken.is_some()
-            }
-            _ => false,
+        let is_made_in_arm = |value: Value| {
+            let place = function.defining_block(value);
+            place.is_some() && (place == fallen || place == taken)
         };
         let (mut selections, mut copies) = (0, 0);
         for (&from_fallen, &from_taken) in fallen_values.iter().zip(taken_values) {

@@ -124,11 +124,7 @@ fn hoist(
             .uses(early)
             .chain(function.uses(late))
             .all(|value| {
-                let defined = match function.values()[editor.resolve(value)].definition {
-                    oriole_ir::Definition::Instruction(definer) => function.block_of(definer),
-                    oriole_ir::Definition::Parameter(block) => Some(block),
-                    oriole_ir::Definition::Undefined => None,
-                };
+                let defined = function.defining_block(editor.resolve(value));
                 defined != Some(one) && defined != Some(other)
             });
         if !fits || !ready || function.block_of(early) != Some(one) {

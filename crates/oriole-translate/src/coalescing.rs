@@ -13,9 +13,10 @@
 //! ## Method
 //! Values that no wish concerns and that are alone at home stay there; [`crate::contest`] finds the others. Each of these
 //! starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
-//! copy there would cost, if the two sides are disjoint; among wishes that cost the same several orders are tried. Then every group takes the home register of one of its values if
-//! nothing else that lives there is in the way, and a new register otherwise: code nobody touched keeps its names. Segments
-//! of a group are kept sorted; the smaller group is entered into the larger.
+//! copy there would cost, if the two sides are disjoint; among wishes that cost the same several orders are tried. Then
+//! every group takes the home register of one of its values if nothing else that lives there is in the way, and a new
+//! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
+//! entered into the larger.
 
 use crate::contest::{Contender, Contest};
 use oriole_analysis::liveness::LiveIntervals;

@@ -13,7 +13,7 @@
 use super::numbering::Member;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
+use oriole_ir::{Block, Editor, Format, Function, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType};
 
 /// A way to make a partially redundant instruction go.
@@ -48,15 +48,9 @@ pub(super) fn plan(
     }
     // Operands that come from this block, parameters included, are different on each way.
     let is_ready = function.uses(late.instruction).all(|value| {
-        match function.values()[editor.resolve(value)].definition {
-            Definition::Instruction(definer) => function.block_of(definer).is_some_and(|block| {
-                block != late.block && dominators.dominates(block, late.block)
-            }),
-            Definition::Parameter(block) => {
-                block != late.block && dominators.dominates(block, late.block)
-            }
-            Definition::Undefined => false,
-        }
+        function
+            .defining_block(editor.resolve(value))
+            .is_some_and(|block| block != late.block && dominators.dominates(block, late.block))
     });
     if !is_ready {
         return None;

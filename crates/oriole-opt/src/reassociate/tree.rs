@@ -216,6 +216,10 @@ impl Terms {
             let step = match (term.leaf, so_far) {
                 (Leaf::Value(value), so_far) if term.negative => match so_far {
                     Some(so_far) => Step::Binary(Operation::Sub, so_far, Source::Value(value)),
+                    // ptxas 13.0 gets `neg.s16` wrong for −32768 (docs/numerics.md), and this right.
+                    None if bits == 16 => {
+                        Step::Binary(Operation::Sub, Source::Constant(0), Source::Value(value))
+                    }
                     None => Step::Unary(Operation::Neg, Source::Value(value)),
                 },
                 (Leaf::Value(value), Some(so_far)) => {
