@@ -7,6 +7,7 @@
 
 mod branch_joins;
 mod control_flow;
+mod convergence;
 mod dominators;
 mod known_bits;
 pub mod liveness;
@@ -16,6 +17,7 @@ mod uniformity;
 mod uses;
 
 pub use control_flow::ControlFlow;
+pub use convergence::Convergence;
 pub use dominators::{Dominators, PostDominators};
 pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
 pub use loops::{Loop, Loops};

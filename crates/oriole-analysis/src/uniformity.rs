@@ -218,7 +218,9 @@ impl<'a> Solver<'a> {
                 if function.is_invariant_load(instruction) {
                     return false;
                 }
+                // Lanes may read what others write in between at different times.
                 effects.volatile
+                    || !effects.ordering.is_none()
                     || !matches!(
                         format.mnemonic.space(),
                         Some(Space::Global | Space::Shared | Space::Const)

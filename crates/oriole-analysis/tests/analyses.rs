@@ -1,6 +1,8 @@
 //! What the analyses say of small functions, and that the manager keeps exactly what is still true.
 
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity};
+use oriole_analysis::{
+    Analyses, ControlFlow, Convergence, Dominators, Loops, PostDominators, Uniformity,
+};
 use oriole_ir::{Block, Definition, Editor, Formats, Function, Value};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Module;
@@ -231,4 +233,67 @@ fn a_wrong_survivor_is_found() {
     // As if a pass had changed everything and journalled nothing.
     assert_eq!(analyses.stale(&other), ["control-flow", "dominators"]);
     let _: Block = other.entry();
+}
+
+fn converges(kind: &str, body: &str) -> bool {
+    let (_, function) = translate(kind, body);
+    Analyses::new().get::<Convergence>(&function).converges()
+}
+
+#[test]
+fn warp_operations_converge_where_no_divergent_branch_decides_about_them() {
+    let lane = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 16; ld.param.u32 %r2, [n]; setp.eq.u32 %p2, %r2, 0;";
+    let shuffle = "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;";
+    for (body, expected) in [
+        (format!("{lane} {shuffle} ret;"), true),
+        // A uniform branch, a uniform loop, and behind the join of a divergent branch.
+        (format!("{lane} @%p2 bra L; {shuffle} L: ret;"), true),
+        (
+            format!(
+                "{lane} L: {shuffle} add.s32 %r2, %r2, 1; setp.lt.s32 %p3, %r2, 9; @%p3 bra L; ret;"
+            ),
+            true,
+        ),
+        (
+            format!("{lane} @%p1 bra L; st.shared.u32 [4], %r1; L: {shuffle} ret;"),
+            true,
+        ),
+        // In the arm, under a guard, in a loop that lanes leave at different times, behind an early return.
+        (format!("{lane} @%p1 bra L; {shuffle} L: ret;"), false),
+        (format!("{lane} @%p1 {shuffle} ret;"), false),
+        (format!("{lane} @%p2 {shuffle} ret;"), true),
+        (
+            format!(
+                "{lane} L: {shuffle} add.s32 %r1, %r1, 1; setp.lt.s32 %p3, %r1, 99; @%p3 bra L; ret;"
+            ),
+            false,
+        ),
+        (format!("{lane} @%p1 ret; {shuffle} ret;"), false),
+        // A uniform branch that only some lanes get to.
+        (
+            format!("{lane} @%p1 bra L; @%p2 bra L; {shuffle} L: ret;"),
+            false,
+        ),
+        // One that does not converge could meet any other.
+        (
+            format!("{lane} {shuffle} @%p1 bra L; vote.sync.any.pred %p4, %p2, 15; L: ret;"),
+            false,
+        ),
+        // Lanes may see a flag at different times.
+        (
+            format!(
+                "{lane} ld.param.u64 %rd1, [p]; ld.relaxed.gpu.global.u32 %r4, [%rd1]; setp.eq.u32 %p3, %r4, 0; @%p3 bra L; {shuffle} L: ret;"
+            ),
+            false,
+        ),
+        (format!("{lane} unknown.instruction; {shuffle} ret;"), false),
+        // Without a way out.
+        (
+            format!("{lane} @%p1 bra M; L: {shuffle} bra L; M: ret;"),
+            false,
+        ),
+    ] {
+        assert_eq!(converges(".entry", &body), expected, "{body}");
+    }
+    assert!(!converges(".func", &format!("{lane} {shuffle} ret;")));
 }

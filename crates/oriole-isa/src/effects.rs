@@ -133,9 +133,16 @@ impl Effects {
     }
 
     /// Whether the instruction may be deleted when nothing uses its results: it changes no memory, no order, no flag and
-    /// no control flow. A convergent read such as `shfl` may be deleted.
+    /// no control flow, and no other thread waits for it.
     #[inline]
     pub fn is_removable(self) -> bool {
+        !self.convergent && self.is_removable_if_converged()
+    }
+
+    /// Like [`Effects::is_removable`] for an instruction that all threads of a warp are known to execute together. Otherwise
+    /// a `shfl.sync` whose result nobody reads may be what other lanes wait for and read from.
+    #[inline]
+    pub fn is_removable_if_converged(self) -> bool {
         self.writes.is_empty()
             && self.ordering.is_none()
             && !self.volatile
@@ -566,7 +573,10 @@ mod tests {
         ] {
             assert!(effects(text).convergent, "{text}");
         }
-        assert!(effects("shfl.sync.bfly.b32").is_removable());
+        assert!(effects("shfl.sync.bfly.b32").is_removable_if_converged());
+        assert!(!effects("shfl.sync.bfly.b32").is_removable());
+        assert!(!effects("ldmatrix.sync.aligned.m8n8.x4.shared.b16").is_removable());
+        assert!(!effects("bar.warp.sync").is_removable_if_converged());
         assert!(effects("activemask.b32").volatile);
         assert!(effects("bar.sync").ordering.orders_memory());
         assert!(!effects("bar.sync").is_removable());

@@ -10,8 +10,8 @@
 //! ## Soundness
 //! An instruction stays if it has an effect besides its results: it writes memory, orders it, traps, branches, writes the
 //! carry flag, is asynchronous, volatile or unknown, reads a volatile special register, or defines a pinned register. A load
-//! that is none of these goes: reading memory cannot be observed. A convergent operation whose result nobody reads can go in
-//! all threads alike.
+//! that is none of these goes: reading memory cannot be observed. A warp-synchronous operation whose result nobody reads may
+//! be what other lanes wait for: it goes only where all lanes are known to execute it together ([`Convergence`]).
 //!
 //! ## Method
 //! One walk from the last instruction to the first meets users before what they use, and marks what those that must stay need,
@@ -24,10 +24,11 @@
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow};
+use oriole_analysis::{Analyses, ControlFlow, Convergence};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::Opcode;
+use std::cell::LazyCell;
 use std::collections::BinaryHeap;
 
 /// The pass.
@@ -52,6 +53,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         editor.function(),
         &flow,
         context.knobs.switch(DEAD_CODE_KEEP_LOADS),
+        || analyses.get::<Convergence>(editor.function()).converges(),
     );
     remove_unneeded(editor, &flow, &needed, context);
 }
@@ -86,13 +88,19 @@ struct Needed {
 }
 
 impl Needed {
-    fn of(function: &Function, flow: &ControlFlow, keep_loads: bool) -> Needed {
+    fn of(
+        function: &Function,
+        flow: &ControlFlow,
+        keep_loads: bool,
+        converges: impl FnOnce() -> bool,
+    ) -> Needed {
         let mut needed = Needed {
             values: IndexVec::from_elem(false, function.values().len()),
             unneeded: SmallVec::new(),
             worklist: Vec::new(),
         };
-        let headers = needed.walk(function, flow, keep_loads);
+        let converges = LazyCell::new(converges);
+        let headers = needed.walk(function, flow, keep_loads, &converges);
         if !headers.is_empty() {
             needed.go_round(function, flow, headers);
             let values = &needed.values;
@@ -110,6 +118,7 @@ impl Needed {
         function: &Function,
         flow: &ControlFlow,
         keep_loads: bool,
+        converges: &LazyCell<bool, impl FnOnce() -> bool>,
     ) -> BinaryHeap<usize> {
         let mut headers = BinaryHeap::new();
         for (place, &block) in flow.reverse_postorder().iter().enumerate().rev() {
@@ -131,7 +140,7 @@ impl Needed {
             }
             for instruction in function.instructions_backwards(block) {
                 if has_needed_result(function, &self.values, instruction)
-                    || must_stay(function, instruction, keep_loads)
+                    || must_stay(function, instruction, keep_loads, converges)
                 {
                     let uses = function.uses(instruction);
                     uses.for_each(|value| self.values[value] = true);
@@ -209,9 +218,16 @@ fn has_needed_result(
 }
 
 /// Whether an instruction does something besides giving results.
-fn must_stay(function: &Function, instruction: Instruction, keep_loads: bool) -> bool {
+fn must_stay(
+    function: &Function,
+    instruction: Instruction,
+    keep_loads: bool,
+    converges: &LazyCell<bool, impl FnOnce() -> bool>,
+) -> bool {
     let format = function.format(instruction);
-    if format.opaque || !format.is_removable() {
+    if format.opaque
+        || !format.is_removable() && !(format.effects.is_removable_if_converged() && **converges)
+    {
         return true;
     }
     if keep_loads && matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {

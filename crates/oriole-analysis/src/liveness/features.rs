@@ -648,7 +648,7 @@ impl Counts {
         );
         self.wide_values += u32::from(results == 2);
         self.guards += u32::from(format.is_guarded() && !format.is_terminator());
-        let removable = format.effects.is_removable();
+        let removable = format.effects.is_removable_if_converged();
         self.float_work += u32::from(removable && float);
         self.integer_work += u32::from(removable && !float);
         match mnemonic.opcode() {

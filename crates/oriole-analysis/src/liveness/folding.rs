@@ -130,7 +130,10 @@ impl Folded {
         for &block in function.block_order() {
             for instruction in function.instructions_of(block) {
                 let format = function.format(instruction);
-                if !format.effects.is_removable() || format.is_terminator() || format.opaque {
+                if !format.effects.is_removable_if_converged()
+                    || format.is_terminator()
+                    || format.opaque
+                {
                     work.extend(function.uses(instruction));
                 }
             }
@@ -246,8 +249,9 @@ impl<'a> View<'a> {
             for &number in &order {
                 let instruction = values.instruction(number);
                 let format = function.format(instruction);
-                let stays =
-                    !format.effects.is_removable() || format.is_terminator() || format.opaque;
+                let stays = !format.effects.is_removable_if_converged()
+                    || format.is_terminator()
+                    || format.opaque;
                 let used = function
                     .results(instruction)
                     .any(|result| folded.needed[result.index()]);

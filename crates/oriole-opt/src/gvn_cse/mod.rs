@@ -16,10 +16,10 @@
 //! fuse stay, see [`crate::fusion`]. A per-thread value may be reused
 //! wherever its definition dominates, whether threads diverge or not. The register kept must be one the readers accept.
 //!
-//! Convergent operations are different: what they give depends on which threads take part. Those that name the threads in
-//! a mask (`shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`) are commoned with an equal one, mask included, of the same
-//! block with no call between: the threads that got to the first are those that get to the second, as threads part and
-//! meet only between blocks. Those that do not name them, such as `activemask`, are never commoned.
+//! Warp-synchronous operations are different: what they give depends on what the other lanes of the mask send, wherever in the
+//! program these are. Those that name the threads in a mask (`shfl.sync`, `vote.sync`, `match.sync`, `redux.sync`) are commoned
+//! with an equal one, mask included, of the same block, where all lanes are known to execute every such operation of the
+//! function together ([`Convergence`]). Those that do not name them, such as `activemask`, are never commoned.
 //!
 //! ## Method
 //! Hash-consing gives every value a number in one walk in reverse postorder. Blocks in which something has an equal are
@@ -49,7 +49,7 @@ use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops, Use, Uses};
+use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops, Use, Uses};
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Value};
 use oriole_syntax::tree::Guard;
@@ -106,7 +106,15 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let flow = analyses.get::<ControlFlow>(function);
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
-    let numbering = number(function, &flow, &loops, mode);
+    let convergent = if mode >= Mode::Convergent
+        && has_warp_operations(function, &flow)
+        && analyses.get::<Convergence>(function).converges()
+    {
+        Convergent::InOneBlock
+    } else {
+        Convergent::Never
+    };
+    let numbering = number(function, &flow, &loops, mode, convergent);
     if numbering.shared.is_empty() {
         context.is_numbered = mode == Mode::Widest;
         return;
@@ -158,14 +166,15 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 }
 
 /// Numbers all values.
-fn number(function: &Function, flow: &ControlFlow, loops: &Loops, mode: Mode) -> Numbering {
+fn number(
+    function: &Function,
+    flow: &ControlFlow,
+    loops: &Loops,
+    mode: Mode,
+    convergent: Convergent,
+) -> Numbering {
     let mut numbering = Numbering::new(function);
     let mut memory = Memory::new(function, flow, loops, mode >= Mode::Memory);
-    let convergent = if mode >= Mode::Convergent {
-        Convergent::InOneBlock
-    } else {
-        Convergent::Never
-    };
     for &block in flow.reverse_postorder() {
         if mode == Mode::Block {
             numbering.forget();
@@ -189,6 +198,15 @@ fn number(function: &Function, flow: &ControlFlow, loops: &Loops, mode: Mode) ->
         memory.leave(block);
     }
     numbering
+}
+
+/// Whether there is anything that asks for convergence.
+fn has_warp_operations(function: &Function, flow: &ControlFlow) -> bool {
+    let mut blocks = flow.reverse_postorder().iter();
+    blocks.any(|&block| {
+        let mut instructions = function.instructions_of(block);
+        instructions.any(|instruction| function.format(instruction).effects.convergent)
+    })
 }
 
 struct Elimination<'run> {

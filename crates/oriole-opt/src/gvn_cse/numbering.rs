@@ -11,7 +11,7 @@ use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     Block, Constant, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
-use oriole_isa::{Comparison, Opcode, Role, ScalarType, SpaceSet};
+use oriole_isa::{Comparison, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
 
 oriole_collections::entity! {
@@ -195,16 +195,14 @@ impl Numbering {
         let version = if format.is_pure() || function.is_invariant_load(instruction) {
             0
         } else if effects.convergent {
-            // All threads of a block are together from its first to its last instruction, calls aside; a call changes
-            // every version.
             let commons = convergent == Convergent::InOneBlock
-                && format.is_removable()
+                && effects.is_removable_if_converged()
                 && effects.reads.is_empty()
                 && is_synchronized(format);
             if !commons {
                 return false;
             }
-            memory.version(SpaceSet::PARAM, None) << 32 | u64::from(block.as_u32()) | 1 << 59
+            u64::from(block.as_u32()) | 1 << 59
         } else if matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
             && format.is_removable()
             && has_stable_operands(function, instruction)
