@@ -13,6 +13,7 @@ mod known_bits;
 pub mod liveness;
 mod loops;
 mod manager;
+pub mod partial_loads;
 mod uniformity;
 mod uses;
 

@@ -60,7 +60,7 @@ impl Operation {
     pub fn mnemonic(self, bits: u32) -> &'static str {
         let [narrow, single, double] = match self {
             Operation::Add => ["add.s16", "add.s32", "add.s64"],
-            // From zero, ptxas 13.0 takes `sub.s16` for `neg.s16`, which it gets wrong (docs/numerics.md).
+            // From zero, ptxas takes `sub.s16` for `neg.s16`: quirk `negated-half-word` of `isa::ptxas`.
             Operation::Sub => ["sub.u16", "sub.s32", "sub.s64"],
             Operation::Neg => ["neg.s16", "neg.s32", "neg.s64"],
             Operation::Mul => ["mul.lo.s16", "mul.lo.s32", "mul.lo.s64"],

@@ -26,6 +26,7 @@ mod mnemonic;
 mod modifier;
 mod opcode;
 mod operand;
+pub mod ptxas;
 mod scalar_type;
 mod space;
 mod special_register;

@@ -37,7 +37,7 @@ use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{
     Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
-use oriole_isa::{Flag, Mnemonic, Opcode, Role, ScalarType, Terminator, evaluate};
+use oriole_isa::{Flag, Mnemonic, Opcode, Role, ScalarType, Terminator, evaluate, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
@@ -356,14 +356,12 @@ fn packed_elements(format: &FormatData) -> Option<usize> {
 
 /// Whether a result is what it is however ptxas rounds: see the module's documentation.
 fn is_exact(mnemonic: &Mnemonic, inputs: &[u128], bits: u128) -> bool {
-    let may_fuse = matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul)
-        && mnemonic.modifiers().rounding.is_none();
-    let Some(scalar_type) = mnemonic.first_type().filter(|first| first.is_float()) else {
+    let Some(scalar_type) = mnemonic
+        .first_type()
+        .filter(|_| ptxas::is_contractible(mnemonic))
+    else {
         return true;
     };
-    if !may_fuse {
-        return true;
-    }
     let plain = matches!(scalar_type, ScalarType::F32 | ScalarType::F64)
         && mnemonic.types().len() == 1
         && !mnemonic.has(Flag::Saturate);

@@ -1,4 +1,4 @@
-//! Products and sums that ptxas may fuse.
+//! Products and sums that ptxas may fuse: what passes make of the quirk `products-fuse` of [`ptxas::QUIRKS`].
 //!
 //! PTX lets a compiler turn `mul.f32` and `add.f32` without a rounding into one `fma`, which rounds once instead of twice,
 //! and ptxas does unless it is told not to. Whether it does depends on who else reads the product and on where the two
@@ -7,14 +7,11 @@
 
 use oriole_analysis::{Use, Uses};
 use oriole_ir::{Definition, Function, Instruction, Value};
-use oriole_isa::Opcode;
+use oriole_isa::{Opcode, ptxas};
 
 /// Whether an instruction is a floating-point product, sum or difference without a rounding.
 pub(crate) fn is_contractible(function: &Function, instruction: Instruction) -> bool {
-    let mnemonic = &function.format(instruction).mnemonic;
-    matches!(mnemonic.opcode(), Opcode::Add | Opcode::Sub | Opcode::Mul)
-        && mnemonic.modifiers().rounding.is_none()
-        && mnemonic.first_type().is_some_and(|first| first.is_float())
+    ptxas::is_contractible(&function.format(instruction).mnemonic)
 }
 
 /// Whether ptxas may fuse an instruction with another: a product that a sum reads, or a sum that reads a product.

@@ -47,14 +47,14 @@ use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
+use crate::memory_effects::clobbers;
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeNode, SymbolKind,
-    Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
 };
 use oriole_isa::{Opcode, SpaceSet, Target};
 use oriole_syntax::literal::Literal;
@@ -155,27 +155,6 @@ fn count_bound(function: &Function) -> Vec<u32> {
     bound
 }
 
-/// Memory that is not the same behind an instruction as before it.
-fn touched(format: &FormatData) -> SpaceSet {
-    let effects = format.effects;
-    let orders = format.opaque
-        || !effects.ordering.is_none()
-        || effects.volatile
-        || effects.may_trap_or_exit
-        || effects.asynchronous
-        || effects.is_call;
-    if orders {
-        return SpaceSet::ALL;
-    }
-    // A function's parameters may lie in local memory.
-    let stack = SpaceSet::LOCAL.union(SpaceSet::PARAM);
-    if effects.writes.intersects(stack) {
-        effects.writes.union(stack)
-    } else {
-        effects.writes
-    }
-}
-
 /// Takes the guard off instructions whose result is the same under the complement; whether there is fuel left.
 fn drop_complements(
     editor: &mut Editor<'_>,
@@ -197,7 +176,7 @@ fn drop_complements(
                 continue;
             }
             let Some(kind) = kind_of(function, instruction) else {
-                version += u32::from(!touched(format).is_empty());
+                version += u32::from(!clobbers(format).is_empty());
                 continue;
             };
             if !format.is_guarded() {
@@ -349,7 +328,7 @@ impl<'function> Search<'function> {
             if format.mnemonic.opcode() == Opcode::Mov {
                 self.copy(instruction);
             }
-            self.change(touched(format));
+            self.change(clobbers(format));
             return;
         };
         let version = match kind {

@@ -26,6 +26,7 @@ mod hooks;
 mod knobs;
 mod late_commoning;
 mod manager;
+mod memory_effects;
 mod pipeline;
 mod predication;
 mod profile;

@@ -8,6 +8,7 @@ use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
+use oriole_analysis::partial_loads::partial_loads;
 use oriole_ir::{Editor, Function, verify};
 
 /// What a pass may consult and must report to.
@@ -147,7 +148,11 @@ pub fn run(
         removals: 0,
         settled: Vec::with_capacity(MOST_PASSES),
         runs: 0,
+        partial_loads: 0,
     };
+    if cfg!(debug_assertions) {
+        runner.partial_loads = runner.count_partial_loads();
+    }
     context.is_numbered = false;
     context.statistics.expect_phases(phases.len());
     let mut starts = 0;
@@ -182,6 +187,8 @@ struct Runner<'function> {
     settled: Vec<Settled>,
     /// How often a pass ran.
     runs: u64,
+    /// How many loads were partial after the last pass; counted in debug builds only.
+    partial_loads: usize,
 }
 
 /// A pass that ran.
@@ -244,6 +251,10 @@ impl Runner<'_> {
             .iter()
             .filter_map(|pass| find(pass.name))
             .any(|pass| pass.last_change > since)
+    }
+
+    fn count_partial_loads(&self) -> usize {
+        partial_loads(self.function, &mut Analyses::new()).len()
     }
 
     fn size(&self) -> u64 {
@@ -311,6 +322,13 @@ impl Runner<'_> {
                 "{name} left the function broken: {}",
                 violations[0]
             );
+            // With fuel spent, what was dead may be left half removed.
+            let partial_loads = self.count_partial_loads();
+            assert!(
+                partial_loads <= self.partial_loads || !context.fuel.is_left(),
+                "{name} made a load partial that was not, which ptxas may get wrong"
+            );
+            self.partial_loads = partial_loads;
             let stale = self.analyses.stale(self.function);
             assert!(
                 stale.is_empty(),

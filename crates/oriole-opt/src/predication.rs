@@ -11,11 +11,15 @@
 //! ## Soundness
 //! An arm has one way in, from the branch, and one way out, to where the other way of the branch leads or the other arm
 //! does; or there are no arms, and both ways of the branch bring different values to one block. Its instructions are pure,
-//! so it does no harm to execute them when the arm would not have been; or loads, which are guarded, as an address may be
-//! good in the arm only. What the arm passes on is chosen by the branch's predicate: the instruction that makes it is
-//! guarded and keeps the other way's value, or a `selp` picks one. Convergent operations, stores, calls, unknown
-//! instructions and pinned registers keep an arm as it is; so does what ptxas does not guard right (`set`, `testp`, sums of
-//! bytes), and sums and products that ptxas may fuse, see [`crate::fusion`].
+//! so it does no harm to execute them when the arm would not have been. What the arm passes on is chosen by the branch's
+//! predicate: the instruction that makes it is guarded and keeps the other way's value, or a `selp` picks one; where the other
+//! way brings nothing, it needs neither. Convergent operations, loads, stores, calls, unknown instructions and pinned
+//! registers keep an arm as it is; so does what ptxas does not guard right ([`ptxas::ignores_guard`]), and sums and products
+//! that ptxas may fuse, see [`crate::fusion`].
+//!
+//! Loads stay in their arm even where a guard would do: an address may be good in the arm only, and ptxas takes a load that is
+//! guarded, and whose register is undefined otherwise, for one that is not (`partial-load` of [`ptxas::QUIRKS`]). Branches
+//! around loads cost no more than guards.
 //!
 //! ## Method
 //! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
@@ -23,7 +27,8 @@
 //! them takes long.
 //!
 //! ## Not done
-//! Arms with effects, arms that end elsewhere, predicates as results where a `selp` would be needed.
+//! Arms with effects or loads, arms that end elsewhere, predicates as results where a `selp` would be needed
+//! (`predication_unchanged`).
 
 use crate::fusion::{is_contractible, may_fuse};
 use crate::knobs::Number;
@@ -34,7 +39,7 @@ use oriole_collections::SmallVec;
 use oriole_ir::{
     Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
 };
-use oriole_isa::{Opcode, ScalarType, Terminator};
+use oriole_isa::{Opcode, ScalarType, Space, Terminator, ptxas};
 use oriole_syntax::tree::Guard;
 
 /// The pass.
@@ -190,13 +195,10 @@ impl Predication<'_> {
         if join == block || Some(join) == fallen {
             return true;
         }
-        let body = |arm: Option<Block>| match arm {
-            Some(arm) => self.body(function, arm),
-            None => Some(SmallVec::new()),
-        };
-        let (Some(fallen_body), Some(taken_body)) = (body(fallen), body(taken)) else {
+        let is_harmless = |arm: Block| self.is_harmless(function, arm);
+        if !fallen.is_none_or(is_harmless) || !taken.is_none_or(is_harmless) {
             return true;
-        };
+        }
         let last = function.last_instruction(block).expect("it branches");
         let Some(Operand::Value(predicate)) = function.guard(last) else {
             return true;
@@ -268,13 +270,7 @@ impl Predication<'_> {
             return false;
         }
         let branch_guard = function.format(last).guard;
-        self.apply(
-            editor,
-            hammock,
-            (predicate, branch_guard),
-            [&fallen_body, &taken_body],
-            &choices,
-        );
+        self.apply(editor, hammock, (predicate, branch_guard), &choices);
         for block in [Some(block), fallen, taken, Some(join)]
             .into_iter()
             .flatten()
@@ -284,17 +280,17 @@ impl Predication<'_> {
         true
     }
 
-    /// The instructions of an arm without its terminator, if all of them can be executed either way.
-    fn body(&self, function: &Function, arm: Block) -> Option<SmallVec<[Instruction; 8]>> {
-        let mut body = SmallVec::new();
+    /// Whether an arm is short and all of its instructions can be executed either way.
+    fn is_harmless(&self, function: &Function, arm: Block) -> bool {
+        let mut count = 0;
         for instruction in function.instructions_of(arm) {
             let format = function.format(instruction);
             if format.is_terminator() {
                 let plain = format.effects.terminator == Terminator::Branch && !format.is_guarded();
-                return (plain && body.len() <= self.longest).then_some(body);
+                return plain && count <= self.longest;
             }
             let opcode = format.mnemonic.opcode();
-            let harmless = format.is_pure() || is_plain_load(function, instruction);
+            let harmless = format.is_pure() || is_own_parameter(function, instruction);
             let touches_pinned =
                 function
                     .operands(instruction)
@@ -313,14 +309,14 @@ impl Predication<'_> {
                 || touches_pinned
                 || is_slow(opcode)
                 || may_fuse(function, self.uses, instruction)
-                || is_guarded_wrongly(opcode)
-                || body.len() > self.longest
+                || ptxas::ignores_guard(opcode)
+                || count > self.longest
             {
-                return None;
+                return false;
             }
-            body.push(instruction);
+            count += 1;
         }
-        (body.len() <= self.longest).then_some(body)
+        count <= self.longest
     }
 
     fn choose(
@@ -336,6 +332,14 @@ impl Predication<'_> {
         let type_of = |value: Value| function.values()[value].scalar_type;
         if type_of(from_fallen) != type_of(from_taken) {
             return None;
+        }
+        // Whatever the other way leaves undefined may be what this one brings.
+        let is_undefined =
+            |value: Value| function.values()[value].definition == Definition::Undefined;
+        match (is_undefined(from_taken), is_undefined(from_fallen)) {
+            (true, _) => return Some(Choice::Same(from_fallen)),
+            (_, true) => return Some(Choice::Same(from_taken)),
+            _ => {}
         }
         let defined_in = |value: Value| match function.values()[value].definition {
             Definition::Instruction(instruction) => function
@@ -372,16 +376,10 @@ impl Predication<'_> {
             });
         }
         selection(type_of(from_fallen))?;
-        let is_undefined =
-            |value: Value| function.values()[value].definition == Definition::Undefined;
-        match (is_undefined(from_taken), is_undefined(from_fallen)) {
-            (true, _) => Some(Choice::Same(from_fallen)),
-            (_, true) => Some(Choice::Same(from_taken)),
-            _ => Some(Choice::Select {
-                taken: from_taken,
-                fallen: from_fallen,
-            }),
-        }
+        Some(Choice::Select {
+            taken: from_taken,
+            fallen: from_fallen,
+        })
     }
 
     fn apply(
@@ -389,7 +387,6 @@ impl Predication<'_> {
         editor: &mut Editor<'_>,
         hammock: &Hammock,
         (predicate, branch_guard): (Value, Guard),
-        bodies: [&[Instruction]; 2],
         choices: &[Choice],
     ) {
         let guard_if = |taken: bool| {
@@ -399,23 +396,6 @@ impl Predication<'_> {
                 branch_guard.opposite()
             }
         };
-        // Loads are only for those who would have got there.
-        for (body, taken) in bodies.into_iter().zip([false, true]) {
-            for &instruction in body {
-                let chosen = choices.iter().any(|choice| {
-                    matches!(choice, Choice::Guard { instruction: chosen, .. } if *chosen == instruction)
-                });
-                if !chosen && is_plain_load(editor.function(), instruction) {
-                    let results: SmallVec<[Value; 4]> =
-                        editor.function().results(instruction).collect();
-                    let kept: SmallVec<[Value; 4]> = results
-                        .into_iter()
-                        .map(|result| editor.undefined_like(result))
-                        .collect();
-                    guard(editor, instruction, predicate, guard_if(taken), &kept);
-                }
-            }
-        }
         let end = hammock.taken.or(hammock.fallen).unwrap_or(hammock.block);
         let mut values: Vec<Value> = Vec::with_capacity(choices.len());
         for choice in choices {
@@ -453,28 +433,12 @@ impl Predication<'_> {
     }
 }
 
-/// A load that could fail if it were executed where it should not be.
-fn is_plain_load(function: &Function, instruction: Instruction) -> bool {
+/// A load of a kernel's parameter, which cannot fail and always gives the same.
+fn is_own_parameter(function: &Function, instruction: Instruction) -> bool {
     let format = function.format(instruction);
     format.mnemonic.opcode() == Opcode::Ld
-        && format.effects.is_removable()
-        && !format.effects.convergent
-}
-
-/// What ptxas 13.0 does not guard right: `set`, `testp` and sums of four bytes (docs/numerics.md).
-fn is_guarded_wrongly(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Set
-            | Opcode::Testp
-            | Opcode::Vadd4
-            | Opcode::Vsub4
-            | Opcode::Vavrg4
-            | Opcode::Vabsdiff4
-            | Opcode::Vmin4
-            | Opcode::Vmax4
-            | Opcode::Vset4
-    )
+        && format.mnemonic.space() == Some(Space::Param)
+        && function.is_invariant_load(instruction)
 }
 
 fn is_slow(opcode: Opcode) -> bool {

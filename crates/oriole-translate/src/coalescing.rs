@@ -23,7 +23,7 @@ use oriole_analysis::liveness::LiveIntervals;
 use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
-use oriole_isa::ScalarType;
+use oriole_isa::{ScalarType, ptxas};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -233,9 +233,7 @@ impl Groups {
         if one == other || type_of(one) != type_of(other) {
             return;
         }
-        // ptxas 13.0 takes a predicate that a branch has tested for constant behind it, even where a loop changes it
-        // (docs/numerics.md): predicates share a register only if they did before.
-        if type_of(one) == ScalarType::Pred && !at_home_together {
+        if ptxas::takes_for_constant(type_of(one)) && !at_home_together {
             return;
         }
         let (Some(first), Some(second)) = (&self.stretches[one], &self.stretches[other]) else {

@@ -33,9 +33,11 @@ mod cost;
 mod reduce;
 mod remarks;
 
+use oriole_analysis::Analyses;
+use oriole_analysis::partial_loads::{Hazard, hazards};
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::Body;
+use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
@@ -82,6 +84,9 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
                         ),
                     ));
                 }
+                for hazard in hazards(&translated.function, &mut Analyses::new()) {
+                    diagnostics.extend(partial_load(function.body.as_ref(), &translated, hazard));
+                }
                 formats = translated.function.into_formats();
             }
             Err(errors) => diagnostics.extend(errors),
@@ -89,6 +94,34 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span());
     diagnostics
+}
+
+/// What to say of a load that ptxas may take for one that always happens.
+fn partial_load(
+    body: Option<&Body>,
+    translated: &Translated,
+    hazard: Hazard,
+) -> Option<Diagnostic> {
+    let place = |instruction| {
+        let statement = translated.function.source(instruction)?;
+        match body?.statements.get(statement as usize)? {
+            Statement::Instruction(instruction) => Some(instruction.mnemonic.span()),
+            _ => None,
+        }
+    };
+    let mnemonic = translated.function.format(hazard.partial).mnemonic.text();
+    let warning = Diagnostic::warning(
+        "partial-load",
+        place(hazard.partial)?,
+        format!("ptxas may take this `{mnemonic}` for one that always happens"),
+    )
+    .context(place(hazard.dropped)?, "this equal load may be dropped")
+    .context(
+        place(hazard.replaced)?,
+        "and what is computed here taken from the other",
+    )
+    .with_note("the register is undefined where the load does not happen: define it before, for example as 0");
+    Some(warning)
 }
 
 /// What to do to a module.
@@ -197,6 +230,7 @@ pub fn optimize_with(
     let mut report = Report::default();
     let mut fuel = options.fuel.clone();
     let mut formats = Formats::new();
+    let mut originals: Vec<(usize, Body)> = Vec::new();
     let copy_phases = copy_phases(&options.phases);
     let careful_phases: Vec<Phase> = options
         .phases
@@ -217,6 +251,7 @@ pub fn optimize_with(
             observer,
             fuel: &mut fuel,
             formats: &mut formats,
+            originals: &mut originals,
             report: &mut report,
         };
         if let Err(more) = run.function(index, !errors.is_empty()) {
@@ -231,6 +266,9 @@ pub fn optimize_with(
     if errors.is_empty() {
         Ok(report)
     } else {
+        for (index, body) in originals {
+            module.functions[index].body = Some(body);
+        }
         errors.sort_by_key(|error| error.span());
         Err(errors)
     }
@@ -248,6 +286,8 @@ struct Run<'run, 'observer> {
     observer: &'run mut Observer<'observer>,
     fuel: &'run mut Fuel,
     formats: &'run mut Formats,
+    /// Functions that were rewritten, and what they were.
+    originals: &'run mut Vec<(usize, Body)>,
     report: &'run mut Report,
 }
 
@@ -259,6 +299,7 @@ impl Run<'_, '_> {
         if only_translate {
             return Ok(());
         }
+        let hazards = count_hazards(&translated.function);
         // Every instruction of the text is one of the function.
         let before = translated.function.instruction_bound() as u64;
         let name = self.module.text(self.module.functions[index].name);
@@ -301,6 +342,8 @@ impl Run<'_, '_> {
                 .as_ref()
                 .zip(after.as_ref())
                 .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before));
+            // What ptxas may get wrong and did not before is no improvement.
+            let is_better = is_better && done.hazards <= hazards;
             if must_improve && !is_better {
                 self.module.functions[index].body = done.original;
                 *self.fuel = fuel;
@@ -359,6 +402,10 @@ impl Run<'_, '_> {
             let remarks = remarks::locate(self.module, name, original, done.remarks);
             self.report.remarks.extend(remarks);
         }
+        let is_first = self.originals.last().is_none_or(|&(last, _)| last != index);
+        if let Some(original) = done.original.filter(|_| is_first) {
+            self.originals.push((index, original));
+        }
     }
 
     /// Runs phases and writes the function back; nothing if it had to be left as it was.
@@ -392,10 +439,12 @@ impl Run<'_, '_> {
                 changes,
                 copies: 0,
                 doubts: Doubts::None,
+                hazards: 0,
                 original: None,
                 remarks,
             });
         }
+        let hazards = count_hazards(function);
         match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
             Ok(written) => {
                 *self.formats = written.formats;
@@ -411,6 +460,7 @@ impl Run<'_, '_> {
                     changes,
                     copies: written.copies,
                     doubts,
+                    hazards,
                     original: Some(written.original),
                     remarks,
                 })
@@ -425,6 +475,11 @@ impl Run<'_, '_> {
             }
         }
     }
+}
+
+/// How many places of a function ptxas may get wrong.
+fn count_hazards(function: &Function) -> usize {
+    hazards(function, &mut Analyses::new()).len()
 }
 
 /// The phases that remove copies, if they are among those that were asked for.
@@ -454,6 +509,8 @@ struct Done {
     changes: u64,
     copies: usize,
     doubts: Doubts,
+    /// Places that ptxas may get wrong.
+    hazards: usize,
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
@@ -487,6 +544,18 @@ mod tests {
         let before = print(&module);
         let report = optimize(&mut module, &Options::default()).unwrap();
         assert_eq!(report.notes[0].id, "unknown-control-flow");
+        assert_eq!(print(&module), before);
+    }
+
+    #[test]
+    fn with_an_error_in_one_function_all_are_left_as_they_were() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry first()\n{\n.reg .b32 %r<3>;\n\
+                    mov.u32 %r1, 0;\nadd.s32 %r2, %r1, 1;\nret;\n}\n\
+                    .entry second()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %nowhere;\nret;\n}\n";
+        let mut module = parse("k.ptx", text).unwrap();
+        let before = print(&module);
+        let errors = optimize(&mut module, &Options::default()).unwrap_err();
+        assert_eq!(errors.len(), 1);
         assert_eq!(print(&module), before);
     }
 

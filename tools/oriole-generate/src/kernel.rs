@@ -3,7 +3,7 @@
 use crate::forms::{Form, Slot, Width, forms};
 use crate::random::Random;
 use crate::{BLOCK, CELLS, GRID, INPUT_BYTES, Options, THREAD_BYTES};
-use oriole_isa::Opcode;
+use oriole_isa::{Opcode, ptxas};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -896,13 +896,12 @@ impl Generator {
     }
 }
 
-// What ptxas 13.0.88 gets wrong, each with its example in docs/numerics.md.
+// What ptxas gets wrong is listed in `oriole_isa::ptxas`.
 
-/// Instructions whose guard ptxas drops, in whole or in part.
+/// Instructions whose guard ptxas drops, in whole or in part; of the packed ones those that add.
 fn loses_its_guard(form: &Form) -> bool {
-    let name = form.mnemonic.split('.').next().unwrap_or_default();
-    let packed_sum = name.starts_with('v') && name.ends_with('4') && form.mnemonic.ends_with("add");
-    matches!(form.opcode, Opcode::Set | Opcode::Testp) || packed_sum
+    let is_packed = !matches!(form.opcode, Opcode::Set | Opcode::Testp);
+    ptxas::ignores_guard(form.opcode) && (!is_packed || form.mnemonic.ends_with("add"))
 }
 
 /// Instructions whose result ptxas passes on wrongly to what narrows it.

@@ -4,7 +4,7 @@ use super::integer::negation;
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::mask;
 use oriole_ir::{Definition, Operand, Value};
-use oriole_isa::{Flag, MulMode, Opcode, ScalarType, ShiftMode};
+use oriole_isa::{Flag, MulMode, Opcode, ScalarType, ShiftMode, ptxas};
 
 /// A conversion between integers: what it makes, what it reads, and the register it reads from, which may be wider.
 struct Conversion {
@@ -156,7 +156,7 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
         Arg::Other => None,
     };
     // Zero minus something is a negation to ptxas too: see `negation`.
-    let kind = if inner.signed() && narrow != 16 {
+    let kind = if inner.signed() && !ptxas::negates_wrongly(narrow) {
         's'
     } else {
         'u'
@@ -312,8 +312,8 @@ pub(super) fn projection(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     }
 }
 
-/// `lop3` with one operand twice is an operation on two: `and`, `or`, `xor`, or a `lop3` with nothing for the third. ptxas
-/// combines the form with an operand twice wrongly (docs/numerics.md), and other passes may have made it.
+/// `lop3` with one operand twice is an operation on two: `and`, `or`, `xor`, or a `lop3` with nothing for the third. This
+/// keeps clear of the quirk `lop3-operand-twice` of [`ptxas::QUIRKS`]; other passes may have made the form.
 pub(super) fn repeated_operand(_: &View<'_, '_>, site: &Site) -> Option<Change> {
     if site.opcode != Opcode::Lop3 || site.count != 4 {
         return None;

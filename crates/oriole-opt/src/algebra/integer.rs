@@ -2,7 +2,7 @@
 
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::sign_extend;
-use oriole_isa::{MulMode, Opcode, ScalarType};
+use oriole_isa::{MulMode, Opcode, ScalarType, ptxas};
 
 /// An integer operation, or a logical one on predicates.
 fn is_algebraic(site: &Site) -> bool {
@@ -122,10 +122,9 @@ pub(super) fn subtract_from_zero(_: &View<'_, '_>, site: &Site) -> Option<Change
     Some(Change::Instruction(negation(site.width)?, vec![b]))
 }
 
-/// What negates an integer of a width. Not of 16 bits: ptxas 13.0 takes `neg.s16` for a number that sixteen bits hold, which
-/// −32768 has no opposite for (docs/numerics.md).
+/// What negates an integer of a width, if ptxas gets that right.
 pub(super) fn negation(width: u32) -> Option<String> {
-    (width != 16).then(|| format!("neg.s{width}"))
+    (!ptxas::negates_wrongly(width)).then(|| format!("neg.s{width}"))
 }
 
 /// A constant on the left of an operation that commutes.

@@ -5,7 +5,7 @@ use super::{Outcome, Walk};
 use crate::copy_propagation::is_acceptable;
 use oriole_analysis::{mask, sign_extend};
 use oriole_ir::{Definition, FormatData, Instruction, Operand, ShapeKind, ShapeNode, Value};
-use oriole_isa::{Opcode, Role, ScalarType};
+use oriole_isa::{Opcode, Role, ScalarType, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
@@ -365,14 +365,7 @@ impl Walk<'_, '_, '_> {
                 continue;
             };
             let held = function.values()[value].scalar_type.bits();
-            let largest = match (format.mnemonic.opcode(), top) {
-                // ptxas 13.0 gives −1 for a signed field from a constant position beyond the word (docs/numerics.md).
-                (Opcode::Bfe, 2) => 31,
-                // It refuses other positions and lengths of fields.
-                (Opcode::Bfe, 3) | (Opcode::Bfi, 3 | 4) => 255,
-                _ => u64::MAX,
-            };
-            if bits > largest {
+            if bits > ptxas::largest_immediate(&format.mnemonic, top) {
                 continue;
             }
             let stores = format.mnemonic.opcode() == Opcode::St && held > wanted.bits();
@@ -529,7 +522,7 @@ pub(super) fn is_immediate_type(scalar_type: ScalarType) -> bool {
 }
 
 /// Whether ptxas takes a constant for every operand that an instruction reads. Each was tried with ptxas 13.0, alone and with
-/// the others. `lop3` is left out: ptxas combines it wrongly when operands are equal.
+/// the others. `lop3` is left out, see the quirk `lop3-operand-twice` of [`ptxas::QUIRKS`].
 fn takes_immediates(format: &FormatData) -> bool {
     use ScalarType::*;
     let mnemonic = &format.mnemonic;

@@ -8,35 +8,14 @@
 //! blocks only state spaces are told apart. A block keeps the versions of the block before it if all ways in agree, and at
 //! the head of a loop if nothing in the loop writes the space.
 
+use crate::memory_effects::clobbers;
 use oriole_analysis::{ControlFlow, Loop, Loops};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, FormatData, Function};
+use oriole_ir::{Block, Function};
 use oriole_isa::SpaceSet;
-
-/// Memory other threads can reach: what barriers and fences are about.
-const COMMON: SpaceSet = SpaceSet::GLOBAL
-    .union(SpaceSet::SHARED)
-    .union(SpaceSet::REMOTE_SHARED)
-    .union(SpaceSet::TENSOR_MEMORY)
-    .union(SpaceSet::TEXTURE);
 
 /// Events a load looks back over before it gives up telling addresses apart.
 const MOST_EVENTS: usize = 64;
-
-/// Memory that may be different after an instruction.
-pub(super) fn clobbers(format: &FormatData) -> SpaceSet {
-    if format.is_pure() {
-        return SpaceSet::NONE;
-    }
-    let effects = &format.effects;
-    if format.opaque || effects.is_call {
-        return SpaceSet::ALL;
-    }
-    if effects.ordering.orders_memory() || effects.asynchronous {
-        return effects.writes.union(COMMON);
-    }
-    effects.writes
-}
 
 /// Part of memory: bytes from an offset from a base, by the number of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 
 use crate::copy_propagation::copy_of;
 use crate::equality::{has_stable_operands, is_stable};
+use crate::memory_effects::clobbers;
 
-use super::memory::{Memory, Place, clobbers};
+use super::memory::{Memory, Place};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     Block, Constant, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,

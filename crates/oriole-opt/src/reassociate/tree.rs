@@ -6,6 +6,7 @@
 use crate::associative::mask;
 use oriole_ir::Value;
 use oriole_ir::arithmetic::{Family, Operation};
+use oriole_isa::ptxas;
 
 /// What leaves are sorted by: the place where a value is available, composites of the same family at the place of their
 /// first leaf and before that leaf, then the place of the definition itself.
@@ -216,8 +217,8 @@ impl Terms {
             let step = match (term.leaf, so_far) {
                 (Leaf::Value(value), so_far) if term.negative => match so_far {
                     Some(so_far) => Step::Binary(Operation::Sub, so_far, Source::Value(value)),
-                    // ptxas 13.0 gets `neg.s16` wrong for −32768 (docs/numerics.md), and this right.
-                    None if bits == 16 => {
+                    // Spelled `sub.u16`, which ptxas gets right.
+                    None if ptxas::negates_wrongly(bits) => {
                         Step::Binary(Operation::Sub, Source::Constant(0), Source::Value(value))
                     }
                     None => Step::Unary(Operation::Neg, Source::Value(value)),
