@@ -226,7 +226,7 @@ fn must_stay(
 ) -> bool {
     let format = function.format(instruction);
     if format.opaque
-        || !format.is_removable() && !(format.effects.is_removable_if_converged() && **converges)
+        || !(format.is_removable() || format.effects.is_removable_if_converged() && **converges)
     {
         return true;
     }
