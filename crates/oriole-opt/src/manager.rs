@@ -27,8 +27,6 @@ pub struct Context<'run> {
     /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
     /// dominates the other, but for those it leaves alone on purpose.
     pub is_numbered: bool,
-    /// Whether gvn-cse could do more with a block between two others, as copies may get when the function is written.
-    pub wants_blocks: bool,
     /// Set by a pass that has nothing to do in this function, whatever other passes do: it is not run again.
     pub is_done: bool,
 }

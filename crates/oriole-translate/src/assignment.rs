@@ -23,7 +23,7 @@
 use crate::coalescing::share;
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::ControlFlow;
-use oriole_collections::{BitSet, DenseMap, DenseSet, IndexVec, PackedOption};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
 use oriole_isa::ScalarType;
 
@@ -64,8 +64,6 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
-    /// Whether on some edge a register is copied from and to: then other registers for its values may save copies.
-    pub has_entangled_copies: bool,
 }
 
 impl Assignment {
@@ -81,32 +79,6 @@ impl Assignment {
             .map(|edge| edge.copies.len())
             .sum::<usize>()
             + self.ties.values_unordered().map(Vec::len).sum::<usize>()
-    }
-
-    /// Whether some copies are in blocks of their own.
-    pub fn has_new_blocks(&self) -> bool {
-        self.edges
-            .iter()
-            .any(|edge| edge.placement == Placement::NewBlock)
-    }
-
-    /// Whether a block that is empty but for its way out, and was kept as a place for copies, turned out to need none.
-    pub fn has_vanished_blocks(&self, function: &Function, flow: &ControlFlow) -> bool {
-        let mut copies = self.edges.iter().peekable();
-        flow.reverse_postorder().iter().any(|&block| {
-            let mut has_copies = false;
-            while copies.next_if(|copies| copies.block == block).is_some() {
-                has_copies = true;
-            }
-            let [edge] = &function.blocks()[block].edges[..] else {
-                return false;
-            };
-            let mut instructions = function.instructions_of(block);
-            let first = instructions.next();
-            !has_copies
-                && !edge.arguments.is_empty()
-                && first.is_none_or(|first| function.format(first).is_terminator())
-        })
     }
 }
 
@@ -157,7 +129,6 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
-            has_entangled_copies: false,
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         defined: Vec::with_capacity(function.values().len()),
@@ -561,11 +532,6 @@ impl Assigner<'_> {
                 }
                 if copies.is_empty() {
                     continue;
-                }
-                if !self.assignment.has_entangled_copies {
-                    let sources: DenseSet<Register> = copies.iter().map(|copy| copy.from).collect();
-                    let is_source = |copy: &Copy<Register>| sources.contains(&copy.to);
-                    self.assignment.has_entangled_copies = copies.iter().any(is_source);
                 }
                 let placement = self.placement(block, index, edge.target);
                 let copies = self.sequence(&copies);

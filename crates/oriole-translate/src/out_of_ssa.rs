@@ -40,12 +40,6 @@ pub struct Written {
     pub formats: Formats,
     /// How many copies were inserted.
     pub copies: usize,
-    /// Whether optimizing again could save some of them.
-    pub doubtful_copies: bool,
-    /// Whether some of them are in blocks of their own.
-    pub new_blocks: bool,
-    /// Whether a block kept as a place for copies turned out to need none.
-    pub vanished_blocks: bool,
     /// The body the function had before.
     pub original: Body,
 }
@@ -126,9 +120,6 @@ pub fn out_of_ssa(
     }
     Ok(Written {
         copies: assignment.copy_count(),
-        doubtful_copies: assignment.has_entangled_copies,
-        new_blocks: assignment.has_new_blocks(),
-        vanished_blocks: assignment.has_vanished_blocks(&function, &flow),
         formats: function.into_formats(),
         original,
     })

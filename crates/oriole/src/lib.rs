@@ -153,8 +153,9 @@ pub enum Rounds {
     Exactly(Vec<(String, u32)>),
 }
 
-/// Rounds after which even a function that still gets better is left.
-const MOST_ROUNDS: u32 = 5;
+/// Rounds after which even a function that still gets better is left. Each makes it cheaper, and no function is known to need
+/// more than six; this only bounds the time that one can take.
+const MOST_ROUNDS: u32 = 64;
 
 impl Default for Options {
     fn default() -> Options {
@@ -231,7 +232,6 @@ pub fn optimize_with(
     let mut fuel = options.fuel.clone();
     let mut formats = Formats::new();
     let mut originals: Vec<(usize, Body)> = Vec::new();
-    let copy_phases = copy_phases(&options.phases);
     let careful_phases: Vec<Phase> = options
         .phases
         .iter()
@@ -246,7 +246,6 @@ pub fn optimize_with(
             module,
             globals: &globals,
             options,
-            copy_phases: &copy_phases,
             careful_phases: &careful_phases,
             observer,
             fuel: &mut fuel,
@@ -279,8 +278,6 @@ struct Run<'run, 'observer> {
     module: &'run mut Module,
     globals: &'run Globals,
     options: &'run Options,
-    /// The phases that remove copies, if they are among those that were asked for.
-    copy_phases: &'run [Phase],
     /// The phases that remove dead code alone, of those that were asked for.
     careful_phases: &'run [Phase],
     observer: &'run mut Observer<'observer>,
@@ -311,71 +308,34 @@ impl Run<'_, '_> {
             }
         };
         let phases = &self.options.phases;
-        let copy_phases = self.copy_phases;
+        let careful = self.careful_phases;
         let mut translated = Some(translated);
         let mut rounds = 0;
-        let mut is_settled = false;
-        let mut only_copies = false;
+        // Each time round the function costs less, or this ends: what comes out is what a round found nothing better for.
         while rounds < most {
             let fuel = self.fuel.clone();
-            let translated = match translated.take() {
-                Some(translated) => translated,
-                None => self.translate(index)?,
-            };
-            let phases = if only_copies { copy_phases } else { phases };
-            let Some(done) = self.phases(index, translated, phases) else {
-                if rounds == 0 {
-                    return Ok(());
-                }
+            let Some(done) = self.round(index, translated.take(), phases)? else {
                 break;
             };
             if done.changes == 0 {
-                is_settled = true;
-                if rounds == 0 {
-                    self.record(index, done);
+                self.record(index, done);
+                break;
+            }
+            // What ptxas may get wrong and did not before is no improvement.
+            if must_improve && !(self.is_cheaper(index, &done) && done.hazards <= hazards) {
+                self.module.functions[index].body = done.original;
+                *self.fuel = fuel;
+                // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
+                if self.careful(index, careful, rounds == 0)? {
+                    continue;
                 }
                 break;
             }
-            // Values that live longer may need copies, and rewrites that only turn code round are not worth a difference.
-            let (before, after) = (&done.original, &self.module.functions[index].body);
-            let is_better = before
-                .as_ref()
-                .zip(after.as_ref())
-                .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before));
-            // What ptxas may get wrong and did not before is no improvement.
-            let is_better = is_better && done.hazards <= hazards;
-            if must_improve && !is_better {
-                self.module.functions[index].body = done.original;
-                *self.fuel = fuel;
-                break;
-            }
             rounds += 1;
-            // Copies that look avoidable are worth writing the function once more without them, and only if that helps the
-            // other passes have another look.
-            let doubts = match done.doubts {
-                _ if only_copies => Doubts::Blocks,
-                Doubts::Copies if copy_phases.is_empty() => Doubts::None,
-                doubts => doubts,
-            };
-            only_copies = doubts == Doubts::Copies;
-            is_settled = must_improve && doubts == Doubts::None;
             self.record(index, done);
-            if is_settled {
-                break;
-            }
         }
-        // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-        let careful = self.careful_phases;
-        if rounds == 0 && !is_settled && !careful.is_empty() && careful.len() < phases.len() {
-            let translated = match translated.take() {
-                Some(translated) => translated,
-                None => self.translate(index)?,
-            };
-            let Some(mut done) = self.phases(index, translated, careful) else {
-                return Ok(());
-            };
-            done.statistics.add("functions.not-worth-it", 1);
-            self.record(index, done);
+        if !must_improve && rounds == 0 {
+            self.careful(index, careful, true)?;
         }
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, cost::instructions);
@@ -386,6 +346,50 @@ impl Run<'_, '_> {
             rounds,
         });
         Ok(())
+    }
+
+    /// Runs phases over a function, translating it first unless it is; nothing if it had to be left as it was.
+    fn round(
+        &mut self,
+        index: usize,
+        translated: Option<Translated>,
+        phases: &[Phase],
+    ) -> Result<Option<Done>, Vec<Diagnostic>> {
+        let translated = match translated {
+            Some(translated) => translated,
+            None => self.translate(index)?,
+        };
+        Ok(self.phases(index, translated, phases))
+    }
+
+    /// Removes dead code only. Whether there was some.
+    fn careful(
+        &mut self,
+        index: usize,
+        phases: &[Phase],
+        is_all: bool,
+    ) -> Result<bool, Vec<Diagnostic>> {
+        if phases.is_empty() || phases.len() == self.options.phases.len() {
+            return Ok(false);
+        }
+        let Some(mut done) = self.round(index, None, phases)? else {
+            return Ok(false);
+        };
+        let has_changed = done.changes > 0;
+        if is_all {
+            done.statistics.add("functions.not-worth-it", 1);
+        }
+        self.record(index, done);
+        Ok(has_changed)
+    }
+
+    /// Whether a function costs less than before.
+    fn is_cheaper(&self, index: usize, done: &Done) -> bool {
+        let (before, after) = (&done.original, &self.module.functions[index].body);
+        before
+            .as_ref()
+            .zip(after.as_ref())
+            .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before))
     }
 
     fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
@@ -425,20 +429,17 @@ impl Run<'_, '_> {
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
             is_numbered: false,
-            wants_blocks: false,
             is_done: false,
         };
         let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
         let function = &mut translated.function;
         let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
-        let wants_blocks = context.wants_blocks;
         if changes == 0 && !phases.is_empty() {
             *self.formats = translated.function.into_formats();
             return Some(Done {
                 statistics,
                 changes,
                 copies: 0,
-                doubts: Doubts::None,
                 hazards: 0,
                 original: None,
                 remarks,
@@ -448,18 +449,10 @@ impl Run<'_, '_> {
         match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
             Ok(written) => {
                 *self.formats = written.formats;
-                let doubts = if written.vanished_blocks || wants_blocks && written.new_blocks {
-                    Doubts::Blocks
-                } else if written.doubtful_copies {
-                    Doubts::Copies
-                } else {
-                    Doubts::None
-                };
                 Some(Done {
                     statistics,
                     changes,
                     copies: written.copies,
-                    doubts,
                     hazards,
                     original: Some(written.original),
                     remarks,
@@ -482,33 +475,11 @@ fn count_hazards(function: &Function) -> usize {
     hazards(function, &mut Analyses::new()).len()
 }
 
-/// The phases that remove copies, if they are among those that were asked for.
-fn copy_phases(phases: &[Phase]) -> Vec<Phase> {
-    let is_asked_for = |name| phases.iter().any(|phase| phase.pass.includes(name));
-    let names = ["copy-propagation", "dead-code"];
-    if !names.into_iter().all(is_asked_for) {
-        return Vec::new();
-    }
-    oriole_opt::select(names).expect("these are passes")
-}
-
-/// What the passes could not see of what was written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Doubts {
-    /// Nothing: they have nothing left to do.
-    None,
-    /// Copies that look avoidable.
-    Copies,
-    /// Blocks that stand where they saw none, or none where they kept one.
-    Blocks,
-}
-
 /// What phases did to one function.
 struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
-    doubts: Doubts,
     /// Places that ptxas may get wrong.
     hazards: usize,
     /// The body before, if it was written anew.

@@ -95,7 +95,10 @@ pub fn compare(kernel: &Kernel, options: &Options) -> Result<(), String> {
     let mut after =
         parse(kernel.name.as_str(), text.as_str()).map_err(|errors| errors[0].message.clone())?;
     let found = outputs(&after, &kernel.name)?;
-    let is_level = options.phases.last().is_none_or(|last| last.pass.name == "start-over");
+    let is_level = options
+        .phases
+        .last()
+        .is_none_or(|last| last.pass.name == "start-over");
     if is_level {
         optimize(&mut after, options).map_err(|errors| errors[0].message.clone())?;
     }

@@ -29,6 +29,7 @@
 //! ## Not done
 //! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
 
+mod address_chains;
 mod compare;
 mod convert;
 mod integer;
@@ -45,6 +46,7 @@ use crate::copy_propagation::{is_acceptable, plain_move};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
+use address_chains::AddressChains;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
@@ -87,6 +89,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         visits: 0,
         loosened: Vec::new(),
         fold_addresses,
+        flow: Rc::clone(&flow),
+        address_chains: None,
     };
     for &block in flow.reverse_postorder() {
         walk.enter(&flow, block);
@@ -198,6 +202,9 @@ struct Walk<'a, 'f, 'c> {
     /// Values that lost a reader but not the last one, and how many visits there had been.
     loosened: Vec<(Value, u32)>,
     fold_addresses: bool,
+    flow: Rc<ControlFlow>,
+    /// Sums that only serve addresses, found when first asked for.
+    address_chains: Option<AddressChains>,
 }
 
 impl Walk<'_, '_, '_> {

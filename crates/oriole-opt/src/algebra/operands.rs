@@ -1,5 +1,6 @@
 //! Rewrites of operands: guards, halves of registers, constants, addresses.
 
+use super::address_chains::AddressChains;
 use super::view::accepts;
 use super::{Outcome, Walk};
 use crate::copy_propagation::is_acceptable;
@@ -449,7 +450,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What an address is the sum of, if its base is a sum that dies with it.
-    fn folded(&self, instruction: Instruction, address: &Address) -> Option<(Value, i64)> {
+    fn folded(&mut self, instruction: Instruction, address: &Address) -> Option<(Value, i64)> {
         let function = self.editor.function();
         let (base, offset) = self.base_and_offset(instruction, address)?;
         let view = self.view();
@@ -483,7 +484,17 @@ impl Walk<'_, '_, '_> {
                         .filter(|(leaf, _)| leaf.value() == Some(base))
                         .all(|(_, role)| role.in_address)
             });
-        dies.then_some((inner, total))
+        if dies {
+            return Some((inner, total));
+        }
+        let (uses, flow) = (&self.uses, &self.flow);
+        let chains = self
+            .address_chains
+            .get_or_insert_with(|| AddressChains::of(function, flow, uses));
+        let (root, distance) = chains.extend(base, inner, constant)?;
+        let total = offset.checked_add(distance)?;
+        i32::try_from(total).ok()?;
+        Some((root, total))
     }
 }
 

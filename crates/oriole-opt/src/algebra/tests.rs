@@ -361,7 +361,6 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         remarks: None,
         hooks: &crate::Hooks::default(),
         is_numbered: false,
-        wants_blocks: false,
         is_done: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");

@@ -268,7 +268,7 @@ impl Elimination<'_> {
                 }
                 goes_on
             }
-            None if let Some(plan) = self.plan(editor, member, &leaders, context) => {
+            None if let Some(plan) = self.plan(editor, member, &leaders) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.partial",
                     instruction: member.instruction,
@@ -352,16 +352,8 @@ impl Elimination<'_> {
         editor: &Editor<'_>,
         member: Member,
         leaders: &[Member],
-        context: &mut Context<'_>,
     ) -> Option<partial::Plan> {
-        partial::plan(
-            editor,
-            self.partial?,
-            self.dominators,
-            member,
-            leaders,
-            &mut context.wants_blocks,
-        )
+        partial::plan(editor, self.partial?, self.dominators, member, leaders)
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {

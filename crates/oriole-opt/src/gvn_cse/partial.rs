@@ -26,14 +26,12 @@ pub(super) struct Plan {
 }
 
 /// Whether an instruction without a dominating equal can be made one of `leaders` on one way and its own twin on the other.
-/// Notes where this only wants a block of its own on a way that leads elsewhere too.
 pub(super) fn plan(
     editor: &Editor<'_>,
     flow: &ControlFlow,
     dominators: &Dominators,
     late: Member,
     leaders: &[Member],
-    needs_block: &mut bool,
 ) -> Option<Plan> {
     let function = editor.function();
     if !is_address_arithmetic(function, late.instruction) {
@@ -70,11 +68,11 @@ pub(super) fn plan(
                 .find(|&value| type_of(value) == type_of(result))
         };
         if let Some(value) = known_in(has) {
+            // On a way that leads elsewhere too it would be computed for nothing.
             if [has, lacks]
                 .iter()
                 .any(|&way| function.blocks()[way].edges.len() != 1)
             {
-                *needs_block = true;
                 continue;
             }
             return Some(Plan {
