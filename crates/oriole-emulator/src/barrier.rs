@@ -10,7 +10,7 @@ use crate::execute::{Executor, Next};
 use crate::launch::{Block, Group};
 use crate::special::Scene;
 use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::{Join, State, Warp};
+use crate::warp::{State, Warp};
 
 impl Executor<'_> {
     pub(crate) fn barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
@@ -48,24 +48,7 @@ impl Executor<'_> {
         } else {
             0
         };
-        // Guarded off lanes go on.
-        if scene.active != scene.fragment.mask {
-            let mut others = scene.fragment.clone();
-            let next = scene.fragment.pc + 1;
-            scene.fragment.join = scene.warp.add_join(Join {
-                pc: next,
-                expected: scene.fragment.mask,
-                waiting: None,
-                parent: scene.fragment.join,
-            });
-            scene.fragment.join_pc = next;
-            others.join = scene.fragment.join;
-            others.join_pc = next;
-            others.mask &= !scene.active;
-            others.pc = next;
-            scene.fragment.mask = scene.active;
-            scene.warp.arrive(others);
-        }
+        scene.separate_inactive();
         let warp = scene.warp.index as usize;
         let live = scene.warp.live;
         let block = &mut scene.group.blocks[scene.block];
@@ -133,6 +116,7 @@ impl Executor<'_> {
         {
             return Ok(Next::Advance);
         }
+        scene.separate_inactive();
         scene.fragment.state = State::Cluster {
             generation: scene.warp.cluster_generation,
         };

@@ -20,7 +20,6 @@ use crate::execute::{Executor, lanes_of, source};
 use crate::launch::Group;
 use crate::machine::{Finding, FindingKind};
 use crate::program::{Access, Function, Lanes, NONE, PredicateSource};
-use crate::special::Scene;
 use crate::trap::Outcome;
 use crate::uses::{Uses, uses};
 use crate::warp::{Fragment, Warp};
@@ -445,9 +444,6 @@ impl Executor<'_> {
             );
         }
     }
-
-    /// Lanes that execute an instruction with a member mask are in order; those of one warp always are here.
-    pub(crate) fn order_lanes(&self, _scene: &mut Scene<'_>) {}
 
     /// Reports reads of registers that were never written.
     pub(crate) fn check_registers(

@@ -111,6 +111,10 @@ impl Executor<'_> {
         loop {
             self.wake(warp, group, block);
             let Some(mut fragment) = warp.next_runnable() else {
+                // Lanes that wait at a join may be those that others of the warp wait for.
+                if warp.live != 0 && warp.waits_for_itself() && warp.release_oldest_join() {
+                    continue;
+                }
                 return Ok(if warp.live == 0 {
                     Stop::Done
                 } else {
@@ -210,6 +214,23 @@ impl Executor<'_> {
         let profile = launch.options.profile;
         let check_uninitialized = launch.options.check_uninitialized;
         let mut turn = 0;
+        if fragment.state != State::Running {
+            // The instruction at which it waited was counted when it arrived.
+            let function = &launch.program.functions[fragment.function as usize];
+            let constants = &launch.constants[fragment.function as usize][..];
+            let special = self
+                .special_of(fragment)
+                .ok_or_else(|| Fault::new(TrapKind::NotEmulated, "an instruction to wait at"))?;
+            let guard = function.code[fragment.pc as usize].guard;
+            let active = fragment.mask & predicate(warp, fragment, guard);
+            match self.special(warp, fragment, group, block, constants, special, active)? {
+                Next::Advance => {
+                    fragment.state = State::Running;
+                    fragment.pc += 1;
+                }
+                Next::Wait => return Ok(FragmentStop::Waiting),
+            }
+        }
         'function: loop {
             let function = &launch.program.functions[fragment.function as usize];
             let constants = &launch.constants[fragment.function as usize][..];

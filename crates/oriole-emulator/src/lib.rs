@@ -55,6 +55,7 @@ mod memory;
 mod printf;
 mod program;
 mod progress;
+mod rendezvous;
 mod special;
 mod tensor_core;
 mod trap;

@@ -900,10 +900,9 @@ impl LaunchContext<'_> {
                         State::Barrier { number, .. } => {
                             describe_missing(&group.blocks[block], number as usize)
                         }
-                        State::Parked { wanted } => format!(
-                            "lanes {:#x} of the member mask never reach the instruction",
-                            wanted & !warp.parked_with(fragment)
-                        ),
+                        State::Meeting(here) => {
+                            executor.describe_waiting(fragment, here, warp, group, block)
+                        }
                         State::Cluster { .. } => {
                             "the cluster barrier waits for threads that never arrive".to_string()
                         }

@@ -153,6 +153,8 @@ pub(crate) struct Special {
     pub(crate) mnemonic: Mnemonic,
     /// The operands in source order.
     pub(crate) operands: Vec<SpecialOperand>,
+    /// Equal for instructions at which lanes of a warp can meet: those with the same qualifiers, or one `.aligned` one.
+    pub(crate) kind: u32,
 }
 
 /// An operand of a [`Special`].

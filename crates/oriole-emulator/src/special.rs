@@ -170,7 +170,7 @@ impl Executor<'_> {
             | StAsync
             | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
             WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
-            | WgmmaMmaAsync => self.matrix(&mut scene).map(|()| Next::Advance),
+            | WgmmaMmaAsync => self.matrix(&mut scene),
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
                 scene.warp.polls += 4;

@@ -774,6 +774,7 @@ impl<'module> Decoder<'_, 'module> {
         self.function.specials.push(Special {
             mnemonic: mnemonic.clone(),
             operands: decoded,
+            kind: self.context.rendezvous_kind(mnemonic),
         });
         Ok(Kind::Special(self.function.specials.len() as u32 - 1))
     }

@@ -8,8 +8,9 @@ mod initializer;
 mod instruction;
 mod operands;
 
+use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
-use oriole_isa::ScalarType;
+use oriole_isa::{Mnemonic, ScalarType};
 use oriole_syntax::scopes::{Global, Globals};
 use oriole_syntax::tree::{
     Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage,
@@ -18,6 +19,7 @@ use oriole_syntax::tree::{
 use crate::approximations::Approximations;
 use crate::memory::{CODE_STRIDE, CODE_WINDOW, GlobalMemory, Region};
 use crate::program::{Function, SharedVariable};
+use crate::rendezvous::is_aligned;
 
 /// A decoded module.
 #[derive(Debug)]
@@ -53,6 +55,9 @@ pub(super) struct Context<'module> {
     pub(super) initializers: Vec<(usize, Option<usize>, usize, usize)>,
     /// Recorded results of approximate instructions, if they are to be replayed.
     pub(super) approximations: Option<&'module Approximations>,
+    /// Numbers of the instructions at which lanes of a warp wait for each other, by their text.
+    rendezvous: DenseMap<String, u32>,
+    rendezvous_kinds: u32,
 }
 
 pub(crate) fn decode_module(
@@ -71,6 +76,8 @@ pub(crate) fn decode_module(
         memory: GlobalMemory::default(),
         initializers: Vec::new(),
         approximations,
+        rendezvous: DenseMap::new(),
+        rendezvous_kinds: 0,
     };
     for &(name, global) in &globals.entries {
         let place = match global {
@@ -236,6 +243,20 @@ pub(super) fn layout(
 }
 
 impl<'module> Context<'module> {
+    /// The number of an instruction at which lanes of a warp wait for each other; see [`crate::program::Special::kind`].
+    pub(super) fn rendezvous_kind(&mut self, mnemonic: &Mnemonic) -> u32 {
+        let next = self.rendezvous_kinds;
+        let kind = if is_aligned(mnemonic) {
+            next
+        } else {
+            *self
+                .rendezvous
+                .get_or_insert_with(mnemonic.text().to_string(), || next)
+        };
+        self.rendezvous_kinds += u32::from(kind == next);
+        kind
+    }
+
     /// Gives a module variable, or a `.global`, `.const` or `.shared` one of a body, its place.
     pub(super) fn place_variable(
         &mut self,
