@@ -44,10 +44,16 @@ impl Executor<'_> {
             let result = match name {
                 "vprintf" => {
                     let (format, arguments) = (argument(warp, 0, lane), argument(warp, 1, lane));
-                    let format = self.string(warp, group, block, format, lane)?;
-                    let text = self.print(warp, group, block, &format, arguments, lane)?;
-                    group.output.extend(text);
-                    0
+                    if format == 0 {
+                        // As on the machine: no format, no output.
+                        u64::from(u32::MAX)
+                    } else {
+                        let format = self.string(warp, group, block, format, lane)?;
+                        let (text, count) =
+                            self.print(warp, group, block, &format, arguments, lane)?;
+                        group.output.extend(text);
+                        count
+                    }
                 }
                 "malloc" => {
                     let bytes = argument(warp, 0, lane).next_multiple_of(16);
@@ -113,7 +119,7 @@ impl Executor<'_> {
                 group,
                 block,
                 Space::Generic,
-                address + offset,
+                address.wrapping_add(offset),
                 1,
                 false,
                 lane,
@@ -126,7 +132,8 @@ impl Executor<'_> {
         Ok(text)
     }
 
-    /// Formats as C's `printf` does; each argument lies aligned to its size behind the one before.
+    /// Formats as C's `printf` does; each argument lies aligned to its size behind the one before. Also gives the number of
+    /// arguments, which `vprintf` returns.
     fn print(
         &self,
         warp: &Warp,
@@ -135,16 +142,19 @@ impl Executor<'_> {
         format: &[u8],
         arguments: u64,
         lane: usize,
-    ) -> Outcome<Vec<u8>> {
+    ) -> Outcome<(Vec<u8>, u64)> {
         let mut at = arguments;
+        let mut count = 0;
         let argument = |size: u64| {
-            at = at.next_multiple_of(size);
+            count += 1;
+            at = at.checked_next_multiple_of(size).unwrap_or(u64::MAX);
             let bytes = size as u32;
             let spot = self.locate(warp, group, block, Space::Generic, at, bytes, false, lane)?;
-            at += size;
+            at = at.wrapping_add(size);
             Ok(self.read(warp, group, lane, spot, bytes))
         };
         let string = |address: u64| self.string(warp, group, block, address, lane);
-        crate::printf::format(format, argument, string)
+        let text = crate::printf::format(format, argument, string)?;
+        Ok((text, count))
     }
 }

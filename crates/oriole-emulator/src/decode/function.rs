@@ -191,73 +191,68 @@ impl<'module> Decoder<'_, 'module> {
         self.function.frame_bytes = self.function.frame_bytes.next_multiple_of(16);
     }
 
-    /// Parameters and results, in order.
+    /// Parameters and results, in order. A vector register counts element by element, as in calls.
     fn header(&mut self, index: usize) {
         let module = self.context.module;
         let tree = &module.functions[index];
+        let mut variables: DenseMap<(u32, u32), usize> = DenseMap::new();
+        for (index, variable) in self.scopes.variables.iter().enumerate() {
+            if variable.in_header {
+                variables.insert((variable.declaration, variable.declarator), index);
+            }
+        }
+        let mut registers: DenseMap<&str, usize> = DenseMap::new();
+        for (index, register) in self.scopes.registers.iter().enumerate() {
+            if register.in_header {
+                registers.get_or_insert_with(module.text(register.name), || index);
+            }
+        }
         for (list, is_result) in [(&tree.returns, true), (&tree.parameters, false)] {
-            for declaration in list
-                .clone()
-                .into_iter()
-                .flatten()
-                .map(|index| index as usize)
-            {
-                let declaration_tree = &module.top.declarations[declaration];
-                for declarator in declaration_tree
-                    .declarators
-                    .clone()
-                    .map(|index| index as usize)
-                {
-                    let name = module.top.declarators[declarator].name;
-                    let (bytes, _) = layout(
-                        module,
-                        &module.top,
-                        declaration_tree,
-                        &module.top.declarators[declarator],
-                    );
-                    let variable = self.scopes.variables.iter().position(|variable| {
-                        variable.in_header
-                            && variable.declaration as usize == declaration
-                            && variable.declarator as usize == declarator
-                    });
+            for declaration in list.clone().into_iter().flatten() {
+                let declaration_tree = &module.top.declarations[declaration as usize];
+                for declarator in declaration_tree.declarators.clone() {
+                    let declarator_tree = &module.top.declarators[declarator as usize];
+                    let name = module.text(declarator_tree.name);
+                    let (bytes, _) = layout(module, &module.top, declaration_tree, declarator_tree);
+                    let variable = variables.get(&(declaration, declarator));
                     let mut offset = 0;
-                    let place = match variable.map(|variable| self.variables[variable]) {
+                    let mut places = Vec::new();
+                    match variable.map(|&variable| self.variables[variable]) {
                         Some(VariablePlace::Frame { offset, bytes, .. }) => {
-                            Passed::Memory { offset, bytes }
+                            places.push(Passed::Memory { offset, bytes });
                         }
                         Some(VariablePlace::Kernel { offset: kernel }) => {
                             offset = kernel;
-                            Passed::Memory {
+                            places.push(Passed::Memory {
                                 offset: kernel,
                                 bytes: bytes.unwrap_or(0) as u32,
-                            }
-                        }
-                        _ => {
-                            let register = self.scopes.registers.iter().position(|register| {
-                                register.in_header
-                                    && module.text(register.name) == module.text(name)
                             });
-                            match register.map(|register| self.registers[register]) {
-                                Some(RegisterPlace { slot, bits: 1 }) => {
-                                    Passed::Predicate(PredicateSource::new(slot, false))
-                                }
-                                Some(RegisterPlace { slot, .. }) => Passed::Register(slot),
-                                None => Passed::Register(NONE),
-                            }
                         }
-                    };
-                    let parameter = Parameter {
-                        name: module.text(name).to_string(),
+                        _ => match registers.get(&name) {
+                            Some(&register) => {
+                                let RegisterPlace { slot, bits } = self.registers[register];
+                                let count = self.scopes.registers[register].vector.max(1);
+                                let each = bits.div_ceil(64);
+                                places.extend((0..u32::from(count)).map(|element| match bits {
+                                    1 => Passed::Predicate(PredicateSource::new(slot, false)),
+                                    _ => Passed::Register(slot + element * each),
+                                }));
+                            }
+                            None => places.push(Passed::Register(NONE)),
+                        },
+                    }
+                    let bytes = bytes
+                        .unwrap_or_else(|| element_type(module, declaration_tree).bytes().into());
+                    let parameters = places.into_iter().map(|place| Parameter {
+                        name: name.to_string(),
                         place,
-                        bytes: bytes.unwrap_or_else(|| {
-                            element_type(module, declaration_tree).bytes().into()
-                        }) as u32,
+                        bytes: bytes as u32,
                         offset,
-                    };
+                    });
                     if is_result {
-                        self.function.returns.push(parameter);
+                        self.function.returns.extend(parameters);
                     } else {
-                        self.function.parameters.push(parameter);
+                        self.function.parameters.extend(parameters);
                     }
                 }
             }
