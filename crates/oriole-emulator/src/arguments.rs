@@ -19,7 +19,11 @@
 //! x is the next number of SplitMix64, whose state starts at the argument's index plus a seed; u is its upper 53 bits over
 //! 2⁵³. Types: `s8 u8 s16 u16 s32 u32 s64 u64 f16 bf16 f32 f64`.
 
+use std::io::Read;
+
 use oriole_isa::{Mnemonic, evaluate};
+
+use crate::limits;
 
 /// An element type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,7 +141,12 @@ impl Number {
             None => None,
         };
         if let Some(value) = integer {
-            return Ok(Number::Integer(if negative { -value } else { value }));
+            let value = if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            };
+            return Ok(Number::Integer(value));
         }
         text.parse()
             .map(Number::Float)
@@ -217,6 +226,19 @@ impl Argument {
     /// # Errors
     /// A sentence that says what is wrong with the text.
     pub fn parse(text: &str, index: usize, seed: u64) -> Result<Argument, String> {
+        Argument::parse_within(text, index, seed, limits::MEMORY)
+    }
+
+    /// As [`Argument::parse`], for an argument of at most this many bytes.
+    ///
+    /// # Errors
+    /// As [`Argument::parse`].
+    pub fn parse_within(
+        text: &str,
+        index: usize,
+        seed: u64,
+        most_bytes: u64,
+    ) -> Result<Argument, String> {
         let (head, fill) = match text.split_once('=') {
             Some((head, fill)) => (head, Some(fill)),
             None => (text, None),
@@ -255,6 +277,15 @@ impl Argument {
             ArgumentKind::Scalar => element.encode(
                 Number::parse(fill.unwrap_or("0")).map_err(|error| format!("`{text}`: {error}"))?,
             ),
+            ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count)
+                if (count as u64)
+                    .checked_mul(element.bytes() as u64)
+                    .is_none_or(|bytes| bytes > most_bytes) =>
+            {
+                return Err(format!(
+                    "`{text}`: {count} elements are more than {most_bytes} bytes"
+                ));
+            }
             ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count) => elements(
                 element,
                 count,
@@ -314,8 +345,9 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
         if high <= low {
             return Err("the range is empty".to_string());
         }
+        let width = high.checked_sub(low).ok_or("the range is too large")?;
         Ok(Number::Integer(
-            low + (i128::from(stream.next_number())).rem_euclid(high - low),
+            low + i128::from(stream.next_number()).rem_euclid(width),
         ))
     };
     match name {
@@ -333,7 +365,7 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
             for index in 0..count {
                 let number = match (start, step) {
                     (Number::Integer(start), Number::Integer(step)) => {
-                        Number::Integer(start + step * index as i128)
+                        Number::Integer(start.wrapping_add(step.wrapping_mul(index as i128)))
                     }
                     _ => Number::Float(start.float() + step.float() * index as f64),
                 };
@@ -374,7 +406,18 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
 }
 
 fn from_file(path: &str, bytes: usize) -> Result<Vec<u8>, String> {
-    let data = std::fs::read(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+    /// The longest header of a `.npy` file that is read.
+    const HEADER: u64 = 1 << 20;
+    let failed = |error: std::io::Error| format!("cannot read `{path}`: {error}");
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(format!("`{path}` is not a file"));
+    }
+    let mut data = Vec::new();
+    std::fs::File::open(path)
+        .map_err(failed)?
+        .take((bytes as u64).saturating_add(HEADER))
+        .read_to_end(&mut data)
+        .map_err(failed)?;
     let contents = match data.strip_prefix(b"\x93NUMPY") {
         None => &data[..],
         Some([major, _, rest @ ..]) => {
@@ -383,7 +426,7 @@ fn from_file(path: &str, bytes: usize) -> Result<Vec<u8>, String> {
                 (_, [a, b, c, d, ..]) => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 4),
                 _ => return Err(format!("`{path}` is cut short")),
             };
-            rest.get(skip + length..)
+            rest.get(length.saturating_add(skip)..)
                 .ok_or_else(|| format!("`{path}` is cut short"))?
         }
         Some(_) => return Err(format!("`{path}` is cut short")),
@@ -432,6 +475,16 @@ mod tests {
     }
 
     #[test]
+    fn numbers_wrap_instead_of_overflowing() {
+        let data = |text: &str| Argument::parse(text, 0, 0).expect("valid").data;
+        assert_eq!(data("n:u32=-0x-80000000000000000000000000000000"), [0; 4]);
+        let large = "170141183460469231731687303715884105727";
+        assert_eq!(data(&format!("n:u8[2]=iota({large},{large})")), [255, 254]);
+        assert!(data("b:u8[0]").is_empty());
+        assert_eq!(data("f:f32=1e999"), f32::INFINITY.to_le_bytes());
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let error = |text: &str| Argument::parse(text, 0, 0).expect_err("wrong");
         for text in [
@@ -442,6 +495,13 @@ mod tests {
             "b:u32[2]=what",
             "b:u32[2]=random(3,3)",
             "b:u32[2]=@/nonexistent",
+            "b:u32[2]=@/dev/zero",
+            "b:u32[2]=@/",
+            "b:u8[99999999999999]",
+            "b:u64[18446744073709551615]",
+            "b:u32(18446744073709551615)=iota",
+            "b:s64[1]=integers(-170141183460469231731687303715884105728,170141183460469231731687303715884105727)",
+            "b:u32[2]=[]",
         ] {
             assert!(!error(text).is_empty());
         }

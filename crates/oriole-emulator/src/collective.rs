@@ -7,8 +7,10 @@ use oriole_isa::{
     Bits, Flag, Mnemonic, Opcode, ReductionOperation, ScalarType, ShuffleMode, VoteMode, evaluate,
 };
 
+use crate::checks::Report;
 use crate::execute::{Executor, Next, lanes_of};
 use crate::program::{Lanes, Special};
+use crate::report::FindingKind;
 use crate::special::Scene;
 use crate::trap::Outcome;
 use crate::warp::{Fragment, Rendezvous, State};
@@ -186,6 +188,35 @@ impl Executor<'_> {
         Ok(self.wait_for_members(scene, first.1))
     }
 
+    /// Lets lanes that execute `bar.warp.sync` know of each other, and reports shuffles that read from lanes that take no part.
+    fn check_exchange(&self, scene: &mut Scene<'_>, sources: &Sources) {
+        let mnemonic = &scene.special.mnemonic;
+        if mnemonic.opcode() == Opcode::BarWarpSync {
+            let first = (scene.warp.index * 32) as u16;
+            if let Some(clocks) = &mut scene.group.blocks[scene.block].checks.clocks {
+                let threads: Vec<u16> = lanes_of(sources.lanes)
+                    .map(|lane| first + lane as u16)
+                    .collect();
+                clocks.synchronize(threads.into_iter());
+            }
+        }
+        let Some(mode) = mnemonic.modifiers().shuffle else {
+            return;
+        };
+        for lane in lanes_of(sources.lanes) {
+            let (from, _) = sources.shuffle_source(mode, lane);
+            if sources.lanes >> from & 1 == 0 {
+                let message = format!(
+                    "`{}` of lane {lane} reads from lane {from}, which takes no part in it",
+                    mnemonic.text()
+                );
+                let report = Report::new(FindingKind::ShuffleSource, lane, message);
+                self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+                return;
+            }
+        }
+    }
+
     /// Executes an instruction for the active lanes and for those that they have met.
     fn exchange(&self, scene: &mut Scene<'_>, mut partners: Vec<Fragment>) -> Outcome<()> {
         let mut sources = Sources::default();
@@ -196,6 +227,9 @@ impl Executor<'_> {
         let (values, truth) = sources
             .results(&scene.special.mnemonic)
             .ok_or_else(|| scene.missing())?;
+        if self.launch.options.check_races {
+            self.check_exchange(scene, &sources);
+        }
         let give = |scene: &mut Scene<'_>| {
             if scene.special.mnemonic.opcode() != Opcode::BarWarpSync {
                 scene.set_destination(&values);

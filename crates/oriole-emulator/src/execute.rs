@@ -1,6 +1,7 @@
 //! The interpreter: runs the fragments of warps, one decoded operation for all active lanes at a time.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use oriole_isa::{
     Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend,
@@ -170,9 +171,7 @@ impl Executor<'_> {
         let program = self.launch.program;
         let function = &program.functions[fragment.function as usize];
         let origin = function.origins[(fragment.pc as usize).min(function.origins.len() - 1)];
-        let ptx_line = program
-            .line_starts
-            .partition_point(|&start| start <= origin.span.start) as u32;
+        let ptx_line = program.line_of(origin.span);
         let lane = fault.lane.unwrap_or(fragment.mask.trailing_zeros().min(31));
         Box::new(Trap {
             kind: fault.kind,
@@ -188,13 +187,7 @@ impl Executor<'_> {
     }
 
     pub(crate) fn source_line(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
-        let name = &self
-            .launch
-            .program
-            .files
-            .iter()
-            .find(|(number, _)| *number == file)?
-            .1;
+        let name = self.launch.program.files.get(&file)?;
         (line > 0).then(|| SourceLine {
             file: name.clone(),
             line,
@@ -243,9 +236,14 @@ impl Executor<'_> {
                     }
                     continue;
                 }
+                turn += 1;
+                if turn > 4 * QUANTUM {
+                    // Calls, returns and code without branches end here, too.
+                    self.check_steps(group)?;
+                    turn = 0;
+                }
                 let operation = &function.code[fragment.pc as usize];
                 let active = fragment.mask & predicate(warp, fragment, operation.guard);
-                turn += 1;
                 group.steps += u64::from(active.count_ones());
                 if profile {
                     let counters =
@@ -383,7 +381,7 @@ impl Executor<'_> {
                     &Kind::Load(index) => {
                         let access = &function.accesses[index as usize];
                         self.load(warp, fragment, group, block, constants, access, active)?;
-                        warp.polls += u32::from(access.synchronizing);
+                        warp.polls += u32::from(access.order.is_some());
                     }
                     &Kind::Store(index) => {
                         self.store(
@@ -407,6 +405,11 @@ impl Executor<'_> {
                             active,
                         )?;
                         warp.polls += 1;
+                    }
+                    &Kind::Fence(scope) => {
+                        if launch.options.check_races {
+                            self.check_fence(warp, group, block, active, scope);
+                        }
                     }
                     &Kind::Branch { target } => {
                         if active == fragment.mask {
@@ -460,6 +463,11 @@ impl Executor<'_> {
                         }
                         if fragment.mask == 0 {
                             return Ok(FragmentStop::Ended);
+                        }
+                        if turn > QUANTUM || warp.polls > POLLS {
+                            let polling = warp.polls > POLLS;
+                            self.check_steps(group)?;
+                            return Ok(FragmentStop::Yielded { polling });
                         }
                         continue;
                     }
@@ -520,16 +528,12 @@ impl Executor<'_> {
                     }
                 }
                 fragment.pc += 1;
-                if turn > 4 * QUANTUM {
-                    self.check_steps(group)?;
-                    turn = 0;
-                }
             }
         }
     }
 
     /// Ends the launch when it has executed too much, or another block has trapped.
-    fn check_steps(&self, group: &mut Group) -> Outcome<()> {
+    pub(crate) fn check_steps(&self, group: &mut Group) -> Outcome<()> {
         let total = self
             .launch
             .steps
@@ -548,6 +552,17 @@ impl Executor<'_> {
         }
         if self.launch.stop.load(Relaxed) {
             return Err(Fault::new(TrapKind::StepLimit, "another block has trapped"));
+        }
+        if self
+            .launch
+            .deadline
+            .is_some_and(|deadline| Instant::now() > deadline)
+        {
+            let limit = self.launch.options.time_limit.unwrap_or_default();
+            return Err(Fault::new(
+                TrapKind::TimeLimit,
+                format!("the launch took more than {limit:?}"),
+            ));
         }
         Ok(())
     }
@@ -743,6 +758,8 @@ impl Executor<'_> {
                 warp.arrive(waiting);
             }
         }
+        // The frames are handed on, not copied: a chain of calls may be long.
+        let mut frames = std::mem::take(&mut fragment.frames);
         let caller = fragment.clone();
         for (number, &(mask, target)) in targets.iter().enumerate() {
             let callee = &self.launch.program.functions[target as usize];
@@ -761,6 +778,11 @@ impl Executor<'_> {
             }
             let mut inner = caller.clone();
             inner.mask = mask;
+            inner.frames = if number + 1 == targets.len() {
+                std::mem::take(&mut frames)
+            } else {
+                frames.clone()
+            };
             inner.frames.push(Frame {
                 function: caller.function,
                 call: index,
@@ -781,7 +803,7 @@ impl Executor<'_> {
             inner.base += function.registers;
             inner.predicate_base += function.predicates;
             inner.local_base = caller.local_top.next_multiple_of(16);
-            inner.local_top = inner.local_base + callee.frame_bytes;
+            inner.local_top = inner.local_base.saturating_add(callee.frame_bytes);
             inner.join = warp.add_join(Join {
                 pc: NONE,
                 expected: mask,
@@ -811,8 +833,22 @@ impl Executor<'_> {
     /// Makes room for a frame.
     pub(crate) fn enter(&self, warp: &mut Warp, fragment: &Fragment) -> Outcome<()> {
         let function = &self.launch.program.functions[fragment.function as usize];
-        let registers = (fragment.base + function.registers) as usize;
-        let predicates = (fragment.predicate_base + function.predicates) as usize;
+        let full = |what: &str| Err(Fault::new(TrapKind::MemoryLimit, what));
+        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
+            return full("a thread's stack is full");
+        }
+        let registers = u64::from(fragment.base) + u64::from(function.registers);
+        let predicates = u64::from(fragment.predicate_base) + u64::from(function.predicates);
+        let bytes = registers
+            .max(predicates / 64)
+            .try_into()
+            .map(|registers| self.launch.frame_bytes(registers, fragment.local_top));
+        if bytes.map_or(true, |bytes| bytes > self.launch.warp_bytes) {
+            return full(
+                "the registers of all calls of a warp take more than its part of the memory",
+            );
+        }
+        let (registers, predicates) = (registers as usize, predicates as usize);
         if warp.registers.len() < registers {
             warp.registers.resize(registers, [0; 32]);
         }
@@ -832,12 +868,6 @@ impl Executor<'_> {
             {
                 *defined &= !fragment.mask;
             }
-        }
-        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
-            return Err(Fault::new(
-                TrapKind::MemoryLimit,
-                "a thread's stack is full",
-            ));
         }
         warp.local.grow(fragment.local_top.into());
         warp.local.forget(
@@ -944,8 +974,10 @@ impl Executor<'_> {
     /// Copies results back and waits for the other lanes of the call; the last gives all.
     fn return_from_last(&self, warp: &mut Warp, mut returning: Fragment) -> Option<Fragment> {
         let callee = &self.launch.program.functions[returning.function as usize];
+        let mut frames = std::mem::take(&mut returning.frames);
         let inner = returning.clone();
-        let frame = returning.frames.pop()?;
+        let frame = frames.pop()?;
+        returning.frames = frames;
         let caller = &self.launch.program.functions[frame.function as usize];
         let call = &caller.calls[frame.call as usize];
         returning.function = frame.function;

@@ -1,11 +1,11 @@
 //! Functions of the driver that kernels call: `vprintf`, `malloc`, `free` and `__assertfail`.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use oriole_isa::Space;
 
 use crate::execute::{Executor, lanes_of, source};
+use crate::heap::Heap;
 use crate::launch::Group;
+use crate::limits;
 use crate::memory::GlobalMemory;
 use crate::program::{Call, Lanes, Passed};
 use crate::trap::{Fault, Outcome, TrapKind};
@@ -52,23 +52,39 @@ impl Executor<'_> {
                         let (text, count) =
                             self.print(warp, group, block, &format, arguments, lane)?;
                         group.output.extend(text);
+                        if group.output.len() > limits::OUTPUT {
+                            return Err(Fault::new(
+                                TrapKind::MemoryLimit,
+                                format!("`printf` wrote more than {} bytes", limits::OUTPUT),
+                            ));
+                        }
                         count
                     }
                 }
                 "malloc" => {
-                    let bytes = argument(warp, 0, lane).next_multiple_of(16);
-                    let start = self.launch.heap.fetch_add(bytes, Relaxed);
-                    match self.launch.heap_region {
-                        Some(region)
-                            if start + bytes <= self.launch.memory.regions[region].bytes =>
-                        {
-                            GlobalMemory::base(region) + start
-                        }
-                        // Out of memory is a null pointer.
-                        _ => 0,
+                    let bytes = argument(warp, 0, lane);
+                    let offset = self.heap(|heap| heap.allocate(bytes)).flatten();
+                    // Out of memory is a null pointer.
+                    let base = self.launch.heap_region.map(GlobalMemory::base);
+                    match offset.zip(base) {
+                        Some((offset, base)) => base + offset,
+                        None => 0,
                     }
                 }
-                "free" => 0,
+                "free" => {
+                    let address = argument(warp, 0, lane);
+                    let base = self.launch.heap_region.map_or(0, GlobalMemory::base);
+                    let freed = self.heap(|heap| heap.free(address.wrapping_sub(base)));
+                    if let Some(Err(why)) = freed.filter(|_| address != 0) {
+                        return Err(Fault::at(
+                            TrapKind::InvalidAccess,
+                            format!("{why}: {address:#x}"),
+                            lane as u32,
+                            address,
+                        ));
+                    }
+                    0
+                }
                 "__assertfail" => {
                     let message = self.string(warp, group, block, argument(warp, 0, lane), lane)?;
                     let message = String::from_utf8_lossy(&message).into_owned();
@@ -102,6 +118,13 @@ impl Executor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Does something with the heap, if there is one.
+    fn heap<R>(&self, action: impl FnOnce(&mut Heap) -> R) -> Option<R> {
+        let region = &self.launch.memory.regions[self.launch.heap_region?];
+        let mut heap = region.heap.as_ref()?.lock().ok()?;
+        Some(action(&mut heap))
     }
 
     fn string(

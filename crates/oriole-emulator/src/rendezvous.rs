@@ -70,10 +70,8 @@ impl Executor<'_> {
     /// The line of the instruction at which a fragment stands.
     pub(crate) fn line_of(&self, fragment: &Fragment) -> u32 {
         let program = self.launch.program;
-        let origin = program.functions[fragment.function as usize].origins[fragment.pc as usize];
-        program
-            .line_starts
-            .partition_point(|&start| start <= origin.span.start) as u32
+        let function = &program.functions[fragment.function as usize];
+        program.line_of(function.origins[fragment.pc as usize].span)
     }
 
     /// The other fragments that the active lanes meet here, taken out of the warp; nothing while lanes of the mask are

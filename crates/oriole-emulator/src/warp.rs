@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::access::Spot;
 use crate::memory::LocalMemory;
 use crate::program::{Lanes, NONE};
 
@@ -80,7 +81,8 @@ pub(crate) struct Join {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCopy {
     pub(crate) lane: u32,
-    pub(crate) destination: u64,
+    pub(crate) destination: Spot,
+    pub(crate) source: Option<Spot>,
     pub(crate) data: Vec<u8>,
 }
 
@@ -184,7 +186,8 @@ impl Warp {
     /// On the machine, too, threads of one warp make progress independently of each other.
     pub(crate) fn release_oldest_join(&mut self) -> bool {
         for index in 0..self.joins.len() {
-            if self.free_joins.contains(&(index as u32)) || self.joins[index].pc == NONE {
+            // Nobody waits at a join that is free.
+            if self.joins[index].pc == NONE {
                 continue;
             }
             if let Some(mut fragment) = self.joins[index].waiting.take() {

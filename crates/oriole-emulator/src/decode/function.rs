@@ -8,6 +8,7 @@ use oriole_syntax::tree::{Body, Declaration, Statement, Storage};
 
 use super::{Context, Place, element_type, is_entry, layout};
 use crate::control_flow;
+use crate::limits;
 use crate::program::{
     Function, Kind, Lanes, NONE, Operation, Origin, Parameter, Passed, PredicateSource,
     SharedReference,
@@ -46,6 +47,7 @@ pub(super) struct Decoder<'a, 'module> {
     pub(super) registers: Vec<RegisterPlace>,
     pub(super) variables: Vec<VariablePlace>,
     pub(super) constants: DenseMap<u64, u32>,
+    shared_constants: DenseMap<(u32, u64), u32>,
     pub(super) mnemonics: DenseMap<&'module str, u32>,
     pub(super) mnemonic_table: Vec<Mnemonic>,
     pub(super) origin: Origin,
@@ -102,6 +104,7 @@ pub(super) fn decode_function(
         registers: Vec::new(),
         variables: Vec::new(),
         constants: DenseMap::new(),
+        shared_constants: DenseMap::new(),
         mnemonics: DenseMap::new(),
         mnemonic_table: Vec::new(),
         origin: Origin::default(),
@@ -161,16 +164,25 @@ impl<'module> Decoder<'_, 'module> {
             let declaration: &Declaration = &owner.declarations[variable.declaration as usize];
             let declarator = &owner.declarators[variable.declarator as usize];
             let (bytes, alignment) = layout(module, owner, declaration, declarator);
+            let mut place_behind = |end: &mut u32, alignment: u32| {
+                let bytes = bytes.unwrap_or(0);
+                let start = u64::from(*end).next_multiple_of(alignment.into());
+                let fits = start.checked_add(bytes).filter(|&end| end <= limits::FRAME);
+                let Some(new_end) = fits else {
+                    self.context.too_large(declarator, bytes, limits::FRAME);
+                    return (0, 0);
+                };
+                *end = new_end as u32;
+                (start as u32, bytes as u32)
+            };
             let place = match declaration.storage {
                 Storage::Parameter if variable.in_header && self.function.is_entry => {
-                    let offset = self.function.parameter_bytes.next_multiple_of(alignment);
-                    self.function.parameter_bytes = offset + bytes.unwrap_or(0) as u32;
+                    let (offset, _) = place_behind(&mut self.function.parameter_bytes, alignment);
                     VariablePlace::Kernel { offset }
                 }
                 Storage::Parameter | Storage::Local => {
-                    let offset = self.function.frame_bytes.next_multiple_of(alignment.max(8));
-                    let bytes = bytes.unwrap_or(0) as u32;
-                    self.function.frame_bytes = offset + bytes;
+                    let (offset, bytes) =
+                        place_behind(&mut self.function.frame_bytes, alignment.max(8));
                     VariablePlace::Frame {
                         offset,
                         bytes,
@@ -341,16 +353,12 @@ impl<'module> Decoder<'_, 'module> {
 
     /// The slot of the address of a shared variable, which the launch fills in.
     pub(super) fn shared_address(&mut self, variable: u32, addend: u64) -> u32 {
-        let existing = self
-            .function
-            .shared_references
-            .iter()
-            .find(|reference| reference.variable == variable && reference.addend == addend);
-        if let Some(reference) = existing {
-            return reference.constant | crate::program::CONSTANT;
+        if let Some(&constant) = self.shared_constants.get(&(variable, addend)) {
+            return constant | crate::program::CONSTANT;
         }
         let constant = self.function.constants.len() as u32;
         self.function.constants.push([0; 32]);
+        self.shared_constants.insert((variable, addend), constant);
         self.function.shared_references.push(SharedReference {
             constant,
             variable,

@@ -1,7 +1,8 @@
 //! One instruction of the tree to one operation.
 
 use oriole_isa::{
-    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Semantics, Space, SpecialRegister,
+    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Scope, Semantics, Space,
+    SpecialRegister,
 };
 use oriole_syntax::scopes::Reference;
 use oriole_syntax::tree::{Guard, Instruction, Operand, OperandKind, Prefix, Siblings};
@@ -12,9 +13,20 @@ use crate::approximations::is_approximate;
 use crate::lanes::{self, Direct};
 use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use crate::program::{
-    Access, Address, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Passed,
-    PredicateSource, Selectors, Source, Special, SpecialOperand,
+    Access, Address, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Order,
+    Passed, PredicateSource, Selectors, Source, Special, SpecialOperand,
 };
+
+/// How a strong access or an atomic is ordered; `scope` where none is written.
+fn order_of(mnemonic: &Mnemonic, scope: Scope) -> Order {
+    use Semantics::{Acquire, AcquireRelease, Release};
+    let semantics = mnemonic.modifiers().semantics;
+    Order {
+        scope: mnemonic.modifiers().scope.unwrap_or(scope),
+        acquires: matches!(semantics, Some(Acquire | AcquireRelease)),
+        releases: matches!(semantics, Some(Release | AcquireRelease)),
+    }
+}
 
 impl<'module> Decoder<'_, 'module> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) {
@@ -57,6 +69,9 @@ impl<'module> Decoder<'_, 'module> {
         use Opcode::*;
         if mnemonic.is_opaque() {
             return Err("the instruction or a modifier is unknown".to_string());
+        }
+        if mnemonic.opcode() != Call && mnemonic.operand_roles(operands.len()).is_none() {
+            return Err(format!("it does not take {} operands", operands.len()));
         }
         match mnemonic.opcode() {
             Mov => self.mov(mnemonic, operands),
@@ -126,9 +141,10 @@ impl<'module> Decoder<'_, 'module> {
             Call => self.call(operands),
             Ret => Ok(Kind::Return),
             Exit => Ok(Kind::Exit),
-            Membar
-            | MembarProxy
-            | Fence
+            Membar | Fence => Ok(Kind::Fence(
+                mnemonic.modifiers().scope.unwrap_or(Scope::Device),
+            )),
+            MembarProxy
             | FenceProxy
             | Prefetch
             | Prefetchu
@@ -590,15 +606,14 @@ impl<'module> Decoder<'_, 'module> {
                 mnemonic.vector_width()
             ));
         }
-        let synchronizing = matches!(
-            mnemonic.modifiers().semantics,
-            Some(
-                Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::Volatile
-            )
-        ) || matches!(
-            mnemonic.modifiers().cache_operator,
-            Some(oriole_isa::CacheOperator::Volatile)
+        let modifiers = mnemonic.modifiers();
+        let volatile = modifiers.semantics == Some(Semantics::Volatile)
+            || modifiers.cache_operator == Some(oriole_isa::CacheOperator::Volatile);
+        let strong = matches!(
+            modifiers.semantics,
+            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release)
         );
+        let order = (volatile || strong).then(|| order_of(mnemonic, Scope::System));
         let width = scalar_type.bytes() * registers.len() as u32;
         self.function.accesses.push(Access {
             space,
@@ -606,7 +621,7 @@ impl<'module> Decoder<'_, 'module> {
             scalar_type,
             registers,
             register_bits,
-            synchronizing,
+            order,
             width,
         });
         let index = self.function.accesses.len() as u32 - 1;
@@ -697,6 +712,7 @@ impl<'module> Decoder<'_, 'module> {
             destinations,
             sources,
             compare,
+            order: order_of(mnemonic, Scope::Device),
             mnemonic: arithmetic,
         });
         Ok(Kind::Atomic(self.function.atomics.len() as u32 - 1))

@@ -365,7 +365,7 @@ impl<'module> Decoder<'_, 'module> {
                 let size = self.element_bytes(&base[0]);
                 address.offset = address
                     .offset
-                    .wrapping_add((self.integer(index)? * size) as i64);
+                    .wrapping_add(self.integer(index)?.wrapping_mul(size) as i64);
                 Ok(address)
             }
             OperandKind::Number | OperandKind::Expression => Ok(Address {
