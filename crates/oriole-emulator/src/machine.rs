@@ -134,6 +134,11 @@ impl Machine {
                 .iter()
                 .map(|parameter| (parameter.name.to_string(), parameter.bytes as usize))
                 .collect(),
+            types: function
+                .parameters
+                .iter()
+                .map(|parameter| parameter.type_text.clone())
+                .collect(),
             required_block: function.required_block,
             maximum_block: function.maximum_block,
             cluster: function.cluster.unwrap_or([1; 3]),
@@ -193,16 +198,32 @@ impl Machine {
 
     /// Makes the arguments of a launch from parsed ones: buffers for the buffers, bytes for the rest.
     pub fn arguments(&mut self, arguments: &[Argument]) -> Vec<Value> {
-        arguments
-            .iter()
-            .map(|argument| {
-                if argument.is_buffer() {
-                    Value::Buffer(self.buffer(argument.name.clone(), &argument.data))
-                } else {
-                    Value::Bytes(argument.data.clone())
-                }
-            })
-            .collect()
+        self.arguments_and_buffers(arguments).0
+    }
+
+    /// As [`Machine::arguments`], with all buffers by name, those of structures as `structure.member`.
+    pub fn arguments_and_buffers(
+        &mut self,
+        arguments: &[Argument],
+    ) -> (Vec<Value>, Vec<(String, Buffer)>) {
+        let mut buffers = Vec::new();
+        let mut values = Vec::new();
+        for argument in arguments {
+            if argument.is_buffer() {
+                let buffer = self.buffer(argument.name.clone(), &argument.data);
+                buffers.push((argument.name.clone(), buffer));
+                values.push(Value::Buffer(buffer));
+                continue;
+            }
+            let mut data = argument.data.clone();
+            for (offset, member) in &argument.members {
+                let buffer = self.buffer(member.name.clone(), &member.data);
+                data[*offset..*offset + 8].copy_from_slice(&self.address(buffer).to_le_bytes());
+                buffers.push((member.name.clone(), buffer));
+            }
+            values.push(Value::Bytes(data));
+        }
+        (values, buffers)
     }
 
     /// Runs a kernel to its end.

@@ -83,6 +83,8 @@ pub struct Buffer(pub(crate) usize);
 pub struct Signature {
     /// Name and bytes of each parameter, in order.
     pub parameters: Vec<(String, usize)>,
+    /// The type of each parameter as it is declared, such as `f32`; of an array that of its elements.
+    pub types: Vec<String>,
     /// The only block shape it runs with.
     pub required_block: Option<[u32; 3]>,
     /// A block shape with the most threads it runs with.

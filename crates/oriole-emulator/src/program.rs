@@ -312,6 +312,8 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) place: Passed,
     pub(crate) bytes: u32,
+    /// The declared type of an element.
+    pub(crate) type_text: String,
     /// Offset in a kernel's parameter buffer.
     pub(crate) offset: u32,
 }

@@ -259,6 +259,10 @@ impl<'module> Decoder<'_, 'module> {
                         name: name.to_string(),
                         place,
                         bytes: bytes as u32,
+                        type_text: module
+                            .text(declaration_tree.element)
+                            .trim_start_matches('.')
+                            .to_string(),
                         offset,
                     });
                     if is_result {
