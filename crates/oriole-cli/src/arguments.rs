@@ -11,7 +11,8 @@ use std::path::PathBuf;
 #[command(
     name = "oriole",
     version,
-    after_help = "Exit status: 0 done, 1 Oriole itself failed, 2 the input, the arguments or a file is bad.\n\n\
+    after_help = "Exit status: 0 done, 1 a kernel trapped or a finding or difference was asked to fail, 2 the input, the \
+                  arguments or a file is bad, 3 Oriole itself failed.\n\n\
                   Try `oriole opt` and `oriole dump --ssa`: without a file they use an embedded example kernel."
 )]
 pub struct Arguments {
@@ -154,6 +155,17 @@ pub struct OptArguments {
     /// Run every kernel before and after in the emulator, on generated inputs, and write nothing if one differs
     #[arg(long)]
     pub verify: bool,
+    /// Stop verifying after this many seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        requires = "verify"
+    )]
+    pub verify_time: u64,
+    /// Memory that a run of a kernel may take
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = crate::run::bytes, requires = "verify")]
+    pub verify_memory: u64,
     /// Find the first rewrite after which this shell command fails on the optimized file, which takes the place of `{}` or
     /// is appended
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "fuel", "stats", "remarks", "diff", "verify"])]
@@ -233,16 +245,20 @@ pub struct ReduceArguments {
     after_help = "Arguments of the kernel, in order, each as NAME:TYPE:\n  \
     n:u32=1000            a scalar\n  \
     out:f32[1024]         a buffer of zeroes\n  \
-    in:f32[1024]=iota     filled with 0, 1, 2, …; also =random, =@file (raw or .npy)\n\n\
+    in:f32[1024]=iota     filled with 0, 1, 2, …; also =1.5 (all), =1,2,3 (again and again), =random, =@file (raw or .npy)\n  \
+    v:f32(3)=1,2,3        an array passed by value\n  \
+    p:{n:u32=4;x:f32[4]}  a structure passed by value, here with the address of a buffer\n\n\
+    Exit status: 0 done, 1 the kernel trapped, a finding of --fail-on or a difference, 2 bad arguments, 3 Oriole itself failed.\n\n\
     Examples:\n  \
     oriole run k.ptx --kernel saxpy --grid 2 --block 64 --arg a:f32=2 --arg 'x:f32[128]=iota' --arg 'y:f32[128]=random' \\\n  \
     \u{20}          --arg n:u32=128 --save y=y.npy --profile\n  \
-    oriole run k.ptx --compare optimized.ptx --block 32x8 --arg 'data:u32[256]=iota'"
+    oriole run k.ptx --compare optimized.ptx --block 32x8 --arg 'data:u32[256]=iota'\n  \
+    oriole run k.ptx --check --fail-on race,uninit --block 256 --arg 'data:u32[256]' --print data"
 )]
 pub struct RunArguments {
     /// The file to run
     pub file: PathBuf,
-    /// The kernel [default: the only one]
+    /// The kernel [default: the only one; if there are several, they are listed]
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// Blocks, as X, XxY or XxYxZ
@@ -260,6 +276,9 @@ pub struct RunArguments {
     /// Write a buffer into a file afterwards, as .npy if it is called so, else raw
     #[arg(long, value_name = "NAME=FILE")]
     pub save: Vec<String>,
+    /// Print a buffer afterwards
+    #[arg(long, value_name = "NAME")]
+    pub print: Vec<String>,
     /// Run this file too and compare all buffers, bit by bit
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
@@ -269,18 +288,40 @@ pub struct RunArguments {
     /// Print the most executed and the most wasteful instructions
     #[arg(long)]
     pub profile: bool,
-    /// Report reads of what was never written, and data races
+    /// Report reads of what was never written, data races, and misuse of barriers, shuffles and asynchronous copies
     #[arg(long)]
     pub check: bool,
-    /// Stop after this many thread instructions
+    /// Fail when one of these is found; implies --check
+    #[arg(long, value_name = "KIND,…", value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Stop after this many thread instructions of all blocks
     #[arg(long, value_name = "N", default_value_t = 100_000_000_000)]
     pub steps: u64,
+    /// Stop after this many seconds, 0 for never
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub time: u64,
+    /// Memory that buffers, variables and the blocks that run at a time may take, such as 500M or 16G
+    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = crate::run::bytes)]
+    pub memory: u64,
     /// Let approximate instructions give the results recorded in this file, as a GPU gave them
     #[arg(long, value_name = "FILE")]
     pub approx: Option<PathBuf>,
     /// Write the approximate results that the run needed and had not recorded, for a GPU to fill in
     #[arg(long, value_name = "FILE")]
     pub approx_missing: Option<PathBuf>,
+}
+
+/// What `oriole run` can fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Data races, and accesses to what an asynchronous copy copies.
+    Race,
+    /// Reads of what was never written.
+    Uninit,
+    /// Barriers that are not reached together, and shuffles from lanes that take no part.
+    Sync,
+    /// All of these.
+    All,
 }
 
 /// Arguments of `oriole pressure`.

@@ -56,7 +56,7 @@ fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Che
         Err(failure) => {
             let message = match failure {
                 Failure::Message(message) | Failure::Wrong(message) => message,
-                Failure::Reported | Failure::BrokenPipe => {
+                Failure::Reported | Failure::Found | Failure::BrokenPipe => {
                     format!("cannot read `{}`", file.display())
                 }
             };

@@ -1,7 +1,7 @@
 //! The `oriole` command.
 //!
-//! Reads arguments, hands the work to the libraries, prints what they say. Exit status: 0 done; 1 Oriole itself failed; 2
-//! the input, the arguments or a file is bad.
+//! Reads arguments, hands the work to the libraries, prints what they say. Exit status: 0 done; 1 a kernel trapped, or
+//! findings or differences were asked to fail; 2 the input, the arguments or a file is bad; 3 Oriole itself failed.
 
 #![forbid(unsafe_code)]
 // The command is what prints; libraries never do.
@@ -30,6 +30,8 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// Everything there is to say was said.
     Reported,
+    /// Likewise, and what was said is what the command is there to find: a trap, a finding, a difference.
+    Found,
     /// A sentence to print.
     Message(String),
     /// A sentence about something Oriole itself did wrong.
@@ -83,9 +85,10 @@ fn main() -> ExitCode {
     match result {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Reported) => ExitCode::from(2),
+        Err(Failure::Found) => ExitCode::from(1),
         Err(Failure::Wrong(message)) => {
             report.message("error", &message);
-            ExitCode::from(1)
+            ExitCode::from(3)
         }
         Err(Failure::Message(message)) => {
             report.message("error", &message);

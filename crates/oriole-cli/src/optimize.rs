@@ -135,7 +135,11 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     }
     let text = oriole::print(&module);
     if let Some(original) = original.as_ref().filter(|_| arguments.verify) {
-        verify::run(original, &text, report)?;
+        let limits = verify::Limits {
+            time: std::time::Duration::from_secs(arguments.verify_time),
+            memory: arguments.verify_memory,
+        };
+        verify::run(original, &text, limits, report)?;
     }
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
         let difference = difference::functions(original, &module, report.output_color());

@@ -1,14 +1,18 @@
 //! `oriole run`: executes a kernel in the emulator.
 
+mod buffers;
+
 use crate::Failure;
-use crate::arguments::RunArguments;
+use crate::arguments::{FailOn, RunArguments};
 use crate::files;
 use crate::report::Reporter;
+use buffers::Saved;
 use indicatif::{ProgressBar, ProgressStyle};
 use oriole::Module;
+use oriole_diagnostics::Severity;
 use oriole_emulator::{
-    Approximations, Argument, Buffer, InstructionProfile, Launch, Machine, Options, Progress,
-    Report, Value,
+    Approximations, Argument, Finding, FindingKind, InstructionProfile, Launch, Machine,
+    MachineOptions, Options, Progress, Report, Signature, TrapKind,
 };
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -33,11 +37,119 @@ pub fn shape(text: &str) -> Result<[u32; 3], String> {
     Ok(shape)
 }
 
+/// `1000`, `64K`, `500M` or `4G` as a number of bytes.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| format!("`{text}` is not a size such as 64K, 500M or 4G"))
+}
+
 /// What a kernel left behind.
 struct Outcome {
     report: Report,
-    /// Name, element size and contents of each buffer.
-    buffers: Vec<(String, usize, Vec<u8>)>,
+    buffers: Vec<Saved>,
+}
+
+/// The kernel that is asked for, or the only one.
+fn choose_kernel<'a>(machine: &'a Machine, wanted: Option<&'a str>) -> Result<&'a str, Failure> {
+    let describe = |name: &str| {
+        let Some(Signature {
+            parameters, types, ..
+        }) = machine.signature(name)
+        else {
+            return name.to_owned();
+        };
+        let parameters: Vec<String> = parameters
+            .iter()
+            .zip(&types)
+            .map(|((name, bytes), kind)| match kind.as_str() {
+                "b8" if *bytes != 1 => format!("{name}: {bytes} bytes"),
+                kind => format!("{name}: {kind}"),
+            })
+            .collect();
+        format!("{name}({})", parameters.join(", "))
+    };
+    let mut kernels = machine.kernels();
+    match (wanted, kernels.next(), kernels.next()) {
+        (_, None, _) => Err(Failure::message("the file has no kernel")),
+        (None, Some(only), None) => Ok(only),
+        (Some(name), ..) if machine.signature(name).is_some() => Ok(name),
+        (wanted, ..) => {
+            const SHOWN: usize = 50;
+            let mut text = match wanted {
+                Some(name) => format!("there is no kernel `{name}`; there are:"),
+                None => "the file has several kernels; choose one with --kernel:".to_owned(),
+            };
+            for name in machine.kernels().take(SHOWN) {
+                text += &format!("\n  {}", describe(name));
+            }
+            let more = machine.kernels().count().saturating_sub(SHOWN);
+            if more > 0 {
+                text += &format!("\n  and {more} more");
+            }
+            Err(Failure::message(text))
+        }
+    }
+}
+
+/// Says which argument does not fit its parameter.
+fn check_arguments(signature: &Signature, kernel: &str, given: &[Argument]) -> Result<(), Failure> {
+    let wrong = |message: String| Err(Failure::message(message));
+    if given.len() != signature.parameters.len() {
+        let names: Vec<&str> = signature
+            .parameters
+            .iter()
+            .map(|(name, _)| &name[..])
+            .collect();
+        return wrong(format!(
+            "`{kernel}` takes {} arguments ({}), {} are given with --arg",
+            names.len(),
+            names.join(", "),
+            given.len()
+        ));
+    }
+    for (index, argument) in given.iter().enumerate() {
+        let (name, size) = &signature.parameters[index];
+        let declared = &signature.types[index][..];
+        let bytes = if argument.is_buffer() {
+            8
+        } else {
+            argument.data.len()
+        };
+        if bytes != *size {
+            return wrong(format!(
+                "parameter `{name}` of `{kernel}` has {size} bytes, the argument `{}` {bytes}",
+                argument.name
+            ));
+        }
+        // Bits (`.b32`) and bytes of structures may hold anything.
+        let declared_float = declared.starts_with('f');
+        let declared_integer = declared.starts_with('u') || declared.starts_with('s');
+        let scalar = argument.kind == oriole_emulator::ArgumentKind::Scalar;
+        let float = scalar && argument.element.is_float();
+        let number = argument.element.text();
+        if declared_float && argument.is_buffer() {
+            return wrong(format!(
+                "parameter `{name}` of `{kernel}` is .{declared}, the argument `{}` the address of a buffer",
+                argument.name
+            ));
+        }
+        if scalar && (declared_float && !float || declared_integer && float) {
+            return wrong(format!(
+                "parameter `{name}` of `{kernel}` is .{declared}, the argument `{}` {number}",
+                argument.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn execute(
@@ -48,39 +160,36 @@ fn execute(
     report: &Reporter,
 ) -> Result<Outcome, Failure> {
     let source = oriole::Source::new(module.name(), module.source());
-    let decoded = match approximations {
-        Some(recorded) => Machine::with_approximations(module, recorded),
-        None => Machine::new(module),
+    let decoding = MachineOptions {
+        approximations: approximations.cloned(),
+        memory_limit: arguments.memory,
     };
-    let mut machine = decoded.map_err(|errors| {
+    let mut machine = Machine::with_options(module, &decoding).map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
-    let values = machine.arguments(given);
-    let buffers: Vec<(String, usize, Buffer)> = given
-        .iter()
-        .zip(&values)
-        .filter_map(|(argument, value)| match value {
-            Value::Buffer(buffer) => {
-                Some((argument.name.clone(), argument.element.bytes(), *buffer))
-            }
-            Value::Bytes(_) => None,
-        })
-        .collect();
+    let kernel = choose_kernel(&machine, arguments.kernel.as_deref())?.to_owned();
+    if let Some(signature) = machine.signature(&kernel) {
+        check_arguments(&signature, &kernel, given)?;
+    }
+    let (values, buffers) = machine.arguments_and_buffers(given);
     let launch = Launch {
-        kernel: arguments.kernel.as_deref().unwrap_or("*"),
+        kernel: &kernel,
         grid: arguments.grid,
         block: arguments.block,
         dynamic_shared: arguments.shared,
         arguments: values,
     };
     let progress = Arc::new(Progress::default());
+    let check = arguments.check || !arguments.fail_on.is_empty();
     let options = Options {
         progress: Some(progress.clone()),
         step_limit: arguments.steps,
+        memory_limit: arguments.memory,
+        time_limit: (arguments.time > 0).then(|| Duration::from_secs(arguments.time)),
         profile: arguments.profile,
-        check_uninitialized: arguments.check,
-        check_races: arguments.check,
+        check_uninitialized: check,
+        check_races: check,
         ..Options::default()
     };
     let result = if std::io::stderr().is_terminal() {
@@ -91,15 +200,36 @@ fn execute(
         machine.launch(&launch, &options)
     };
     let done = result.map_err(|trap| {
-        report.diagnostics(&source, &[trap.to_diagnostic()]);
-        Failure::Reported
+        if trap.ptx_line == 0 {
+            // No instruction is to blame.
+            report.message("error", &trap.to_string());
+        } else {
+            report.diagnostics(&source, &[trap.to_diagnostic()]);
+        }
+        match trap.kind {
+            TrapKind::BadLaunch => Failure::Reported,
+            _ => Failure::Found,
+        }
     })?;
+    let elements = |name: &str| {
+        let members = given.iter().flat_map(|argument| &argument.members);
+        let all = given.iter().chain(members.map(|(_, member)| member));
+        let mut named = all.filter(|argument| argument.is_buffer() && argument.name == name);
+        named.next().map(|argument| argument.element)
+    };
+    let buffers = buffers
+        .into_iter()
+        .filter_map(|(name, buffer)| {
+            Some(Saved {
+                element: elements(&name)?,
+                bytes: machine.read(buffer),
+                name,
+            })
+        })
+        .collect();
     Ok(Outcome {
         report: done,
-        buffers: buffers
-            .into_iter()
-            .map(|(name, size, buffer)| (name, size, machine.read(buffer)))
-            .collect(),
+        buffers,
     })
 }
 
@@ -166,12 +296,43 @@ fn say_missing(
     Ok(())
 }
 
+/// The names of all buffers, those of structures as `structure.member`.
+fn buffer_names(given: &[Argument]) -> Vec<&str> {
+    let members = given.iter().flat_map(|argument| &argument.members);
+    given
+        .iter()
+        .filter(|argument| argument.is_buffer())
+        .chain(members.map(|(_, member)| member))
+        .map(|argument| &argument.name[..])
+        .collect()
+}
+
+/// Whether a finding is one that was asked to fail.
+fn fails(finding: &Finding, fail_on: &[FailOn]) -> bool {
+    let kind = match finding.kind {
+        FindingKind::Race | FindingKind::AsynchronousCopy => FailOn::Race,
+        FindingKind::UninitializedRead => FailOn::Uninit,
+        FindingKind::DivergentBarrier | FindingKind::ShuffleSource => FailOn::Sync,
+    };
+    finding.severity >= Severity::Warning
+        && (fail_on.contains(&kind) || fail_on.contains(&FailOn::All))
+}
+
 pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     let mut given = Vec::new();
     for (index, text) in arguments.arguments.iter().enumerate() {
-        given.push(Argument::parse(text, index, arguments.seed).map_err(Failure::message)?);
+        let parsed = Argument::parse_within(text, index, arguments.seed, arguments.memory);
+        given.push(parsed.map_err(Failure::message)?);
     }
-    let saves = saves(&arguments.save, &given)?;
+    let names = buffer_names(&given);
+    let saves = saves(&arguments.save, &names)?;
+    for name in &arguments.print {
+        if !names.contains(&&name[..]) {
+            return Err(Failure::message(format!(
+                "there is no buffer `{name}` to print"
+            )));
+        }
+    }
     let input = files::read(&arguments.file)?;
     let module = input.parse().map_err(|errors| {
         report.diagnostics(&input.source(), &errors);
@@ -193,13 +354,15 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     if !findings.is_empty() {
         report.diagnostics(&input.source(), &findings);
     }
-    for (argument, file) in saves {
-        if let Some((_, _, bytes)) = outcome
-            .buffers
-            .iter()
-            .find(|(name, _, _)| *name == given[argument].name)
-        {
-            save(file, &given[argument], bytes)?;
+    let buffer = |name: &str| outcome.buffers.iter().find(|buffer| buffer.name == name);
+    for (name, file) in saves {
+        if let Some(buffer) = buffer(name) {
+            buffer.save(file)?;
+        }
+    }
+    for name in &arguments.print {
+        if let Some(buffer) = buffer(name) {
+            buffer.print(&mut output)?;
         }
     }
     writeln!(
@@ -218,50 +381,32 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     if let Some(approximations) = &approximations {
         say_missing(arguments, approximations, report)?;
     }
+    let failing = outcome.report.findings.iter();
+    if failing
+        .filter(|finding| fails(finding, &arguments.fail_on))
+        .count()
+        > 0
+    {
+        return Err(Failure::Found);
+    }
     Ok(())
 }
 
-/// Which argument goes to which file.
-fn saves<'a>(list: &'a [String], given: &[Argument]) -> Result<Vec<(usize, &'a Path)>, Failure> {
+/// Which buffer goes to which file.
+fn saves<'a>(list: &'a [String], names: &[&str]) -> Result<Vec<(&'a str, &'a Path)>, Failure> {
     list.iter()
         .map(|text| {
             let (name, file) = text
                 .split_once('=')
                 .ok_or_else(|| Failure::message(format!("expected NAME=FILE, found `{text}`")))?;
-            let index = given
-                .iter()
-                .position(|argument| argument.name == name && argument.is_buffer())
-                .ok_or_else(|| Failure::message(format!("there is no buffer `{name}` to save")))?;
-            Ok((index, Path::new(file)))
+            if !names.contains(&name) {
+                return Err(Failure::message(format!(
+                    "there is no buffer `{name}` to save"
+                )));
+            }
+            Ok((name, Path::new(file)))
         })
         .collect()
-}
-
-/// Writes a buffer, as NumPy's format if the file is called so, else raw.
-fn save(file: &Path, argument: &Argument, bytes: &[u8]) -> Result<(), Failure> {
-    let mut contents = Vec::new();
-    if file.extension().is_some_and(|extension| extension == "npy") {
-        let size = argument.element.bytes();
-        let kind = match argument.element.text() {
-            text if text.starts_with('s') => 'i',
-            "bf16" => 'u',
-            text if text.starts_with('f') => 'f',
-            _ => 'u',
-        };
-        let mut header = format!(
-            "{{'descr': '<{kind}{size}', 'fortran_order': False, 'shape': ({},), }}",
-            bytes.len() / size
-        );
-        // Magic, version and length take ten bytes; the whole header is a multiple of 64 and ends in a line feed.
-        let padding = 63 - (10 + header.len()) % 64;
-        header.push_str(&" ".repeat(padding));
-        header.push('\n');
-        contents.extend(b"\x93NUMPY\x01\x00");
-        contents.extend((header.len() as u16).to_le_bytes());
-        contents.extend(header.as_bytes());
-    }
-    contents.extend(bytes);
-    files::write_bytes(Some(file), &contents)
 }
 
 /// The hottest instructions, and those that move the most for nothing.
@@ -329,27 +474,18 @@ fn compare(
         Failure::Reported
     })?;
     let found = execute(&module, given, arguments, approximations, report)?;
-    for ((name, size, expected), (_, _, bytes)) in outcome.buffers.iter().zip(&found.buffers) {
-        let place = expected
-            .chunks(*size)
-            .zip(bytes.chunks(*size))
-            .position(|(left, right)| left != right);
-        if let Some(index) = place {
-            let at = index * size..(index + 1) * size;
-            let hexadecimal = |bytes: &[u8]| -> String {
-                bytes
-                    .iter()
-                    .rev()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect()
-            };
-            return Err(Failure::message(format!(
-                "`{name}[{index}]` is 0x{} after `{}` and 0x{} after `{}`",
-                hexadecimal(&expected[at.clone()]),
-                arguments.file.display(),
-                hexadecimal(&bytes[at]),
-                other.display()
-            )));
+    for (expected, found) in outcome.buffers.iter().zip(&found.buffers) {
+        if let Some((index, left, right)) = expected.difference(found) {
+            report.message(
+                "error",
+                &format!(
+                    "`{}[{index}]` is 0x{left} after `{}` and 0x{right} after `{}`",
+                    expected.name,
+                    arguments.file.display(),
+                    other.display()
+                ),
+            );
+            return Err(Failure::Found);
         }
     }
     Ok(())

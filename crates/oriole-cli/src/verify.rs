@@ -11,17 +11,38 @@ use crate::Failure;
 use crate::report::Reporter;
 use inputs::Input;
 use oriole::Module;
-use oriole_emulator::{Machine, Options, Report, Trap};
-use oriole_syntax::tree::{Body, FunctionKind, OperandKind, Statement, Storage};
+use oriole_diagnostics::Severity;
+use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
+use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Inputs on which a kernel is compared, at most.
 const COMPARISONS: usize = 3;
 /// Inputs with differences that nobody can rely on, after which the kernel is given up.
 const DOUBTFUL: usize = 12;
+/// Bytes of parameters that a kernel can have.
+const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
 const STEPS: u64 = 20_000_000;
+
+/// What verification may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For all kernels together.
+    pub time: Duration,
+    /// For one run of a kernel.
+    pub memory: u64,
+}
+
+/// Both modules, decoded once for all kernels, and until when to go on.
+struct Judge<'a> {
+    original: &'a Module,
+    machines: [Machine; 2],
+    deadline: Instant,
+    memory: u64,
+}
 
 /// What came of a kernel.
 enum Verdict {
@@ -41,20 +62,32 @@ struct Outcome {
 }
 
 /// Compares a module with the text that optimization made of it.
-pub fn run(original: &Module, text: &str, report: &Reporter) -> Result<(), Failure> {
+pub fn run(
+    original: &Module,
+    text: &str,
+    limits: Limits,
+    report: &Reporter,
+) -> Result<(), Failure> {
     let optimized = oriole::parse(original.name(), text).map_err(|errors| {
         Failure::Wrong(format!(
             "what Oriole printed cannot be read: {}",
             errors[0].message
         ))
     })?;
+    let judge = match Judge::new(original, &optimized, limits) {
+        Ok(judge) => judge,
+        Err(reason) => {
+            report.message("note", &format!("could not verify anything: {reason}"));
+            return Ok(());
+        }
+    };
     let verdicts: Vec<(&str, Verdict)> = original
         .functions
         .par_iter()
         .filter(|function| function.kind == FunctionKind::Entry)
         .filter_map(|function| {
             let name = original.text(function.name);
-            let verdict = verify(original, &optimized, name, function.body.as_ref()?);
+            let verdict = judge.verify(function, name, function.body.as_ref()?);
             Some((name, verdict))
         })
         .collect();
@@ -89,93 +122,177 @@ pub fn run(original: &Module, text: &str, report: &Reporter) -> Result<(), Failu
     }
 }
 
-fn verify(original: &Module, optimized: &Module, kernel: &str, body: &Body) -> Verdict {
-    let shape = match Machine::new(original).map(|machine| machine.signature(kernel)) {
-        Ok(Some(signature)) => signature,
-        Ok(None) => return Verdict::CouldNotRun("the emulator does not know it".to_owned()),
-        Err(errors) => return Verdict::CouldNotRun(errors[0].message.clone()),
-    };
-    let pointers = pointers::of(original, body, &shape);
-    let mut reason = None;
-    let (mut compared, mut passed_over) = (0, 0);
-    let mut executed = BTreeSet::new();
-    for input in inputs::generate(original, body, &shape, &pointers) {
-        let expected = match execute(original, kernel, &input, false) {
-            Ok(outcome) => outcome,
-            Err(why) => {
-                reason.get_or_insert(why);
-                continue;
-            }
-        };
-        if let Some(difference) = compare(&expected, execute(optimized, kernel, &input, false)) {
-            match unreliable(original, kernel, body, &input) {
-                Some(why) => {
-                    reason.get_or_insert(format!("{why}; and {difference}"));
-                    passed_over += 1;
-                    if passed_over == DOUBTFUL {
-                        break;
-                    }
-                    continue;
-                }
-                None => return Verdict::Different(difference),
-            }
+/// Why a run says nothing, or what it ended with.
+enum Stopped {
+    /// The emulator's own time or memory was over.
+    Limit(String),
+    Trap(String),
+}
+
+impl Stopped {
+    fn into_text(self) -> String {
+        match self {
+            Stopped::Limit(text) | Stopped::Trap(text) => text,
         }
-        let entries = expected.report.profile.iter();
-        executed.extend(
-            entries
-                .filter(|entry| entry.function == kernel)
-                .map(|entry| entry.span),
-        );
-        compared += 1;
-        if compared == COMPARISONS {
-            break;
-        }
-    }
-    if compared == 0 {
-        let reason = reason.unwrap_or_else(|| "there is no input for it".to_owned());
-        return Verdict::CouldNotRun(reason);
-    }
-    let all = body
-        .statements
-        .iter()
-        .filter(|statement| matches!(statement, Statement::Instruction(_)))
-        .count();
-    Verdict::Verified {
-        inputs: compared,
-        executed: 100 * executed.len().min(all) / all.max(1),
     }
 }
 
-fn execute(module: &Module, kernel: &str, input: &Input, check: bool) -> Result<Outcome, String> {
-    let mut machine = Machine::new(module).map_err(|errors| errors[0].message.clone())?;
-    let (launch, buffers) = input.launch(&mut machine, kernel);
-    let options = Options {
-        step_limit: STEPS,
-        profile: !check,
-        check_uninitialized: check,
-        check_races: check,
-        // In one order, so that a kernel that races does the same each time.
-        parallel: false,
-        ..Options::default()
-    };
-    let report = machine
-        .launch(&launch, &options)
-        .map_err(|trap: Box<Trap>| trap.to_string())?;
-    let mut memory: Vec<(String, Vec<u8>)> = buffers
-        .into_iter()
-        .map(|(name, buffer)| (name, machine.read(buffer)))
-        .collect();
-    for declaration in &module.top.declarations {
-        if declaration.storage == Storage::Global {
-            for declarator in module.top.declarators(declaration) {
-                let name = module.text(declarator.name);
-                if let Some(bytes) = machine.read_variable(name) {
-                    memory.push((name.to_owned(), bytes));
+impl<'a> Judge<'a> {
+    fn new(original: &'a Module, optimized: &Module, limits: Limits) -> Result<Judge<'a>, String> {
+        let options = MachineOptions {
+            memory_limit: limits.memory,
+            ..MachineOptions::default()
+        };
+        let decode = |module: &Module| {
+            Machine::with_options(module, &options).map_err(|errors| errors[0].message.clone())
+        };
+        let now = Instant::now();
+        Ok(Judge {
+            original,
+            machines: [decode(original)?, decode(optimized)?],
+            deadline: now.checked_add(limits.time).unwrap_or(now),
+            memory: limits.memory,
+        })
+    }
+
+    fn verify(&self, function: &Function, kernel: &str, body: &Body) -> Verdict {
+        let Some(shape) = self.machines[0].signature(kernel) else {
+            return Verdict::CouldNotRun("the emulator does not know it".to_owned());
+        };
+        let bytes: usize = shape.parameters.iter().map(|parameter| parameter.1).sum();
+        if bytes > PARAMETERS {
+            return Verdict::CouldNotRun(format!("it has {bytes} bytes of parameters"));
+        }
+        let pointers = pointers::of(self.original, function, body, &shape);
+        let mut reason = None;
+        let (mut compared, mut passed_over) = (0, 0);
+        let mut executed = BTreeSet::new();
+        for input in inputs::generate(self.original, body, &shape, &pointers) {
+            let expected = match self.execute(0, kernel, &input, false) {
+                Ok(outcome) => outcome,
+                Err(why) => {
+                    reason.get_or_insert(why.into_text());
+                    continue;
+                }
+            };
+            let found = match self.execute(1, kernel, &input, false) {
+                Err(Stopped::Limit(why)) => {
+                    reason.get_or_insert(why);
+                    continue;
+                }
+                Err(Stopped::Trap(why)) => Err(why),
+                Ok(outcome) => Ok(outcome),
+            };
+            if let Some(difference) = compare(&expected, found) {
+                match self.unreliable(kernel, body, &input) {
+                    Some(why) => {
+                        reason.get_or_insert(format!("{why}; and {difference}"));
+                        passed_over += 1;
+                        if passed_over == DOUBTFUL {
+                            break;
+                        }
+                        continue;
+                    }
+                    None => return Verdict::Different(difference),
+                }
+            }
+            let entries = expected.report.profile.iter();
+            executed.extend(
+                entries
+                    .filter(|entry| entry.function == kernel)
+                    .map(|entry| entry.span),
+            );
+            compared += 1;
+            if compared == COMPARISONS {
+                break;
+            }
+        }
+        if compared == 0 {
+            let reason = reason.unwrap_or_else(|| "there is no input for it".to_owned());
+            return Verdict::CouldNotRun(reason);
+        }
+        let all = body
+            .statements
+            .iter()
+            .filter(|statement| matches!(statement, Statement::Instruction(_)))
+            .count();
+        Verdict::Verified {
+            inputs: compared,
+            executed: 100 * executed.len().min(all) / all.max(1),
+        }
+    }
+
+    /// Runs a kernel of one of the two machines.
+    fn execute(
+        &self,
+        which: usize,
+        kernel: &str,
+        input: &Input,
+        check: bool,
+    ) -> Result<Outcome, Stopped> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Stopped::Limit(
+                "the time for verification is over".to_owned(),
+            ));
+        }
+        let mut machine = self.machines[which].fresh();
+        let (launch, buffers) = input.launch(&mut machine, kernel);
+        let options = Options {
+            step_limit: STEPS,
+            memory_limit: self.memory,
+            time_limit: Some(left),
+            profile: !check,
+            check_uninitialized: check,
+            check_races: check,
+            // In one order, so that a kernel that races does the same each time.
+            parallel: false,
+            ..Options::default()
+        };
+        let report = machine.launch(&launch, &options).map_err(|trap| {
+            let text = trap.to_string();
+            match trap.kind {
+                TrapKind::TimeLimit | TrapKind::MemoryLimit => Stopped::Limit(text),
+                _ => Stopped::Trap(text),
+            }
+        })?;
+        let mut memory: Vec<(String, Vec<u8>)> = buffers
+            .into_iter()
+            .map(|(name, buffer)| (name, machine.read(buffer)))
+            .collect();
+        let top = &self.original.top;
+        for declaration in &top.declarations {
+            if declaration.storage == Storage::Global {
+                for declarator in top.declarators(declaration) {
+                    let name = self.original.text(declarator.name);
+                    if let Some(bytes) = machine.read_variable(name) {
+                        memory.push((name.to_owned(), bytes));
+                    }
                 }
             }
         }
+        Ok(Outcome { report, memory })
     }
-    Ok(Outcome { report, memory })
+
+    /// Why nobody can rely on what a kernel does with an input.
+    fn unreliable(&self, kernel: &str, body: &Body, input: &Input) -> Option<String> {
+        let clock = ["%clock", "%globaltimer"];
+        for operand in &body.operands {
+            if operand.kind == OperandKind::Name {
+                let name = self.original.text(operand.text);
+                if clock.iter().any(|prefix| name.starts_with(prefix)) {
+                    return Some(format!("it reads `{name}`"));
+                }
+            }
+        }
+        let checked = self.execute(0, kernel, input, true).ok()?;
+        let finding = checked
+            .report
+            .findings
+            .iter()
+            .find(|finding| finding.severity >= Severity::Warning)?;
+        Some(format!("line {}: {}", finding.ptx_line, finding.message))
+    }
 }
 
 /// The first difference between what the two left behind.
@@ -204,22 +321,6 @@ fn compare(expected: &Outcome, found: Result<Outcome, String>) -> Option<String>
         }
     }
     (expected.report.output != found.report.output).then(|| "it prints something else".to_owned())
-}
-
-/// Why nobody can rely on what a kernel does with an input.
-fn unreliable(module: &Module, kernel: &str, body: &Body, input: &Input) -> Option<String> {
-    let clock = ["%clock", "%globaltimer"];
-    for operand in &body.operands {
-        if operand.kind == OperandKind::Name {
-            let name = module.text(operand.text);
-            if clock.iter().any(|prefix| name.starts_with(prefix)) {
-                return Some(format!("it reads `{name}`"));
-            }
-        }
-    }
-    let checked = execute(module, kernel, input, true).ok()?;
-    let finding = checked.report.findings.first()?;
-    Some(format!("line {}: {}", finding.ptx_line, finding.message))
 }
 
 #[cfg(test)]
@@ -261,7 +362,12 @@ done:
         let changed = oriole::parse("k.ptx", text.replace(from, to)).unwrap();
         let function = &original.functions[0];
         let name = original.text(function.name);
-        match verify(&original, &changed, name, function.body.as_ref().unwrap()) {
+        let limits = Limits {
+            time: Duration::from_secs(600),
+            memory: 1 << 30,
+        };
+        let judge = Judge::new(&original, &changed, limits).unwrap();
+        match judge.verify(function, name, function.body.as_ref().unwrap()) {
             Verdict::Verified { inputs, executed } => format!("{inputs} inputs, {executed} %"),
             Verdict::CouldNotRun(reason) => format!("could not run: {reason}"),
             Verdict::Different(difference) => format!("different: {difference}"),
@@ -272,8 +378,9 @@ done:
     fn pointers_are_told_from_numbers() {
         let module = oriole::parse("k.ptx", KERNEL).unwrap();
         let signature = Machine::new(&module).unwrap().signature("scale").unwrap();
-        let body = module.functions[0].body.as_ref().unwrap();
-        let pointers = pointers::of(&module, body, &signature);
+        let function = &module.functions[0];
+        let body = function.body.as_ref().unwrap();
+        let pointers = pointers::of(&module, function, body, &signature);
         let places: Vec<_> = pointers.certain.into_iter().collect();
         assert_eq!(places, [(0, 0), (1, 0)]);
     }

@@ -282,7 +282,7 @@ fn run_executes_saves_profiles_and_compares() {
     );
     std::fs::write(&wrong, text).unwrap();
     let output = with(&before, &["--compare", &wrong]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(1));
     assert!(
         err(&output).contains("`saxpy_y[0]` is 0x00000000 after"),
         "{}",
@@ -301,7 +301,7 @@ fn run_executes_saves_profiles_and_compares() {
         "--arg",
         "n:u32=200",
     ]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(1));
     let message = err(&output);
     assert!(
         message.contains("before.ptx:") && message.contains("thread (4, 0, 0)"),

@@ -84,6 +84,17 @@ impl Executor<'_> {
                 let rank = (address >> CLUSTER_SHIFT) as usize;
                 let offset = address & ((1 << CLUSTER_SHIFT) - 1);
                 let owner = if rank == 0 { block } else { rank - 1 };
+                if let Some(other) = group.blocks.get(owner)
+                    && owner != block
+                    && other.live.iter().all(|&live| live == 0)
+                {
+                    return Err(Fault::at(
+                        TrapKind::InvalidAccess,
+                        format!("shared memory of block {owner} of the cluster, which has exited"),
+                        lane,
+                        address,
+                    ));
+                }
                 let bytes = group
                     .blocks
                     .get(owner)
@@ -236,6 +247,7 @@ impl Executor<'_> {
         size: u32,
         value: u64,
     ) {
+        group.writes += 1;
         match spot {
             Spot::Global(region, offset) => {
                 self.launch.memory.regions[region].store(offset, size, value)
@@ -434,6 +446,7 @@ impl Executor<'_> {
         {
             let values = *source(&warp.registers[fragment.base as usize..], constants, slot);
             let wide = u64::from(size);
+            group.writes += 1;
             for lane in lanes_of(active) {
                 let address = addresses[lane];
                 let offset = address & 0xffff_ffff;
@@ -532,6 +545,7 @@ impl Executor<'_> {
                 atomic.space,
                 &addresses,
                 size * elements as u32,
+                atomic.order,
                 active,
             )?;
         }
@@ -553,6 +567,14 @@ impl Executor<'_> {
                 true,
                 lane,
             )?;
+            if matches!(spot, Spot::Local(_) | Spot::Parameter(_)) {
+                return Err(Fault::at(
+                    TrapKind::InvalidAccess,
+                    "an atomic on local memory, which belongs to one thread",
+                    lane as u32,
+                    addresses[lane],
+                ));
+            }
             for element in 0..elements {
                 let at = spot.plus(element as u64 * u64::from(size));
                 let registers = &warp.registers[fragment.base as usize..];
@@ -574,14 +596,18 @@ impl Executor<'_> {
                 };
                 let old = match at {
                     Spot::Global(region, offset) => {
-                        self.update_global(region, offset, size, &apply)?
+                        let old = self.update_global(region, offset, size, &apply)?;
+                        group.writes += u64::from(apply(old) != Some(old));
+                        old
                     }
                     _ => {
                         let old = self.read(warp, group, lane, at, size);
                         let new = apply(old).ok_or_else(|| {
                             Fault::new(TrapKind::NotEmulated, "this atomic is not emulated")
                         })?;
-                        self.write(warp, group, lane, at, size, new);
+                        if new != old {
+                            self.write(warp, group, lane, at, size, new);
+                        }
                         old
                     }
                 };

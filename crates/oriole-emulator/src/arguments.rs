@@ -5,13 +5,14 @@
 //! | `name:TYPE=VALUE` | a scalar |
 //! | `name:TYPE[N]` | a buffer of N elements in global memory, passed by its address, zero unless filled |
 //! | `name:TYPE(N)` | an aggregate of N elements, passed by value |
+//! | `name:{ARGUMENT;ARGUMENT;…}` | a structure passed by value, each member aligned to its size; buffers are passed by their address |
 //!
 //! | fill | element i |
 //! |---|---|
 //! | `zero` | 0 |
-//! | `fill(v)` | v |
+//! | `v`, `fill(v)` | v |
 //! | `iota`, `iota(a,b)` | i, a + b·i |
-//! | `[v0,v1,…]` | the list, repeated |
+//! | `v0,v1,…`, `[v0,v1,…]` | the list, repeated |
 //! | `random`, `random(a,b)` | integers: the low bits of x, or a + x mod (b − a); floats: a + (b − a)·u with a = 0, b = 1 unless given |
 //! | `integers(a,b)` | a + x mod (b − a), converted to the type |
 //! | `@FILE` | the bytes of a file, raw or `.npy` |
@@ -19,7 +20,11 @@
 //! x is the next number of SplitMix64, whose state starts at the argument's index plus a seed; u is its upper 53 bits over
 //! 2⁵³. Types: `s8 u8 s16 u16 s32 u32 s64 u64 f16 bf16 f32 f64`.
 
+use std::io::Read;
+
 use oriole_isa::{Mnemonic, evaluate};
+
+use crate::limits;
 
 /// An element type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +86,29 @@ impl ElementType {
         }
     }
 
+    /// The number that the bytes of an element stand for, as text; bytes that are too few are shown as they are.
+    pub fn show(self, bytes: &[u8]) -> String {
+        let mut word = [0; 8];
+        if bytes.len() != self.bytes() {
+            return format!("{bytes:?}");
+        }
+        word[..bytes.len()].copy_from_slice(bytes);
+        let bits = u64::from_le_bytes(word);
+        match self {
+            ElementType::S8 => (bits as i8).to_string(),
+            ElementType::S16 => (bits as i16).to_string(),
+            ElementType::S32 => (bits as i32).to_string(),
+            ElementType::S64 => (bits as i64).to_string(),
+            ElementType::F16 => {
+                f32::from_bits(crate::lanes::half_to_single(bits as u16)).to_string()
+            }
+            ElementType::Bf16 => f32::from_bits((bits as u32) << 16).to_string(),
+            ElementType::F32 => f32::from_bits(bits as u32).to_string(),
+            ElementType::F64 => f64::from_bits(bits).to_string(),
+            _ => bits.to_string(),
+        }
+    }
+
     /// Whether elements are floating-point numbers.
     pub fn is_float(self) -> bool {
         matches!(
@@ -137,7 +165,12 @@ impl Number {
             None => None,
         };
         if let Some(value) = integer {
-            return Ok(Number::Integer(if negative { -value } else { value }));
+            let value = if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            };
+            return Ok(Number::Integer(value));
         }
         text.parse()
             .map(Number::Float)
@@ -168,6 +201,8 @@ pub enum ArgumentKind {
     Buffer(usize),
     /// By value, this many elements.
     Aggregate(usize),
+    /// By value, members of several types.
+    Structure,
 }
 
 /// An argument with its bytes.
@@ -175,12 +210,14 @@ pub enum ArgumentKind {
 pub struct Argument {
     /// Its name, for reading a buffer back.
     pub name: String,
-    /// The type of its elements.
+    /// The type of its elements; of a structure, bytes.
     pub element: ElementType,
     /// How it is passed.
     pub kind: ArgumentKind,
     /// The value, or the initial contents of the buffer.
     pub data: Vec<u8>,
+    /// Buffers whose addresses lie in the value, by offset.
+    pub members: Vec<(usize, Argument)>,
 }
 
 /// Numbers of Steele, Lea and Flood's SplitMix64.
@@ -217,6 +254,25 @@ impl Argument {
     /// # Errors
     /// A sentence that says what is wrong with the text.
     pub fn parse(text: &str, index: usize, seed: u64) -> Result<Argument, String> {
+        Argument::parse_within(text, index, seed, limits::MEMORY)
+    }
+
+    /// As [`Argument::parse`], for an argument of at most this many bytes.
+    ///
+    /// # Errors
+    /// As [`Argument::parse`].
+    pub fn parse_within(
+        text: &str,
+        index: usize,
+        seed: u64,
+        most_bytes: u64,
+    ) -> Result<Argument, String> {
+        if let Some((name, rest)) = text.split_once(':')
+            && let Some(members) = rest.trim_start().strip_prefix('{')
+        {
+            return Argument::structure(name, members, index, seed, most_bytes)
+                .map_err(|error| format!("`{text}`: {error}"));
+        }
         let (head, fill) = match text.split_once('=') {
             Some((head, fill)) => (head, Some(fill)),
             None => (text, None),
@@ -252,9 +308,18 @@ impl Argument {
         let element = ElementType::from_text(type_name)
             .ok_or_else(|| format!("`{text}`: unknown type `{type_name}`"))?;
         let data = match kind {
-            ArgumentKind::Scalar => element.encode(
+            ArgumentKind::Scalar | ArgumentKind::Structure => element.encode(
                 Number::parse(fill.unwrap_or("0")).map_err(|error| format!("`{text}`: {error}"))?,
             ),
+            ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count)
+                if (count as u64)
+                    .checked_mul(element.bytes() as u64)
+                    .is_none_or(|bytes| bytes > most_bytes) =>
+            {
+                return Err(format!(
+                    "`{text}`: {count} elements are more than {most_bytes} bytes"
+                ));
+            }
             ArgumentKind::Buffer(count) | ArgumentKind::Aggregate(count) => elements(
                 element,
                 count,
@@ -268,7 +333,55 @@ impl Argument {
             element,
             kind,
             data,
+            members: Vec::new(),
         })
+    }
+
+    /// A structure, whose members follow in braces.
+    fn structure(
+        name: &str,
+        members: &str,
+        index: usize,
+        seed: u64,
+        most_bytes: u64,
+    ) -> Result<Argument, String> {
+        let members = members.trim_end().strip_suffix('}').ok_or("expected `}`")?;
+        let mut all = Argument {
+            name: name.to_string(),
+            element: ElementType::U8,
+            kind: ArgumentKind::Structure,
+            data: Vec::new(),
+            members: Vec::new(),
+        };
+        let mut alignment = 1;
+        for text in members
+            .split(';')
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+        {
+            if text.contains(['{', '}']) {
+                return Err("a structure inside a structure".to_string());
+            }
+            let mut member = Argument::parse_within(text, index, seed, most_bytes)?;
+            let own = if member.is_buffer() {
+                8
+            } else {
+                member.element.bytes()
+            };
+            alignment = alignment.max(own);
+            all.data.resize(all.data.len().next_multiple_of(own), 0);
+            if member.is_buffer() {
+                let offset = all.data.len();
+                all.data.extend([0; 8]);
+                member.name = format!("{name}.{}", member.name);
+                all.members.push((offset, member));
+            } else {
+                all.data.append(&mut member.data);
+            }
+        }
+        all.data
+            .resize(all.data.len().next_multiple_of(alignment), 0);
+        Ok(all)
     }
 
     /// Whether the argument is a buffer.
@@ -282,8 +395,13 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
         return from_file(path, count * element.bytes());
     }
     let mut data = Vec::with_capacity(count * element.bytes());
-    if let Some(list) = fill.strip_prefix('[') {
-        let list = list.strip_suffix(']').ok_or("expected `]`")?;
+    let list = match fill.strip_prefix('[') {
+        Some(list) => Some(list.strip_suffix(']').ok_or("expected `]`")?),
+        None => fill
+            .starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+            .then_some(fill),
+    };
+    if let Some(list) = list {
         let cycle = list
             .split(',')
             .map(Number::parse)
@@ -314,8 +432,9 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
         if high <= low {
             return Err("the range is empty".to_string());
         }
+        let width = high.checked_sub(low).ok_or("the range is too large")?;
         Ok(Number::Integer(
-            low + (i128::from(stream.next_number())).rem_euclid(high - low),
+            low + i128::from(stream.next_number()).rem_euclid(width),
         ))
     };
     match name {
@@ -333,7 +452,7 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
             for index in 0..count {
                 let number = match (start, step) {
                     (Number::Integer(start), Number::Integer(step)) => {
-                        Number::Integer(start + step * index as i128)
+                        Number::Integer(start.wrapping_add(step.wrapping_mul(index as i128)))
                     }
                     _ => Number::Float(start.float() + step.float() * index as f64),
                 };
@@ -374,7 +493,18 @@ fn elements(element: ElementType, count: usize, fill: &str, state: u64) -> Resul
 }
 
 fn from_file(path: &str, bytes: usize) -> Result<Vec<u8>, String> {
-    let data = std::fs::read(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+    /// The longest header of a `.npy` file that is read.
+    const HEADER: u64 = 1 << 20;
+    let failed = |error: std::io::Error| format!("cannot read `{path}`: {error}");
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(format!("`{path}` is not a file"));
+    }
+    let mut data = Vec::new();
+    std::fs::File::open(path)
+        .map_err(failed)?
+        .take((bytes as u64).saturating_add(HEADER))
+        .read_to_end(&mut data)
+        .map_err(failed)?;
     let contents = match data.strip_prefix(b"\x93NUMPY") {
         None => &data[..],
         Some([major, _, rest @ ..]) => {
@@ -383,7 +513,7 @@ fn from_file(path: &str, bytes: usize) -> Result<Vec<u8>, String> {
                 (_, [a, b, c, d, ..]) => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 4),
                 _ => return Err(format!("`{path}` is cut short")),
             };
-            rest.get(skip + length..)
+            rest.get(length.saturating_add(skip)..)
                 .ok_or_else(|| format!("`{path}` is cut short"))?
         }
         Some(_) => return Err(format!("`{path}` is cut short")),
@@ -421,6 +551,9 @@ mod tests {
         );
         assert_eq!(data("b:u8[4]"), [0; 4]);
         assert_eq!(data("b:u8[4]=[1,2,3]"), [1, 2, 3, 1]);
+        assert_eq!(data("b:u8[4]=1,2"), [1, 2, 1, 2]);
+        assert_eq!(data("b:s8[3]=-7"), [249; 3]);
+        assert_eq!(data("f:f32[1]=.5"), 0.5f32.to_le_bytes());
         assert_eq!(data("h:f16[2]=fill(1)"), [0, 0x3c, 0, 0x3c]);
         assert_eq!(data("h:bf16[1]=fill(1.5)"), [0xc0, 0x3f]);
         assert_eq!(
@@ -429,6 +562,40 @@ mod tests {
         );
         let unit = (0xE220_A839_7B1D_CDAFu64 >> 11) as f64 * 2f64.powi(-53);
         assert_eq!(data("x:f64[1]=random"), unit.to_le_bytes());
+    }
+
+    #[test]
+    fn structures() {
+        let text = "s:{c:u8=7;n:u32=5;x:f32[2]=iota;v:u16(3)=1,2,3}";
+        let argument = Argument::parse(text, 0, 0).expect("valid");
+        assert_eq!(argument.kind, ArgumentKind::Structure);
+        let expected = [
+            7, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 3, 0, 0, 0,
+        ];
+        assert_eq!(argument.data, expected);
+        let (offset, buffer) = &argument.members[0];
+        assert_eq!(
+            (*offset, &buffer.name[..], buffer.data.len()),
+            (8, "s.x", 8)
+        );
+        assert!(Argument::parse("s:{a:u8=1", 0, 0).is_err());
+        assert!(Argument::parse("s:{a:{b:u8=1}}", 0, 0).is_err());
+        assert!(
+            Argument::parse("s:{}", 0, 0)
+                .expect("valid")
+                .data
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn numbers_wrap_instead_of_overflowing() {
+        let data = |text: &str| Argument::parse(text, 0, 0).expect("valid").data;
+        assert_eq!(data("n:u32=-0x-80000000000000000000000000000000"), [0; 4]);
+        let large = "170141183460469231731687303715884105727";
+        assert_eq!(data(&format!("n:u8[2]=iota({large},{large})")), [255, 254]);
+        assert!(data("b:u8[0]").is_empty());
+        assert_eq!(data("f:f32=1e999"), f32::INFINITY.to_le_bytes());
     }
 
     #[test]
@@ -442,6 +609,13 @@ mod tests {
             "b:u32[2]=what",
             "b:u32[2]=random(3,3)",
             "b:u32[2]=@/nonexistent",
+            "b:u32[2]=@/dev/zero",
+            "b:u32[2]=@/",
+            "b:u8[99999999999999]",
+            "b:u64[18446744073709551615]",
+            "b:u32(18446744073709551615)=iota",
+            "b:s64[1]=integers(-170141183460469231731687303715884105728,170141183460469231731687303715884105727)",
+            "b:u32[2]=[]",
         ] {
             assert!(!error(text).is_empty());
         }

@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 
-use oriole_isa::{Geometry, Opcode, ScalarType, Space};
+use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Space};
 
 use crate::access::Spot;
 use crate::execute::{Executor, lanes_of};
+use crate::limits;
 use crate::memory::SHARED_WINDOW;
-use crate::program::SpecialOperand;
+use crate::program::{Order, SpecialOperand};
 use crate::special::Scene;
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::PendingCopy;
@@ -108,6 +109,17 @@ impl Executor<'_> {
             }
             MbarrierInit => {
                 let counts = scene.values(1)?;
+                if let Some(lane) =
+                    lanes_of(scene.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
+                {
+                    return Err(Fault::new(
+                        TrapKind::InvalidBarrier,
+                        format!(
+                            "an `mbarrier` of {} arrivals; 1 to 1048575 are possible",
+                            counts[lane]
+                        ),
+                    ));
+                }
                 self.each_barrier(scene, 0, |barrier, lane| {
                     *barrier = MemoryBarrier {
                         pending: counts[lane],
@@ -123,7 +135,7 @@ impl Executor<'_> {
                 let bytes = scene.values(1)?;
                 let sign = if opcode == MbarrierExpectTx { 1 } else { -1 };
                 self.each_barrier(scene, 0, |barrier, lane| {
-                    barrier.bytes += sign * bytes[lane] as i64;
+                    barrier.bytes += sign * i64::from(bytes[lane] as u32);
                     barrier.settle();
                     Ok(())
                 })
@@ -294,6 +306,18 @@ impl Executor<'_> {
             self.scene_addresses(scene, 1)?,
         );
         let size = scene.uniform(2)? as u32;
+        if !matches!(size, 4 | 8 | 16) {
+            return Err(Fault::new(
+                TrapKind::Misaligned,
+                format!("a `cp.async` of {size} bytes; 4, 8 and 16 are possible"),
+            ));
+        }
+        if scene.warp.open_copies.len() > limits::PENDING_COPIES {
+            return Err(Fault::new(
+                TrapKind::MemoryLimit,
+                "too many copies that nobody waits for",
+            ));
+        }
         let hint = usize::from(scene.special.mnemonic.has(oriole_isa::Flag::CacheHint));
         let fourth = scene.special.operands.len() - hint > 3;
         let ignored = match scene.special.operands.get(3) {
@@ -327,24 +351,39 @@ impl Executor<'_> {
             if ignored.is_some_and(|ignored| ignored >> lane & 1 != 0) {
                 given = 0;
             }
-            self.spot(scene, Space::Shared, to[lane], size, true, lane)?;
+            let target = self.spot(scene, Space::Shared, to[lane], size, true, lane)?;
             let mut data = vec![0; size as usize];
+            let mut source = None;
             for byte in 0..u64::from(given) {
                 let spot = self.locate(
                     scene.warp,
                     scene.group,
                     scene.block,
                     Space::Global,
-                    from[lane] + byte,
+                    from[lane].wrapping_add(byte),
                     1,
                     false,
                     lane,
                 )?;
+                source = source.or(Some(spot));
                 data[byte as usize] = self.read(scene.warp, scene.group, lane, spot, 1) as u8;
+            }
+            if self.launch.options.check_races {
+                self.check_copy(
+                    scene.warp,
+                    scene.fragment,
+                    scene.group,
+                    scene.block,
+                    lane,
+                    target,
+                    source,
+                    size,
+                );
             }
             scene.warp.open_copies.push(PendingCopy {
                 lane: lane as u32,
-                destination: to[lane],
+                destination: target,
+                source,
                 data,
             });
         }
@@ -370,14 +409,9 @@ impl Executor<'_> {
             scene.warp.open_copies = rest;
         }
         for copy in arrived {
-            let block = scene.block;
-            let offset = copy.destination & 0xff_ffff;
-            self.write_bytes(
-                scene,
-                copy.lane as usize,
-                Spot::Shared(block, offset),
-                &copy.data,
-            );
+            let target = copy.destination;
+            self.write_bytes(scene, copy.lane as usize, target, &copy.data);
+            self.check_arrived(scene.warp, scene.group, scene.block, &copy, target);
         }
     }
 
@@ -419,17 +453,29 @@ impl Executor<'_> {
             true,
             lane,
         )?;
-        let mut barrier = MemoryBarrier::unpack(self.read(scene.warp, scene.group, lane, spot, 8));
+        let before = self.read(scene.warp, scene.group, lane, spot, 8);
+        let mut barrier = MemoryBarrier::unpack(before);
         change(&mut barrier)?;
-        self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
+        if barrier.pack() != before {
+            self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
+        }
         if let Spot::Shared(block, offset) = spot {
             scene.group.blocks[block].checks.initialize(offset, 8);
-            let warp = scene.warp.index;
-            if self.launch.options.check_races {
-                scene.group.blocks[scene.block]
-                    .checks
-                    .synchronize(address & 0xffff_ffff, warp);
-            }
+            let order = Order {
+                scope: Scope::Cluster,
+                acquires: true,
+                releases: true,
+            };
+            self.order(
+                scene.warp,
+                scene.group,
+                scene.block,
+                spot,
+                lane,
+                Some(order),
+                true,
+                true,
+            );
         }
         Ok(())
     }
@@ -448,7 +494,7 @@ impl Executor<'_> {
                 _ => 1,
             };
             if let (true, Some(values)) = (expects, third) {
-                barrier.bytes += values[lane] as i64;
+                barrier.bytes += i64::from(values[lane] as u32);
             }
             if barrier.pending < count {
                 return Err(Fault::new(
@@ -458,7 +504,7 @@ impl Executor<'_> {
             }
             barrier.pending -= count;
             if drop {
-                barrier.expected -= count;
+                barrier.expected = barrier.expected.saturating_sub(count);
             }
             barrier.settle();
             Ok(())
@@ -552,6 +598,9 @@ impl Executor<'_> {
         let addresses = self.scene_addresses(scene, 0)?;
         let last = scene.special.operands.len() - 1;
         let ordinal = if last == 2 { scene.uniform(1)? } else { 0 };
+        if ordinal > 4 {
+            return Err(scene.missing());
+        }
         let field = [
             "global_address",
             "rank",
@@ -660,7 +709,20 @@ impl Executor<'_> {
                 .iter()
                 .map(|&slot| i64::from(scene.slot(slot)[lane] as i32))
                 .collect();
-            let total: u64 = boxes.iter().product();
+            // A box is at most 256 elements long in each direction and has to fit into shared memory.
+            let total = boxes
+                .iter()
+                .try_fold(1u64, |total, &length| total.checked_mul(length))
+                .filter(|&total| total.saturating_mul(element) <= self.launch.shared_bytes)
+                .filter(|_| starts.len() >= rank as usize)
+                .ok_or_else(|| {
+                    Fault::at(
+                        TrapKind::OutOfBounds,
+                        format!("a box of {boxes:?} elements does not fit into shared memory"),
+                        lane as u32,
+                        maps[lane],
+                    )
+                })?;
             for index in 0..total {
                 let mut rest = index;
                 let mut address = base;

@@ -6,11 +6,13 @@
 
 use oriole_isa::{Opcode, ReductionOperation};
 
-use crate::execute::{Executor, Next};
+use crate::checks::{BlockClocks, Report};
+use crate::execute::{Executor, Next, lanes_of};
 use crate::launch::{Block, Group};
+use crate::report::FindingKind;
 use crate::special::Scene;
 use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::{Join, State, Warp};
+use crate::warp::{State, Warp};
 
 impl Executor<'_> {
     pub(crate) fn barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
@@ -48,23 +50,9 @@ impl Executor<'_> {
         } else {
             0
         };
-        // Guarded off lanes go on.
-        if scene.active != scene.fragment.mask {
-            let mut others = scene.fragment.clone();
-            let next = scene.fragment.pc + 1;
-            scene.fragment.join = scene.warp.add_join(Join {
-                pc: next,
-                expected: scene.fragment.mask,
-                waiting: None,
-                parent: scene.fragment.join,
-            });
-            scene.fragment.join_pc = next;
-            others.join = scene.fragment.join;
-            others.join_pc = next;
-            others.mask &= !scene.active;
-            others.pc = next;
-            scene.fragment.mask = scene.active;
-            scene.warp.arrive(others);
+        scene.separate_inactive();
+        if self.launch.options.check_races {
+            self.check_barrier(scene, number, count);
         }
         let warp = scene.warp.index as usize;
         let live = scene.warp.live;
@@ -74,10 +62,12 @@ impl Executor<'_> {
         let barrier = &mut block.barriers[number];
         if barrier.arrived.is_empty() {
             barrier.arrived = vec![0; warps];
+            barrier.waiting = vec![0; warps];
         }
         if barrier.threads == 0 {
             (barrier.and, barrier.or, barrier.population) = (true, false, 0);
             barrier.expected = count;
+            barrier.first = (scene.fragment.function, scene.fragment.pc);
         } else if barrier.expected != count {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
@@ -97,7 +87,13 @@ impl Executor<'_> {
         barrier.population += (truth & scene.active).count_ones();
         let waits = !matches!(opcode, Opcode::BarArrive | Opcode::BarrierArrive);
         let generation = barrier.generation;
+        if let Some(clocks) = &mut block.checks.clocks {
+            for lane in lanes_of(scene.active) {
+                clocks.arrive(number, (warp * 32 + lane) as u16);
+            }
+        }
         if waits {
+            barrier.waiting[warp] |= scene.active;
             scene.fragment.state = State::Barrier {
                 number: number as u32,
                 generation,
@@ -105,6 +101,43 @@ impl Executor<'_> {
         }
         complete(block, number);
         Ok(if waits { Next::Wait } else { Next::Advance })
+    }
+
+    /// Reports a barrier that the lanes of a warp, or the threads of the block, do not reach together.
+    fn check_barrier(&self, scene: &mut Scene<'_>, number: usize, count: Option<u32>) {
+        let opcode = scene.special.mnemonic.opcode();
+        let aligned = matches!(opcode, Opcode::BarSync | Opcode::BarRed | Opcode::BarArrive)
+            || scene.special.mnemonic.has_modifier("aligned");
+        let text = scene.special.mnemonic.text();
+        let block = &scene.group.blocks[scene.block];
+        let barrier = &block.barriers[number];
+        let here = (scene.fragment.function, scene.fragment.pc);
+        let threads: u32 = self.launch.block.iter().product();
+        let live: u32 = block.live.iter().map(|live| live.count_ones()).sum();
+        let apart = scene.warp.live & !scene.active;
+        let message = if aligned && apart != 0 {
+            format!(
+                "lanes {:#x} execute `{text}` without lanes {apart:#x} of their warp, which it needs",
+                scene.active
+            )
+        } else if count.is_none() && live < threads {
+            format!(
+                "{} of {threads} threads have exited before barrier {number} of the block",
+                threads - live
+            )
+        } else if count.is_none() && barrier.threads > 0 && barrier.first != here {
+            let (function, pc) = barrier.first;
+            let span = self.launch.program.functions[function as usize].origins[pc as usize].span;
+            format!(
+                "threads of the block meet at barrier {number} in different places, here and at PTX line {}",
+                self.launch.program.line_of(span)
+            )
+        } else {
+            return;
+        };
+        let lane = scene.active.trailing_zeros().min(31) as usize;
+        let report = Report::new(FindingKind::DivergentBarrier, lane, message);
+        self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
     }
 
     /// Barriers may be complete when threads that have not arrived exit.
@@ -133,6 +166,7 @@ impl Executor<'_> {
         {
             return Ok(Next::Advance);
         }
+        scene.separate_inactive();
         scene.fragment.state = State::Cluster {
             generation: scene.warp.cluster_generation,
         };
@@ -158,8 +192,15 @@ fn complete(block: &mut Block, number: usize) {
     barrier.generation += 1;
     barrier.results = (barrier.and, barrier.or, barrier.population);
     barrier.threads = 0;
-    let arrived = std::mem::take(&mut barrier.arrived);
-    block.checks.barrier_completed(&arrived);
+    barrier.arrived.clear();
+    let waiting = std::mem::take(&mut barrier.waiting);
+    let whole = waiting
+        .iter()
+        .zip(live)
+        .all(|(waiting, live)| live & !waiting == 0);
+    if let Some(clocks) = &mut block.checks.clocks {
+        clocks.complete(number, &waiting, whole);
+    }
 }
 
 fn complete_cluster(group: &mut Group) {
@@ -180,10 +221,12 @@ fn complete_cluster(group: &mut Group) {
         });
     if any && all {
         group.cluster_generation += 1;
-        for block in &mut group.blocks {
-            let everyone = vec![u32::MAX; block.live.len()];
-            block.checks.barrier_completed(&everyone);
-        }
+        let mut clocks: Vec<&mut BlockClocks> = group
+            .blocks
+            .iter_mut()
+            .filter_map(|block| block.checks.clocks.as_deref_mut())
+            .collect();
+        BlockClocks::synchronize_cluster(&mut clocks);
         for arrived in group.cluster_arrived.iter_mut().flatten() {
             *arrived = 0;
         }

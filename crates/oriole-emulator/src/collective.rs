@@ -1,195 +1,247 @@
 //! Instructions in which the lanes of a warp exchange values: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
 //!
-//! A member mask names the lanes that take part. When some of them are elsewhere, the fragment waits until all that have not
-//! exited stand at the same instruction, and the instruction is then executed once for all of them.
+//! A member mask names the lanes that take part; `rendezvous` brings them together. Then the sources of all lanes are
+//! gathered, the results computed once, and every lane gets its own.
 
 use oriole_isa::{
     Bits, Flag, Mnemonic, Opcode, ReductionOperation, ScalarType, ShuffleMode, VoteMode, evaluate,
 };
 
+use crate::checks::Report;
 use crate::execute::{Executor, Next, lanes_of};
-use crate::program::{Lanes, SpecialOperand};
+use crate::program::{Lanes, Special};
+use crate::report::FindingKind;
 use crate::special::Scene;
-use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::State;
+use crate::trap::Outcome;
+use crate::warp::{Fragment, Rendezvous, State};
 
-impl Executor<'_> {
-    pub(crate) fn collective(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let special = scene.special;
-        let opcode = special.mnemonic.opcode();
-        let mask_operand = match opcode {
-            Opcode::Shfl if special.operands.len() == 5 => Some(4),
-            Opcode::VoteSync | Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => Some(2),
-            Opcode::Elect => Some(1),
-            Opcode::BarWarpSync => Some(0),
-            _ => None,
+/// The sources of all lanes that take part.
+#[derive(Default)]
+struct Sources {
+    values: Lanes,
+    offsets: Lanes,
+    controls: Lanes,
+    truth: u32,
+    lanes: u32,
+}
+
+impl Sources {
+    /// Adds those of the active lanes of one fragment.
+    fn gather(&mut self, scene: &Scene<'_>) -> Outcome<()> {
+        let take = |to: &mut Lanes, operand: usize| -> Outcome<()> {
+            let values = scene.values(operand)?;
+            for lane in lanes_of(scene.active) {
+                to[lane] = values[lane];
+            }
+            Ok(())
         };
-        // Lanes that arrive together may belong to different groups.
-        if let Some(index) = mask_operand {
-            let masks = scene.values(index)?;
-            let first = masks[scene.active.trailing_zeros().min(31) as usize];
-            if lanes_of(scene.active).any(|lane| masks[lane] != first) {
-                return self.collective_by_groups(scene, &masks);
+        match scene.special.mnemonic.opcode() {
+            Opcode::Shfl => {
+                take(&mut self.values, 1)?;
+                take(&mut self.offsets, 2)?;
+                take(&mut self.controls, 3)?;
             }
+            Opcode::Vote | Opcode::VoteSync => self.truth |= scene.predicate(1)? & scene.active,
+            Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => take(&mut self.values, 1)?,
+            _ => {}
         }
-        let members = match mask_operand {
-            Some(index) => scene.uniform(index)? as u32,
-            None => scene.active,
-        };
-        let wanted = members & scene.warp.live;
-        if scene.active & !members != 0 {
-            return Err(Fault::new(
-                TrapKind::DivergentBarrier,
-                format!(
-                    "lanes {:#x} execute `{}` but are not in its member mask {members:#x}",
-                    scene.active & !members,
-                    special.mnemonic.text()
-                ),
-            ));
-        }
-        if wanted & !scene.active != 0 {
-            // Lanes of the mask are elsewhere.
-            let present = scene.warp.parked_with(scene.fragment);
-            if wanted & !present != 0 {
-                scene.fragment.state = State::Parked { wanted };
-                return Ok(Next::Wait);
-            }
-            let here = (
-                scene.fragment.function,
-                scene.fragment.pc,
-                scene.fragment.base,
-            );
-            for other in &mut scene.warp.fragments {
-                if matches!(other.state, State::Parked { .. })
-                    && (other.function, other.pc, other.base) == here
-                {
-                    other.state = State::Running;
-                    other.pc += 1;
-                }
-            }
-            scene.active = present;
-        }
-        if self.launch.options.check_races {
-            self.order_lanes(scene);
-        }
-        match opcode {
-            Opcode::BarWarpSync => {}
-            Opcode::Shfl => self.shuffle(scene)?,
-            Opcode::Vote | Opcode::VoteSync => {
-                let truth = scene.predicate(1)?;
-                let (active, all) = (scene.active, scene.active);
-                match special.mnemonic.modifiers().vote {
-                    Some(VoteMode::Ballot) => scene.set_destination(&[u64::from(truth & all); 32]),
-                    Some(VoteMode::All) => {
-                        scene.set_truth(if truth & all == all { active } else { 0 })
-                    }
-                    Some(VoteMode::Any) => {
-                        scene.set_truth(if truth & all != 0 { active } else { 0 })
-                    }
-                    Some(VoteMode::Uniform) => {
-                        let uniform = truth & all == all || truth & all == 0;
-                        scene.set_truth(if uniform { active } else { 0 });
-                    }
-                    None => return Err(scene.missing()),
-                }
-            }
+        self.lanes |= scene.active;
+        Ok(())
+    }
+
+    /// The results: a value for each lane, and a predicate.
+    fn results(&self, mnemonic: &Mnemonic) -> Option<(Lanes, u32)> {
+        let (values, truth, lanes) = (&self.values, self.truth, self.lanes);
+        let when = |holds: bool| if holds { lanes } else { 0 };
+        Some(match mnemonic.opcode() {
+            Opcode::Shfl => self.shuffle(mnemonic.modifiers().shuffle?),
+            Opcode::Vote | Opcode::VoteSync => match mnemonic.modifiers().vote? {
+                VoteMode::Ballot => ([truth.into(); 32], 0),
+                VoteMode::All => ([0; 32], when(truth == lanes)),
+                VoteMode::Any => ([0; 32], when(truth != 0)),
+                VoteMode::Uniform => ([0; 32], when(truth == lanes || truth == 0)),
+            },
             Opcode::MatchAny => {
-                let values = scene.values(1)?;
                 let mut result = [0; 32];
-                for lane in lanes_of(scene.active) {
-                    result[lane] = lanes_of(scene.active)
+                for lane in lanes_of(lanes) {
+                    result[lane] = lanes_of(lanes)
                         .filter(|&other| values[other] == values[lane])
                         .fold(0, |mask, other| mask | 1 << other);
                 }
-                scene.set_destination(&result);
+                (result, 0)
             }
             Opcode::MatchAll => {
-                let values = scene.values(1)?;
-                let first = values[scene.active.trailing_zeros() as usize];
-                let equal = lanes_of(scene.active).all(|lane| values[lane] == first);
-                let result = if equal { scene.active } else { 0 };
-                scene.set_destination(&[u64::from(result); 32]);
-                scene.set_truth(if equal { u32::MAX } else { 0 });
+                let first = values[lanes.trailing_zeros() as usize & 31];
+                let equal = when(lanes_of(lanes).all(|lane| values[lane] == first));
+                ([equal.into(); 32], equal)
             }
-            Opcode::Redux => {
-                let values = scene.values(1)?;
-                let result = reduce(&special.mnemonic, &values, scene.active)
-                    .ok_or_else(|| scene.missing())?;
-                scene.set_destination(&[result; 32]);
-            }
-            _ => {
-                // `elect`: the lowest lane of the mask.
-                let leader = members & scene.active;
-                scene.set_destination(&[leader.trailing_zeros().into(); 32]);
-                scene.set_truth(leader & leader.wrapping_neg());
-            }
-        }
-        Ok(Next::Advance)
+            Opcode::Redux => ([reduce(mnemonic, values, lanes)?; 32], 0),
+            // The lowest lane.
+            Opcode::Elect => (
+                [lanes.trailing_zeros().into(); 32],
+                lanes & lanes.wrapping_neg(),
+            ),
+            _ => ([0; 32], 0),
+        })
     }
 
-    /// Executes an instruction for lanes with different member masks, group by group.
+    fn shuffle(&self, mode: ShuffleMode) -> (Lanes, u32) {
+        let mut result: Lanes = [0; 32];
+        let mut truth = 0;
+        for lane in lanes_of(self.lanes) {
+            let (from, inside) = self.shuffle_source(mode, lane);
+            // A lane that does not take part has no value to give.
+            result[lane] = self.values[from];
+            truth |= u32::from(inside) << lane;
+        }
+        (result, truth)
+    }
+
+    /// The lane that a lane reads from, and whether that is inside the segment; else it reads its own value.
+    fn shuffle_source(&self, mode: ShuffleMode, lane: usize) -> (usize, bool) {
+        let offset = (self.offsets[lane] & 31) as i32;
+        let clamp = (self.controls[lane] & 31) as i32;
+        let segment = (self.controls[lane] >> 8 & 31) as i32;
+        let here = lane as i32;
+        let last = here & segment | clamp & !segment;
+        let first = here & segment;
+        let from = match mode {
+            ShuffleMode::Up => here - offset,
+            ShuffleMode::Down => here + offset,
+            ShuffleMode::Butterfly => here ^ offset,
+            ShuffleMode::Index => first | offset & !segment,
+        };
+        let inside = if mode == ShuffleMode::Up {
+            from >= last
+        } else {
+            from <= last
+        };
+        (if inside { from as usize & 31 } else { lane }, inside)
+    }
+}
+
+/// Which operand is the member mask.
+fn mask_operand(special: &Special) -> Option<usize> {
+    match special.mnemonic.opcode() {
+        Opcode::Shfl if special.operands.len() == 5 => Some(4),
+        Opcode::VoteSync | Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => Some(2),
+        Opcode::Elect => Some(1),
+        Opcode::BarWarpSync => Some(0),
+        _ => None,
+    }
+}
+
+impl Executor<'_> {
+    pub(crate) fn collective(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let Some(operand) = mask_operand(scene.special) else {
+            self.exchange(scene, Vec::new())?;
+            return Ok(Next::Advance);
+        };
+        let masks = scene.values(operand)?;
+        let members = masks[scene.active.trailing_zeros().min(31) as usize];
+        if lanes_of(scene.active).any(|lane| masks[lane] != members) {
+            return self.collective_by_groups(scene, &masks);
+        }
+        let members = members as u32;
+        match self.partners(scene, members)? {
+            Some(partners) => {
+                self.exchange(scene, partners)?;
+                Ok(Next::Advance)
+            }
+            None => Ok(self.wait_for_members(scene, members)),
+        }
+    }
+
+    /// Lanes that arrive together may belong to different groups: those whose group is complete go on, every other group
+    /// waits by itself.
     fn collective_by_groups(&self, scene: &mut Scene<'_>, masks: &Lanes) -> Outcome<Next> {
-        let all = scene.active;
-        let mut rest = all;
+        let mut rest = scene.active;
+        let mut waiting = Vec::new();
         while rest != 0 {
             let mask = masks[rest.trailing_zeros() as usize];
             let group = lanes_of(rest)
                 .filter(|&lane| masks[lane] == mask)
                 .fold(0u32, |group, lane| group | 1 << lane);
-            if mask as u32 & scene.warp.live & !group != 0 {
-                return Err(Fault::new(
-                    TrapKind::DivergentBarrier,
-                    format!(
-                        "lanes {:#x} of the member mask {mask:#x} are elsewhere",
-                        mask as u32 & scene.warp.live & !group
-                    ),
-                ));
-            }
-            scene.active = group;
-            self.collective(scene)?;
             rest &= !group;
+            scene.active = group;
+            match self.partners(scene, mask as u32)? {
+                Some(partners) => self.exchange(scene, partners)?,
+                None => waiting.push((group, mask as u32)),
+            }
         }
-        scene.active = all;
-        Ok(Next::Advance)
+        scene.active = waiting.iter().fold(0, |all, (group, _)| all | group);
+        let Some((first, others)) = waiting.split_first() else {
+            return Ok(Next::Advance);
+        };
+        scene.separate_inactive();
+        for &(group, members) in others {
+            let mut other = scene.fragment.clone();
+            other.mask = group;
+            other.state = State::Meeting(Rendezvous {
+                kind: scene.special.kind,
+                members,
+            });
+            scene.warp.fragments.push_back(other);
+        }
+        scene.fragment.mask = first.0;
+        scene.active = first.0;
+        Ok(self.wait_for_members(scene, first.1))
     }
 
-    fn shuffle(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mode = scene
-            .special
-            .mnemonic
-            .modifiers()
-            .shuffle
+    /// Lets lanes that execute `bar.warp.sync` know of each other, and reports shuffles that read from lanes that take no part.
+    fn check_exchange(&self, scene: &mut Scene<'_>, sources: &Sources) {
+        let mnemonic = &scene.special.mnemonic;
+        if mnemonic.opcode() == Opcode::BarWarpSync {
+            let first = (scene.warp.index * 32) as u16;
+            if let Some(clocks) = &mut scene.group.blocks[scene.block].checks.clocks {
+                let threads: Vec<u16> = lanes_of(sources.lanes)
+                    .map(|lane| first + lane as u16)
+                    .collect();
+                clocks.synchronize(threads.into_iter());
+            }
+        }
+        let Some(mode) = mnemonic.modifiers().shuffle else {
+            return;
+        };
+        for lane in lanes_of(sources.lanes) {
+            let (from, _) = sources.shuffle_source(mode, lane);
+            if sources.lanes >> from & 1 == 0 {
+                let message = format!(
+                    "`{}` of lane {lane} reads from lane {from}, which takes no part in it",
+                    mnemonic.text()
+                );
+                let report = Report::new(FindingKind::ShuffleSource, lane, message);
+                self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+                return;
+            }
+        }
+    }
+
+    /// Executes an instruction for the active lanes and for those that they have met.
+    fn exchange(&self, scene: &mut Scene<'_>, mut partners: Vec<Fragment>) -> Outcome<()> {
+        let mut sources = Sources::default();
+        sources.gather(scene)?;
+        for partner in &mut partners {
+            self.beside(scene, partner, |scene| sources.gather(scene))?;
+        }
+        let (values, truth) = sources
+            .results(&scene.special.mnemonic)
             .ok_or_else(|| scene.missing())?;
-        let (values, offsets, controls) = (scene.values(1)?, scene.values(2)?, scene.values(3)?);
-        let mut result: Lanes = [0; 32];
-        let mut truth = 0;
-        for lane in lanes_of(scene.active) {
-            let offset = (offsets[lane] & 31) as i32;
-            let clamp = (controls[lane] & 31) as i32;
-            let segment = (controls[lane] >> 8 & 31) as i32;
-            let here = lane as i32;
-            let last = here & segment | clamp & !segment;
-            let first = here & segment;
-            let from = match mode {
-                ShuffleMode::Up => here - offset,
-                ShuffleMode::Down => here + offset,
-                ShuffleMode::Butterfly => here ^ offset,
-                ShuffleMode::Index => first | offset & !segment,
-            };
-            let inside = if mode == ShuffleMode::Up {
-                from >= last
-            } else {
-                from <= last
-            };
-            let from = if inside { from as usize & 31 } else { lane };
-            // A lane that does not take part has no value to give.
-            result[lane] = values[from];
-            truth |= u32::from(inside) << lane;
+        if self.launch.options.check_races {
+            self.check_exchange(scene, &sources);
         }
-        scene.set_destination(&result);
-        if let Some(SpecialOperand::Pair(..)) = scene.special.operands.first() {
-            scene.set_truth(truth);
+        let give = |scene: &mut Scene<'_>| {
+            if scene.special.mnemonic.opcode() != Opcode::BarWarpSync {
+                scene.set_destination(&values);
+                scene.set_truth(truth);
+            }
+            Ok(())
+        };
+        give(scene)?;
+        for partner in &mut partners {
+            self.beside(scene, partner, give)?;
         }
+        self.send_on(scene, partners);
         Ok(())
     }
 }

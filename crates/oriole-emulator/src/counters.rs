@@ -65,7 +65,10 @@ pub(crate) fn sectors(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u
         if active >> lane & 1 == 0 {
             continue;
         }
-        let (first, last) = (address >> 5, (address + u64::from(width) - 1) >> 5);
+        let (first, last) = (
+            address >> 5,
+            address.wrapping_add(u64::from(width) - 1) >> 5,
+        );
         for sector in first..=last {
             if !seen[..count].contains(&sector) {
                 seen[count] = sector;
@@ -92,7 +95,7 @@ pub(crate) fn wavefronts(addresses: &[u64; 32], active: u32, width: u32) -> (u64
         let mut banks: [Vec<u64>; 32] = Default::default();
         let lanes = addresses.iter().enumerate().skip(start).take(group);
         for (_, &address) in lanes.filter(|(lane, _)| active >> lane & 1 != 0) {
-            for word in address >> 2..=(address + u64::from(width) - 1) >> 2 {
+            for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
                 let bank = &mut banks[(word & 31) as usize];
                 if !bank.contains(&word) {
                     bank.push(word);

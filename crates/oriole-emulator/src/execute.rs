@@ -1,6 +1,7 @@
 //! The interpreter: runs the fragments of warps, one decoded operation for all active lanes at a time.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use oriole_isa::{
     Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend,
@@ -111,6 +112,10 @@ impl Executor<'_> {
         loop {
             self.wake(warp, group, block);
             let Some(mut fragment) = warp.next_runnable() else {
+                // Lanes that wait at a join may be those that others of the warp wait for.
+                if warp.live != 0 && warp.waits_for_itself() && warp.release_oldest_join() {
+                    continue;
+                }
                 return Ok(if warp.live == 0 {
                     Stop::Done
                 } else {
@@ -166,9 +171,7 @@ impl Executor<'_> {
         let program = self.launch.program;
         let function = &program.functions[fragment.function as usize];
         let origin = function.origins[(fragment.pc as usize).min(function.origins.len() - 1)];
-        let ptx_line = program
-            .line_starts
-            .partition_point(|&start| start <= origin.span.start) as u32;
+        let ptx_line = program.line_of(origin.span);
         let lane = fault.lane.unwrap_or(fragment.mask.trailing_zeros().min(31));
         Box::new(Trap {
             kind: fault.kind,
@@ -184,13 +187,7 @@ impl Executor<'_> {
     }
 
     pub(crate) fn source_line(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
-        let name = &self
-            .launch
-            .program
-            .files
-            .iter()
-            .find(|(number, _)| *number == file)?
-            .1;
+        let name = self.launch.program.files.get(&file)?;
         (line > 0).then(|| SourceLine {
             file: name.clone(),
             line,
@@ -210,6 +207,23 @@ impl Executor<'_> {
         let profile = launch.options.profile;
         let check_uninitialized = launch.options.check_uninitialized;
         let mut turn = 0;
+        if fragment.state != State::Running {
+            // The instruction at which it waited was counted when it arrived.
+            let function = &launch.program.functions[fragment.function as usize];
+            let constants = &launch.constants[fragment.function as usize][..];
+            let special = self
+                .special_of(fragment)
+                .ok_or_else(|| Fault::new(TrapKind::NotEmulated, "an instruction to wait at"))?;
+            let guard = function.code[fragment.pc as usize].guard;
+            let active = fragment.mask & predicate(warp, fragment, guard);
+            match self.special(warp, fragment, group, block, constants, special, active)? {
+                Next::Advance => {
+                    fragment.state = State::Running;
+                    fragment.pc += 1;
+                }
+                Next::Wait => return Ok(FragmentStop::Waiting),
+            }
+        }
         'function: loop {
             let function = &launch.program.functions[fragment.function as usize];
             let constants = &launch.constants[fragment.function as usize][..];
@@ -222,9 +236,14 @@ impl Executor<'_> {
                     }
                     continue;
                 }
+                turn += 1;
+                if turn > 4 * QUANTUM {
+                    // Calls, returns and code without branches end here, too.
+                    self.check_steps(group)?;
+                    turn = 0;
+                }
                 let operation = &function.code[fragment.pc as usize];
                 let active = fragment.mask & predicate(warp, fragment, operation.guard);
-                turn += 1;
                 group.steps += u64::from(active.count_ones());
                 if profile {
                     let counters =
@@ -362,7 +381,7 @@ impl Executor<'_> {
                     &Kind::Load(index) => {
                         let access = &function.accesses[index as usize];
                         self.load(warp, fragment, group, block, constants, access, active)?;
-                        warp.polls += u32::from(access.synchronizing);
+                        warp.polls += u32::from(access.order.is_some());
                     }
                     &Kind::Store(index) => {
                         self.store(
@@ -386,6 +405,11 @@ impl Executor<'_> {
                             active,
                         )?;
                         warp.polls += 1;
+                    }
+                    &Kind::Fence(scope) => {
+                        if launch.options.check_races {
+                            self.check_fence(warp, group, block, active, scope);
+                        }
                     }
                     &Kind::Branch { target } => {
                         if active == fragment.mask {
@@ -439,6 +463,11 @@ impl Executor<'_> {
                         }
                         if fragment.mask == 0 {
                             return Ok(FragmentStop::Ended);
+                        }
+                        if turn > QUANTUM || warp.polls > POLLS {
+                            let polling = warp.polls > POLLS;
+                            self.check_steps(group)?;
+                            return Ok(FragmentStop::Yielded { polling });
                         }
                         continue;
                     }
@@ -499,16 +528,12 @@ impl Executor<'_> {
                     }
                 }
                 fragment.pc += 1;
-                if turn > 4 * QUANTUM {
-                    self.check_steps(group)?;
-                    turn = 0;
-                }
             }
         }
     }
 
     /// Ends the launch when it has executed too much, or another block has trapped.
-    fn check_steps(&self, group: &mut Group) -> Outcome<()> {
+    pub(crate) fn check_steps(&self, group: &mut Group) -> Outcome<()> {
         let total = self
             .launch
             .steps
@@ -527,6 +552,17 @@ impl Executor<'_> {
         }
         if self.launch.stop.load(Relaxed) {
             return Err(Fault::new(TrapKind::StepLimit, "another block has trapped"));
+        }
+        if self
+            .launch
+            .deadline
+            .is_some_and(|deadline| Instant::now() > deadline)
+        {
+            let limit = self.launch.options.time_limit.unwrap_or_default();
+            return Err(Fault::new(
+                TrapKind::TimeLimit,
+                format!("the launch took more than {limit:?}"),
+            ));
         }
         Ok(())
     }
@@ -722,6 +758,8 @@ impl Executor<'_> {
                 warp.arrive(waiting);
             }
         }
+        // The frames are handed on, not copied: a chain of calls may be long.
+        let mut frames = std::mem::take(&mut fragment.frames);
         let caller = fragment.clone();
         for (number, &(mask, target)) in targets.iter().enumerate() {
             let callee = &self.launch.program.functions[target as usize];
@@ -740,6 +778,11 @@ impl Executor<'_> {
             }
             let mut inner = caller.clone();
             inner.mask = mask;
+            inner.frames = if number + 1 == targets.len() {
+                std::mem::take(&mut frames)
+            } else {
+                frames.clone()
+            };
             inner.frames.push(Frame {
                 function: caller.function,
                 call: index,
@@ -760,7 +803,7 @@ impl Executor<'_> {
             inner.base += function.registers;
             inner.predicate_base += function.predicates;
             inner.local_base = caller.local_top.next_multiple_of(16);
-            inner.local_top = inner.local_base + callee.frame_bytes;
+            inner.local_top = inner.local_base.saturating_add(callee.frame_bytes);
             inner.join = warp.add_join(Join {
                 pc: NONE,
                 expected: mask,
@@ -790,8 +833,22 @@ impl Executor<'_> {
     /// Makes room for a frame.
     pub(crate) fn enter(&self, warp: &mut Warp, fragment: &Fragment) -> Outcome<()> {
         let function = &self.launch.program.functions[fragment.function as usize];
-        let registers = (fragment.base + function.registers) as usize;
-        let predicates = (fragment.predicate_base + function.predicates) as usize;
+        let full = |what: &str| Err(Fault::new(TrapKind::MemoryLimit, what));
+        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
+            return full("a thread's stack is full");
+        }
+        let registers = u64::from(fragment.base) + u64::from(function.registers);
+        let predicates = u64::from(fragment.predicate_base) + u64::from(function.predicates);
+        let bytes = registers
+            .max(predicates / 64)
+            .try_into()
+            .map(|registers| self.launch.frame_bytes(registers, fragment.local_top));
+        if bytes.map_or(true, |bytes| bytes > self.launch.warp_bytes) {
+            return full(
+                "the registers of all calls of a warp take more than its part of the memory",
+            );
+        }
+        let (registers, predicates) = (registers as usize, predicates as usize);
         if warp.registers.len() < registers {
             warp.registers.resize(registers, [0; 32]);
         }
@@ -811,12 +868,6 @@ impl Executor<'_> {
             {
                 *defined &= !fragment.mask;
             }
-        }
-        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
-            return Err(Fault::new(
-                TrapKind::MemoryLimit,
-                "a thread's stack is full",
-            ));
         }
         warp.local.grow(fragment.local_top.into());
         warp.local.forget(
@@ -923,8 +974,10 @@ impl Executor<'_> {
     /// Copies results back and waits for the other lanes of the call; the last gives all.
     fn return_from_last(&self, warp: &mut Warp, mut returning: Fragment) -> Option<Fragment> {
         let callee = &self.launch.program.functions[returning.function as usize];
+        let mut frames = std::mem::take(&mut returning.frames);
         let inner = returning.clone();
-        let frame = returning.frames.pop()?;
+        let frame = frames.pop()?;
+        returning.frames = frames;
         let caller = &self.launch.program.functions[frame.function as usize];
         let call = &caller.calls[frame.call as usize];
         returning.function = frame.function;

@@ -1,11 +1,11 @@
 //! Functions of the driver that kernels call: `vprintf`, `malloc`, `free` and `__assertfail`.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use oriole_isa::Space;
 
 use crate::execute::{Executor, lanes_of, source};
+use crate::heap::Heap;
 use crate::launch::Group;
+use crate::limits;
 use crate::memory::GlobalMemory;
 use crate::program::{Call, Lanes, Passed};
 use crate::trap::{Fault, Outcome, TrapKind};
@@ -44,25 +44,47 @@ impl Executor<'_> {
             let result = match name {
                 "vprintf" => {
                     let (format, arguments) = (argument(warp, 0, lane), argument(warp, 1, lane));
-                    let format = self.string(warp, group, block, format, lane)?;
-                    let text = self.print(warp, group, block, &format, arguments, lane)?;
-                    group.output.extend(text);
-                    0
-                }
-                "malloc" => {
-                    let bytes = argument(warp, 0, lane).next_multiple_of(16);
-                    let start = self.launch.heap.fetch_add(bytes, Relaxed);
-                    match self.launch.heap_region {
-                        Some(region)
-                            if start + bytes <= self.launch.memory.regions[region].bytes =>
-                        {
-                            GlobalMemory::base(region) + start
+                    if format == 0 {
+                        // As on the machine: no format, no output.
+                        u64::from(u32::MAX)
+                    } else {
+                        let format = self.string(warp, group, block, format, lane)?;
+                        let (text, count) =
+                            self.print(warp, group, block, &format, arguments, lane)?;
+                        group.output.extend(text);
+                        if group.output.len() > limits::OUTPUT {
+                            return Err(Fault::new(
+                                TrapKind::MemoryLimit,
+                                format!("`printf` wrote more than {} bytes", limits::OUTPUT),
+                            ));
                         }
-                        // Out of memory is a null pointer.
-                        _ => 0,
+                        count
                     }
                 }
-                "free" => 0,
+                "malloc" => {
+                    let bytes = argument(warp, 0, lane);
+                    let offset = self.heap(|heap| heap.allocate(bytes)).flatten();
+                    // Out of memory is a null pointer.
+                    let base = self.launch.heap_region.map(GlobalMemory::base);
+                    match offset.zip(base) {
+                        Some((offset, base)) => base + offset,
+                        None => 0,
+                    }
+                }
+                "free" => {
+                    let address = argument(warp, 0, lane);
+                    let base = self.launch.heap_region.map_or(0, GlobalMemory::base);
+                    let freed = self.heap(|heap| heap.free(address.wrapping_sub(base)));
+                    if let Some(Err(why)) = freed.filter(|_| address != 0) {
+                        return Err(Fault::at(
+                            TrapKind::InvalidAccess,
+                            format!("{why}: {address:#x}"),
+                            lane as u32,
+                            address,
+                        ));
+                    }
+                    0
+                }
                 "__assertfail" => {
                     let message = self.string(warp, group, block, argument(warp, 0, lane), lane)?;
                     let message = String::from_utf8_lossy(&message).into_owned();
@@ -98,6 +120,13 @@ impl Executor<'_> {
         Ok(())
     }
 
+    /// Does something with the heap, if there is one.
+    fn heap<R>(&self, action: impl FnOnce(&mut Heap) -> R) -> Option<R> {
+        let region = &self.launch.memory.regions[self.launch.heap_region?];
+        let mut heap = region.heap.as_ref()?.lock().ok()?;
+        Some(action(&mut heap))
+    }
+
     fn string(
         &self,
         warp: &Warp,
@@ -113,7 +142,7 @@ impl Executor<'_> {
                 group,
                 block,
                 Space::Generic,
-                address + offset,
+                address.wrapping_add(offset),
                 1,
                 false,
                 lane,
@@ -126,7 +155,8 @@ impl Executor<'_> {
         Ok(text)
     }
 
-    /// Formats as C's `printf` does; each argument lies aligned to its size behind the one before.
+    /// Formats as C's `printf` does; each argument lies aligned to its size behind the one before. Also gives the number of
+    /// arguments, which `vprintf` returns.
     fn print(
         &self,
         warp: &Warp,
@@ -135,16 +165,19 @@ impl Executor<'_> {
         format: &[u8],
         arguments: u64,
         lane: usize,
-    ) -> Outcome<Vec<u8>> {
+    ) -> Outcome<(Vec<u8>, u64)> {
         let mut at = arguments;
+        let mut count = 0;
         let argument = |size: u64| {
-            at = at.next_multiple_of(size);
+            count += 1;
+            at = at.checked_next_multiple_of(size).unwrap_or(u64::MAX);
             let bytes = size as u32;
             let spot = self.locate(warp, group, block, Space::Generic, at, bytes, false, lane)?;
-            at += size;
+            at = at.wrapping_add(size);
             Ok(self.read(warp, group, lane, spot, bytes))
         };
         let string = |address: u64| self.string(warp, group, block, address, lane);
-        crate::printf::format(format, argument, string)
+        let text = crate::printf::format(format, argument, string)?;
+        Ok((text, count))
     }
 }

@@ -1,15 +1,17 @@
 //! What all blocks of a launch share, and what one cluster of blocks owns.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
 
 use oriole_isa::{Bits, Mnemonic, Outputs, approximate};
 
 use crate::approximations::{Approximations, Recorded, key};
-use crate::check::BlockChecks;
+use crate::checks::{BlockChecks, Findings, GlobalShadow};
 use crate::counters::Counters;
 use crate::decode::Program;
-use crate::machine::Options;
 use crate::memory::{GlobalMemory, Words};
+use crate::options::Options;
 use crate::program::Lanes;
 use crate::warp::Warp;
 
@@ -19,8 +21,10 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) memory: &'a GlobalMemory,
     pub(crate) approximations: Option<&'a Approximations>,
     pub(crate) kernel: u32,
-    /// Constants of every function, with the places of shared variables filled in.
+    /// Constants of every function that the kernel can reach, with the places of shared variables filled in.
     pub(crate) constants: Vec<Vec<Lanes>>,
+    /// The functions that the kernel can reach, in order.
+    pub(crate) reachable: Vec<u32>,
     pub(crate) parameters: Words,
     pub(crate) parameter_bytes: u64,
     pub(crate) grid: [u32; 3],
@@ -29,13 +33,20 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) shared_bytes: u64,
     pub(crate) dynamic_shared: u64,
     pub(crate) options: &'a Options,
+    /// When the launch has to be over.
+    pub(crate) deadline: Option<Instant>,
+    /// Clusters that may be under way at a time.
+    pub(crate) groups_in_flight: usize,
+    /// Bytes that the registers and the local memory of a warp may take.
+    pub(crate) warp_bytes: u64,
     /// Thread-instructions executed by all blocks, updated now and then.
     pub(crate) steps: AtomicU64,
     /// Another block has trapped.
     pub(crate) stop: AtomicBool,
-    /// Bytes handed out by `malloc`, and the region they come from.
-    pub(crate) heap: AtomicU64,
+    /// The region that `malloc` gives memory from.
     pub(crate) heap_region: Option<usize>,
+    /// Counters that clusters that have ended left for the next ones, to be added up in the end.
+    pub(crate) counters: Mutex<Vec<Counters>>,
 }
 
 impl LaunchContext<'_> {
@@ -62,6 +73,10 @@ pub(crate) struct Barrier {
     pub(crate) generation: u64,
     /// Lanes that have arrived, by warp.
     pub(crate) arrived: Vec<u32>,
+    /// Those of them that wait.
+    pub(crate) waiting: Vec<u32>,
+    /// The instruction of the first that arrived: function and operation.
+    pub(crate) first: (u32, u32),
     pub(crate) threads: u32,
     pub(crate) expected: Option<u32>,
     pub(crate) and: bool,
@@ -96,4 +111,9 @@ pub(crate) struct Group {
     pub(crate) steps: u64,
     pub(crate) flushed_steps: u64,
     pub(crate) output: Vec<u8>,
+    /// Changes of memory, to notice when all threads wait for one.
+    pub(crate) writes: u64,
+    pub(crate) findings: Findings,
+    /// What is remembered of global memory, lent by the launch while the cluster runs.
+    pub(crate) global: Option<Box<GlobalShadow>>,
 }

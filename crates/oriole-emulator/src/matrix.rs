@@ -13,7 +13,7 @@
 
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
-use crate::execute::{Executor, lanes_of};
+use crate::execute::{Executor, Next, lanes_of};
 use crate::lanes::half_to_single;
 use crate::program::SpecialOperand;
 use crate::special::Scene;
@@ -159,8 +159,35 @@ fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
 }
 
 impl Executor<'_> {
-    pub(crate) fn matrix(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+    /// Executes a matrix instruction when all lanes of the warp have come to it.
+    pub(crate) fn matrix(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let Some(partners) = self.partners(scene, u32::MAX)? else {
+            return Ok(self.wait_for_members(scene, u32::MAX));
+        };
+        if let Some(partner) = partners
+            .iter()
+            .find(|partner| partner.base != scene.fragment.base)
+        {
+            return Err(Fault::new(
+                TrapKind::DivergentBarrier,
+                format!(
+                    "lanes {:#x} execute `{}` in another call than lanes {:#x}",
+                    partner.mask,
+                    scene.special.mnemonic.text(),
+                    scene.active
+                ),
+            ));
+        }
+        let own = scene.active;
+        scene.active |= partners.iter().fold(0, |mask, partner| mask | partner.mask);
         whole_warp(scene)?;
+        self.multiply_or_move(scene)?;
+        scene.active = own;
+        self.send_on(scene, partners);
+        Ok(Next::Advance)
+    }
+
+    fn multiply_or_move(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         match scene.special.mnemonic.opcode() {
             Opcode::Mma | Opcode::MmaSp => self.mma(scene),
             Opcode::WmmaLoad => self.wmma_memory(scene, true),

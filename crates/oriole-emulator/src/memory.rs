@@ -15,8 +15,10 @@
 //! Blocks run on several threads and share global memory, so it is made of atomic words and needs no lock. Accesses of one
 //! or two bytes change their word by compare and swap.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::heap::Heap;
 use crate::trap::{Fault, Outcome, TrapKind};
 
 pub(crate) const REGION_SHIFT: u32 = 36;
@@ -35,8 +37,30 @@ pub(crate) const FRAME_PARAMETERS: u64 = 0x1000_0000;
 pub(crate) struct Region {
     pub(crate) name: String,
     pub(crate) words: Box<[AtomicU32]>,
+    /// How many may be accessed without a further look: all, or none of a heap.
     pub(crate) bytes: u64,
     pub(crate) writable: bool,
+    /// The allocations, if it is the heap.
+    pub(crate) heap: Option<Mutex<Heap>>,
+}
+
+impl Clone for Region {
+    fn clone(&self) -> Region {
+        Region {
+            name: self.name.clone(),
+            words: self
+                .words
+                .iter()
+                .map(|word| AtomicU32::new(word.load(Relaxed)))
+                .collect(),
+            bytes: self.bytes,
+            writable: self.writable,
+            heap: self
+                .heap
+                .as_ref()
+                .and_then(|heap| heap.lock().ok().map(|heap| Mutex::new(heap.clone()))),
+        }
+    }
 }
 
 impl Region {
@@ -47,6 +71,16 @@ impl Region {
             words: (0..words).map(|_| AtomicU32::new(0)).collect(),
             bytes,
             writable,
+            heap: None,
+        }
+    }
+
+    /// A region in which only what `malloc` gave may be accessed.
+    pub(crate) fn new_heap(bytes: u64) -> Region {
+        Region {
+            bytes: 0,
+            heap: Some(Mutex::new(Heap::new(bytes))),
+            ..Region::new("(heap)", bytes, true)
         }
     }
 
@@ -117,7 +151,7 @@ impl Region {
 }
 
 /// All regions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct GlobalMemory {
     pub(crate) regions: Vec<Region>,
 }
@@ -126,6 +160,14 @@ impl GlobalMemory {
     pub(crate) fn add(&mut self, region: Region) -> u64 {
         self.regions.push(region);
         (self.regions.len() as u64) << REGION_SHIFT
+    }
+
+    /// Bytes of all regions.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.regions
+            .iter()
+            .map(|region| region.words.len() as u64 * 4)
+            .sum()
     }
 
     pub(crate) fn base(index: usize) -> u64 {
@@ -158,11 +200,41 @@ impl GlobalMemory {
                 }
                 Ok((region, offset))
             }
-            found => Err(self.fault(address, size, write, lane, found)),
+            found => self.locate_slowly(address, size, write, lane, found),
         }
     }
 
+    /// The heap, or a fault.
     #[cold]
+    fn locate_slowly<'a>(
+        &'a self,
+        address: u64,
+        size: u32,
+        write: bool,
+        lane: u32,
+        found: Option<&'a Region>,
+    ) -> Outcome<(&'a Region, u64)> {
+        if let Some(region) = found
+            && let Some(heap) = &region.heap
+            && let Ok(heap) = heap.lock()
+        {
+            let offset = address & ((1 << REGION_SHIFT) - 1);
+            let verb = if write { "store" } else { "load" };
+            let wrong = |kind: TrapKind, why: String| {
+                let message = format!("{verb} of {size} bytes at address {address:#x}, {why}");
+                Err(Fault::at(kind, message, lane, address))
+            };
+            return match heap.check(offset, size) {
+                Err(why) => wrong(TrapKind::InvalidAccess, why),
+                Ok(()) if offset & u64::from(size - 1) != 0 => {
+                    wrong(TrapKind::Misaligned, "in the heap".to_string())
+                }
+                Ok(()) => Ok((region, offset)),
+            };
+        }
+        Err(self.fault(address, size, write, lane, found))
+    }
+
     fn fault(
         &self,
         address: u64,

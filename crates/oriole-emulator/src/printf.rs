@@ -70,7 +70,7 @@ pub(crate) fn format<E>(
         }
         while let Some(length) = rest.next_if(|byte| b"hljzt".contains(byte)) {
             specification.bytes = match length {
-                b'h' => specification.bytes / 2,
+                b'h' => (specification.bytes / 2).max(1),
                 _ => 8,
             };
         }
@@ -380,5 +380,6 @@ mod tests {
         assert_eq!(one("%.*f", &[1, 2.25f64.to_bits()]), "2.2");
         assert_eq!(one("100%% %n%q%", &[0]), "100% %q");
         assert!(one("%9999999999d", &[1]).len() <= WIDEST);
+        assert_eq!(one("%hhhhd", &[0x1ff]), "-1");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use oriole_diagnostics::Span;
 use oriole_isa::{
-    BooleanOperation, Mnemonic, ReductionOperation, ScalarType, Space, SpecialRegister,
+    BooleanOperation, Mnemonic, ReductionOperation, ScalarType, Scope, Space, SpecialRegister,
 };
 
 use crate::approximations::Recorded;
@@ -67,6 +67,14 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
+/// How an access of more than one thread is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) scope: Scope,
+    pub(crate) acquires: bool,
+    pub(crate) releases: bool,
+}
+
 /// A load or a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
@@ -78,8 +86,9 @@ pub(crate) struct Access {
     pub(crate) registers: Vec<u32>,
     /// Width of the registers in bits.
     pub(crate) register_bits: u32,
-    /// Reads a value that another thread may be about to write, on purpose.
-    pub(crate) synchronizing: bool,
+    /// How it is ordered, if it is a relaxed, acquiring, releasing or volatile access: one that other threads may be about
+    /// to make, too, on purpose.
+    pub(crate) order: Option<Order>,
     pub(crate) width: u32,
 }
 
@@ -93,6 +102,7 @@ pub(crate) struct Atomic {
     pub(crate) destinations: Vec<u32>,
     pub(crate) sources: Vec<u32>,
     pub(crate) compare: u32,
+    pub(crate) order: Order,
     /// For the arithmetic.
     pub(crate) mnemonic: Option<Mnemonic>,
 }
@@ -153,6 +163,8 @@ pub(crate) struct Special {
     pub(crate) mnemonic: Mnemonic,
     /// The operands in source order.
     pub(crate) operands: Vec<SpecialOperand>,
+    /// Equal for instructions at which lanes of a warp can meet: those with the same qualifiers, or one `.aligned` one.
+    pub(crate) kind: u32,
 }
 
 /// An operand of a [`Special`].
@@ -263,6 +275,8 @@ pub(crate) enum Kind {
         table: u32,
     },
     Call(u32),
+    /// A memory fence.
+    Fence(Scope),
     Return,
     Exit,
     Special(u32),
@@ -298,6 +312,8 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) place: Passed,
     pub(crate) bytes: u32,
+    /// The declared type of an element.
+    pub(crate) type_text: String,
     /// Offset in a kernel's parameter buffer.
     pub(crate) offset: u32,
 }
@@ -350,7 +366,7 @@ pub(crate) struct Function {
 /// A shared variable.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedVariable {
-    pub(crate) bytes: u32,
+    pub(crate) bytes: u64,
     pub(crate) alignment: u32,
     /// `.extern … []`: behind the others, as large as the launch says.
     pub(crate) dynamic: bool,

@@ -170,7 +170,7 @@ impl Executor<'_> {
             | StAsync
             | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
             WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
-            | WgmmaMmaAsync => self.matrix(&mut scene).map(|()| Next::Advance),
+            | WgmmaMmaAsync => self.matrix(&mut scene),
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
                 scene.warp.polls += 4;
@@ -231,7 +231,8 @@ impl Executor<'_> {
                 };
                 for lane in lanes_of(active) {
                     let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
-                    addresses[lane] = window | (ranks[lane] + 1) << CLUSTER_SHIFT | offset;
+                    let rank = (ranks[lane] & 0xff) + 1;
+                    addresses[lane] = window | rank << CLUSTER_SHIFT | offset;
                 }
                 scene.set_destination(&addresses);
                 Ok(Next::Advance)
@@ -252,15 +253,21 @@ impl Executor<'_> {
                     None => 16,
                 };
                 let largest = lanes_of(active).map(|lane| sizes[lane]).max().unwrap_or(0);
-                let start = u64::from(scene.fragment.local_top).next_multiple_of(alignment);
-                if start + largest > self.launch.options.local_bytes {
+                let start = u64::from(scene.fragment.local_top)
+                    .checked_next_multiple_of(alignment)
+                    .unwrap_or(u64::MAX);
+                let end = start.saturating_add(largest);
+                let bytes = self
+                    .launch
+                    .frame_bytes(0, u32::try_from(end).unwrap_or(u32::MAX));
+                if end > self.launch.options.local_bytes || bytes > self.launch.warp_bytes {
                     return Err(Fault::new(
                         TrapKind::MemoryLimit,
                         format!("`alloca` of {largest} bytes: the stack is full"),
                     ));
                 }
-                scene.fragment.local_top = (start + largest) as u32;
-                scene.warp.local.grow(start + largest);
+                scene.fragment.local_top = end as u32;
+                scene.warp.local.grow(end);
                 // `alloca` gives an address of local memory.
                 scene.set_destination(&[start; 32]);
                 Ok(Next::Advance)
@@ -271,10 +278,18 @@ impl Executor<'_> {
                 Ok(Next::Advance)
             }
             Stackrestore => {
-                scene.fragment.local_top = match special.operands.first() {
-                    Some(&SpecialOperand::Value(_)) => scene.uniform(0)? as u32,
+                let top = match special.operands.first() {
+                    Some(&SpecialOperand::Value(_)) => scene.uniform(0)?,
                     _ => return Err(scene.missing()),
                 };
+                let range = u64::from(scene.fragment.local_base)..=scene.fragment.local_top.into();
+                if !range.contains(&top) {
+                    return Err(Fault::new(
+                        TrapKind::OutOfBounds,
+                        format!("`stackrestore` of {top:#x}, which `stacksave` did not give"),
+                    ));
+                }
+                scene.fragment.local_top = top as u32;
                 Ok(Next::Advance)
             }
             _ => Err(scene.missing()),

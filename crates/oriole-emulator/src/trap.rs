@@ -26,6 +26,14 @@ pub enum TrapKind {
     Trapped,
     /// A call of something that is not a function, or that takes other arguments.
     BadCall,
+    /// Threads that wait for each other, or for memory that nobody changes.
+    Deadlock,
+    /// More time than the limit.
+    TimeLimit,
+    /// An access that its memory does not allow: an atomic on local memory, memory that was freed or never allocated.
+    InvalidAccess,
+    /// An `mbarrier` that is not one, or has a count it cannot have.
+    InvalidBarrier,
 }
 
 impl TrapKind {
@@ -42,6 +50,10 @@ impl TrapKind {
             TrapKind::BadLaunch => "bad-launch",
             TrapKind::Trapped => "trapped",
             TrapKind::BadCall => "bad-call",
+            TrapKind::Deadlock => "deadlock",
+            TrapKind::TimeLimit => "time-limit",
+            TrapKind::InvalidAccess => "invalid-access",
+            TrapKind::InvalidBarrier => "invalid-barrier",
         }
     }
 }
@@ -81,9 +93,19 @@ pub struct Trap {
 }
 
 impl Trap {
+    /// A launch that cannot begin.
     pub(crate) fn launch(message: impl Into<String>) -> Trap {
+        Trap::without_place(TrapKind::BadLaunch, message)
+    }
+
+    /// A launch that takes too much memory.
+    pub(crate) fn limit(message: impl Into<String>) -> Trap {
+        Trap::without_place(TrapKind::MemoryLimit, message)
+    }
+
+    fn without_place(kind: TrapKind, message: impl Into<String>) -> Trap {
         Trap {
-            kind: TrapKind::BadLaunch,
+            kind,
             message: message.into(),
             function: String::new(),
             span: Span::default(),

@@ -154,7 +154,12 @@ pub(crate) fn uses(function: &Function, kind: &Kind) -> Uses {
                 uses.special(operand, role.is_none_or(|role| role.uses()), is_written);
             }
         }
-        Kind::Nothing | Kind::Branch { .. } | Kind::Return | Kind::Exit | Kind::Unsupported(_) => {}
+        Kind::Nothing
+        | Kind::Branch { .. }
+        | Kind::Fence(_)
+        | Kind::Return
+        | Kind::Exit
+        | Kind::Unsupported(_) => {}
     }
     let is_register = |slot: &u32| *slot != NONE && *slot != FRAME && slot & CONSTANT == 0;
     uses.reads.retain(is_register);

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::access::Spot;
 use crate::memory::LocalMemory;
 use crate::program::{Lanes, NONE};
 
@@ -28,13 +29,22 @@ pub(crate) enum State {
     /// It can.
     Running,
     /// It waits for other lanes of its warp to reach an instruction with a member mask.
-    Parked { wanted: u32 },
+    Meeting(Rendezvous),
     /// It waits at a barrier of the block.
     Barrier { number: u32, generation: u64 },
     /// The barrier is complete; the instruction has still to be finished.
     Released,
     /// It waits for the cluster.
     Cluster { generation: u64 },
+}
+
+/// What lanes of a warp that wait for each other have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rendezvous {
+    /// The instruction with its qualifiers, see [`crate::program::Special::kind`].
+    pub(crate) kind: u32,
+    /// The lanes that meet.
+    pub(crate) members: u32,
 }
 
 /// Lanes at one place.
@@ -71,7 +81,8 @@ pub(crate) struct Join {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCopy {
     pub(crate) lane: u32,
-    pub(crate) destination: u64,
+    pub(crate) destination: Spot,
+    pub(crate) source: Option<Spot>,
     pub(crate) data: Vec<u8>,
 }
 
@@ -175,7 +186,8 @@ impl Warp {
     /// On the machine, too, threads of one warp make progress independently of each other.
     pub(crate) fn release_oldest_join(&mut self) -> bool {
         for index in 0..self.joins.len() {
-            if self.free_joins.contains(&(index as u32)) || self.joins[index].pc == NONE {
+            // Nobody waits at a join that is free.
+            if self.joins[index].pc == NONE {
                 continue;
             }
             if let Some(mut fragment) = self.joins[index].waiting.take() {
@@ -193,36 +205,29 @@ impl Warp {
 
     /// The next fragment that can run. Fragments that wait for each other's lanes can when all have come.
     pub(crate) fn next_runnable(&mut self) -> Option<Fragment> {
-        for index in 0..self.fragments.len() {
-            let ready = match self.fragments[index].state {
+        let index = self
+            .fragments
+            .iter()
+            .position(|fragment| match fragment.state {
                 State::Running | State::Released => true,
-                State::Parked { wanted } => {
-                    self.parked_with(&self.fragments[index]) & wanted & self.live
-                        == wanted & self.live
-                }
+                State::Meeting(here) => here.members & self.live & !self.waiting_at(here) == 0,
                 State::Barrier { .. } | State::Cluster { .. } => false,
-            };
-            if ready {
-                let mut fragment = self.fragments.remove(index)?;
-                if matches!(fragment.state, State::Parked { .. }) {
-                    fragment.state = State::Running;
-                }
-                return Some(fragment);
-            }
-        }
-        None
+            })?;
+        self.fragments.remove(index)
     }
 
-    /// The lanes parked at the same instruction as `fragment`, its own included.
-    pub(crate) fn parked_with(&self, fragment: &Fragment) -> u32 {
-        let same = |other: &&Fragment| {
-            matches!(other.state, State::Parked { .. })
-                && (other.function, other.pc, other.base)
-                    == (fragment.function, fragment.pc, fragment.base)
-        };
+    /// The lanes that wait for each other.
+    pub(crate) fn waiting_at(&self, here: Rendezvous) -> u32 {
         self.fragments
             .iter()
-            .filter(same)
-            .fold(fragment.mask, |mask, other| mask | other.mask)
+            .filter(|fragment| fragment.state == State::Meeting(here))
+            .fold(0, |mask, fragment| mask | fragment.mask)
+    }
+
+    /// Whether nothing but lanes of this warp can let it go on.
+    pub(crate) fn waits_for_itself(&self) -> bool {
+        self.fragments
+            .iter()
+            .all(|fragment| matches!(fragment.state, State::Meeting(_)))
     }
 }

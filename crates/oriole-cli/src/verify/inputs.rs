@@ -8,9 +8,12 @@ use super::pointers::Pointers;
 use oriole::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
 use oriole_syntax::tree::{Body, OperandKind, Storage};
+use std::collections::BTreeSet;
 
-/// Bytes of a buffer.
+/// Bytes of a buffer, at most.
 const BUFFER: usize = 256 << 10;
+/// Bytes of all buffers, about.
+const BUFFERS: usize = 64 << 20;
 /// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
 
@@ -50,6 +53,8 @@ pub fn generate(
             .any(|operand| operand.kind == OperandKind::Name && module.text(operand.text) == name)
     };
     let flat = !names("%tid.y") && !names("%ntid.y");
+    let tall = names("%ctaid.y");
+    let floats = float_parameters(module);
     let mut inputs = Vec::new();
     for threads in [64, 256, 32] {
         let block = match (signature.required_block, flat) {
@@ -57,14 +62,18 @@ pub fn generate(
             (None, true) => [threads, 1, 1],
             (None, false) => [threads / 4, 4, 1],
         };
-        let count: u32 = block.iter().product();
+        let threads = |block: [u32; 3]| {
+            block
+                .iter()
+                .try_fold(1u32, |product, &size| product.checked_mul(size))
+        };
         let most = signature
             .maximum_block
-            .map_or(1024, |maximum| maximum.iter().product());
+            .map_or(1024, |maximum| threads(maximum).unwrap_or(u32::MAX));
         let seen = inputs.iter().any(|input: &Input| input.block == block);
-        if count > most || seen {
+        let Some(count) = threads(block).filter(|&count| count <= most.min(1024) && !seen) else {
             continue;
-        }
+        };
         for sure in [true, false] {
             let places = if sure {
                 &pointers.certain
@@ -87,9 +96,9 @@ pub fn generate(
                 (1, count, Contents::Small),
             ] {
                 let mut grid = signature.cluster.map(|size| size.max(1));
-                grid[0] *= blocks;
-                if names("%ctaid.y") {
-                    grid[1] *= blocks;
+                grid[0] = grid[0].saturating_mul(blocks);
+                if tall {
+                    grid[1] = grid[1].saturating_mul(blocks);
                 }
                 let seed = inputs.len() as u64;
                 let parameters = signature
@@ -98,11 +107,11 @@ pub fn generate(
                     .enumerate()
                     .map(|(index, (name, bytes))| {
                         let holes = places
-                            .iter()
-                            .filter(|place| place.0 == index && place.1 + 8 <= *bytes)
+                            .range((index, 0)..(index + 1, 0))
+                            .filter(|place| place.1 + 8 <= *bytes)
                             .map(|place| place.1)
                             .collect();
-                        let float = is_float(module, name);
+                        let float = floats.contains(&name[..]);
                         (name.clone(), scalars(*bytes, scalar, float), holes)
                     })
                     .collect();
@@ -120,17 +129,19 @@ pub fn generate(
     inputs
 }
 
-/// Whether a parameter is declared as a floating-point number.
-fn is_float(module: &Module, name: &str) -> bool {
-    module.top.declarations.iter().any(|declaration| {
-        declaration.storage == Storage::Parameter
-            && module.text(declaration.element).starts_with(".f")
-            && module
-                .top
-                .declarators(declaration)
-                .iter()
-                .any(|declarator| module.text(declarator.name) == name)
-    })
+/// The parameters that are declared as floating-point numbers.
+fn float_parameters(module: &Module) -> BTreeSet<&str> {
+    module
+        .top
+        .declarations
+        .iter()
+        .filter(|declaration| {
+            declaration.storage == Storage::Parameter
+                && module.text(declaration.element).starts_with(".f")
+        })
+        .flat_map(|declaration| module.top.declarators(declaration))
+        .map(|declarator| module.text(declarator.name))
+        .collect()
 }
 
 /// The bytes of a scalar, or of an aggregate of 32-bit ones.
@@ -150,7 +161,7 @@ fn scalars(bytes: usize, value: u32, float: bool) -> Vec<u8> {
 }
 
 impl Contents {
-    fn bytes(self, seed: u64) -> Vec<u8> {
+    fn bytes(self, seed: u64, bytes: usize) -> Vec<u8> {
         const EDGES: [u32; 8] = [
             0,
             1,
@@ -162,7 +173,7 @@ impl Contents {
             0x8000_0001,
         ];
         let mut random = SplitMix64::new(seed);
-        (0..BUFFER / 4)
+        (0..bytes / 4)
             .flat_map(|_| {
                 let x = random.next_number();
                 let word = match self {
@@ -184,6 +195,12 @@ impl Input {
         machine: &mut Machine,
         kernel: &'a str,
     ) -> (Launch<'a>, Vec<(String, Buffer)>) {
+        let holes: usize = self
+            .parameters
+            .iter()
+            .map(|(_, _, holes)| holes.len())
+            .sum();
+        let bytes_each = (BUFFERS / holes.max(1)).clamp(64, BUFFER);
         let mut buffers = Vec::new();
         let mut arguments = Vec::new();
         for (name, bytes, holes) in &self.parameters {
@@ -195,7 +212,7 @@ impl Input {
                 } else {
                     format!("{name}+{hole}")
                 };
-                let buffer = machine.buffer(label.clone(), &self.contents.bytes(seed));
+                let buffer = machine.buffer(label.clone(), &self.contents.bytes(seed, bytes_each));
                 bytes[hole..hole + 8].copy_from_slice(&machine.address(buffer).to_le_bytes());
                 buffers.push((label, buffer));
             }

@@ -6,7 +6,7 @@
 
 use oriole::Module;
 use oriole_emulator::Signature;
-use oriole_syntax::tree::{Body, Operand, OperandKind, Statement};
+use oriole_syntax::tree::{Body, Function, Operand, OperandKind, Statement};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A parameter, by its place in the list, and a byte in it.
@@ -36,8 +36,11 @@ struct Walk<'module> {
     addresses: Vec<BTreeSet<Place>>,
 }
 
+/// Parameters that a value may come from; one that comes from more is a sum, not a pointer.
+const MOST_ORIGINS: usize = 8;
+
 /// Looks at one kernel.
-pub fn of(module: &Module, body: &Body, signature: &Signature) -> Pointers {
+pub fn of(module: &Module, function: &Function, body: &Body, signature: &Signature) -> Pointers {
     let mut walk = Walk {
         module,
         parameters: BTreeMap::new(),
@@ -46,13 +49,7 @@ pub fn of(module: &Module, body: &Body, signature: &Signature) -> Pointers {
         converted: BTreeSet::new(),
         addresses: Vec::new(),
     };
-    let function = module.functions.iter().find(|function| {
-        function
-            .body
-            .as_ref()
-            .is_some_and(|other| std::ptr::eq(other, body))
-    });
-    let declarations = function.and_then(|function| function.parameters.clone());
+    let declarations = function.parameters.clone();
     for (index, at) in declarations.unwrap_or(0..0).enumerate() {
         let declaration = &module.top.declarations[at as usize];
         if let Some(declarator) = module.top.declarators(declaration).first() {
@@ -115,14 +112,17 @@ impl<'module> Walk<'module> {
             .iter()
             .flat_map(|nodes| self.origins_of(nodes))
             .collect();
-        if origins.is_empty() {
+        if origins.is_empty() || origins.len() > MOST_ORIGINS {
             return;
         }
         if opcode == "cvta" {
             self.converted.extend(&origins);
         }
         let name = self.module.text(target[0].text);
-        self.origins.entry(name).or_default().extend(origins);
+        let all = self.origins.entry(name).or_default();
+        if all.len() + origins.len() <= 2 * MOST_ORIGINS {
+            all.extend(origins);
+        }
     }
 
     /// Where the names in an operand come from.
@@ -150,7 +150,13 @@ impl<'module> Walk<'module> {
             let text = self.module.text(node.text);
             match node.kind {
                 OperandKind::Name => parameter = self.parameters.get(text).copied(),
-                OperandKind::Number => offset = text.parse().unwrap_or(0),
+                OperandKind::Number => {
+                    offset = text
+                        .parse()
+                        .ok()
+                        .filter(|&at: &usize| at < 1 << 20)
+                        .unwrap_or(0);
+                }
                 _ => {}
             }
         }
@@ -162,7 +168,10 @@ impl<'module> Walk<'module> {
             let place = (parameter, offset + 8 * index);
             self.found.possible.insert(place);
             let name = self.module.text(node.text);
-            self.origins.entry(name).or_default().insert(place);
+            let all = self.origins.entry(name).or_default();
+            if all.len() < 2 * MOST_ORIGINS {
+                all.insert(place);
+            }
         }
     }
 }

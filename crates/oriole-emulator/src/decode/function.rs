@@ -8,6 +8,7 @@ use oriole_syntax::tree::{Body, Declaration, Statement, Storage};
 
 use super::{Context, Place, element_type, is_entry, layout};
 use crate::control_flow;
+use crate::limits;
 use crate::program::{
     Function, Kind, Lanes, NONE, Operation, Origin, Parameter, Passed, PredicateSource,
     SharedReference,
@@ -46,6 +47,7 @@ pub(super) struct Decoder<'a, 'module> {
     pub(super) registers: Vec<RegisterPlace>,
     pub(super) variables: Vec<VariablePlace>,
     pub(super) constants: DenseMap<u64, u32>,
+    shared_constants: DenseMap<(u32, u64), u32>,
     pub(super) mnemonics: DenseMap<&'module str, u32>,
     pub(super) mnemonic_table: Vec<Mnemonic>,
     pub(super) origin: Origin,
@@ -102,6 +104,7 @@ pub(super) fn decode_function(
         registers: Vec::new(),
         variables: Vec::new(),
         constants: DenseMap::new(),
+        shared_constants: DenseMap::new(),
         mnemonics: DenseMap::new(),
         mnemonic_table: Vec::new(),
         origin: Origin::default(),
@@ -161,16 +164,25 @@ impl<'module> Decoder<'_, 'module> {
             let declaration: &Declaration = &owner.declarations[variable.declaration as usize];
             let declarator = &owner.declarators[variable.declarator as usize];
             let (bytes, alignment) = layout(module, owner, declaration, declarator);
+            let mut place_behind = |end: &mut u32, alignment: u32| {
+                let bytes = bytes.unwrap_or(0);
+                let start = u64::from(*end).next_multiple_of(alignment.into());
+                let fits = start.checked_add(bytes).filter(|&end| end <= limits::FRAME);
+                let Some(new_end) = fits else {
+                    self.context.too_large(declarator, bytes, limits::FRAME);
+                    return (0, 0);
+                };
+                *end = new_end as u32;
+                (start as u32, bytes as u32)
+            };
             let place = match declaration.storage {
                 Storage::Parameter if variable.in_header && self.function.is_entry => {
-                    let offset = self.function.parameter_bytes.next_multiple_of(alignment);
-                    self.function.parameter_bytes = offset + bytes.unwrap_or(0) as u32;
+                    let (offset, _) = place_behind(&mut self.function.parameter_bytes, alignment);
                     VariablePlace::Kernel { offset }
                 }
                 Storage::Parameter | Storage::Local => {
-                    let offset = self.function.frame_bytes.next_multiple_of(alignment.max(8));
-                    let bytes = bytes.unwrap_or(0) as u32;
-                    self.function.frame_bytes = offset + bytes;
+                    let (offset, bytes) =
+                        place_behind(&mut self.function.frame_bytes, alignment.max(8));
                     VariablePlace::Frame {
                         offset,
                         bytes,
@@ -191,73 +203,72 @@ impl<'module> Decoder<'_, 'module> {
         self.function.frame_bytes = self.function.frame_bytes.next_multiple_of(16);
     }
 
-    /// Parameters and results, in order.
+    /// Parameters and results, in order. A vector register counts element by element, as in calls.
     fn header(&mut self, index: usize) {
         let module = self.context.module;
         let tree = &module.functions[index];
+        let mut variables: DenseMap<(u32, u32), usize> = DenseMap::new();
+        for (index, variable) in self.scopes.variables.iter().enumerate() {
+            if variable.in_header {
+                variables.insert((variable.declaration, variable.declarator), index);
+            }
+        }
+        let mut registers: DenseMap<&str, usize> = DenseMap::new();
+        for (index, register) in self.scopes.registers.iter().enumerate() {
+            if register.in_header {
+                registers.get_or_insert_with(module.text(register.name), || index);
+            }
+        }
         for (list, is_result) in [(&tree.returns, true), (&tree.parameters, false)] {
-            for declaration in list
-                .clone()
-                .into_iter()
-                .flatten()
-                .map(|index| index as usize)
-            {
-                let declaration_tree = &module.top.declarations[declaration];
-                for declarator in declaration_tree
-                    .declarators
-                    .clone()
-                    .map(|index| index as usize)
-                {
-                    let name = module.top.declarators[declarator].name;
-                    let (bytes, _) = layout(
-                        module,
-                        &module.top,
-                        declaration_tree,
-                        &module.top.declarators[declarator],
-                    );
-                    let variable = self.scopes.variables.iter().position(|variable| {
-                        variable.in_header
-                            && variable.declaration as usize == declaration
-                            && variable.declarator as usize == declarator
-                    });
+            for declaration in list.clone().into_iter().flatten() {
+                let declaration_tree = &module.top.declarations[declaration as usize];
+                for declarator in declaration_tree.declarators.clone() {
+                    let declarator_tree = &module.top.declarators[declarator as usize];
+                    let name = module.text(declarator_tree.name);
+                    let (bytes, _) = layout(module, &module.top, declaration_tree, declarator_tree);
+                    let variable = variables.get(&(declaration, declarator));
                     let mut offset = 0;
-                    let place = match variable.map(|variable| self.variables[variable]) {
+                    let mut places = Vec::new();
+                    match variable.map(|&variable| self.variables[variable]) {
                         Some(VariablePlace::Frame { offset, bytes, .. }) => {
-                            Passed::Memory { offset, bytes }
+                            places.push(Passed::Memory { offset, bytes });
                         }
                         Some(VariablePlace::Kernel { offset: kernel }) => {
                             offset = kernel;
-                            Passed::Memory {
+                            places.push(Passed::Memory {
                                 offset: kernel,
                                 bytes: bytes.unwrap_or(0) as u32,
-                            }
-                        }
-                        _ => {
-                            let register = self.scopes.registers.iter().position(|register| {
-                                register.in_header
-                                    && module.text(register.name) == module.text(name)
                             });
-                            match register.map(|register| self.registers[register]) {
-                                Some(RegisterPlace { slot, bits: 1 }) => {
-                                    Passed::Predicate(PredicateSource::new(slot, false))
-                                }
-                                Some(RegisterPlace { slot, .. }) => Passed::Register(slot),
-                                None => Passed::Register(NONE),
-                            }
                         }
-                    };
-                    let parameter = Parameter {
-                        name: module.text(name).to_string(),
+                        _ => match registers.get(&name) {
+                            Some(&register) => {
+                                let RegisterPlace { slot, bits } = self.registers[register];
+                                let count = self.scopes.registers[register].vector.max(1);
+                                let each = bits.div_ceil(64);
+                                places.extend((0..u32::from(count)).map(|element| match bits {
+                                    1 => Passed::Predicate(PredicateSource::new(slot, false)),
+                                    _ => Passed::Register(slot + element * each),
+                                }));
+                            }
+                            None => places.push(Passed::Register(NONE)),
+                        },
+                    }
+                    let bytes = bytes
+                        .unwrap_or_else(|| element_type(module, declaration_tree).bytes().into());
+                    let parameters = places.into_iter().map(|place| Parameter {
+                        name: name.to_string(),
                         place,
-                        bytes: bytes.unwrap_or_else(|| {
-                            element_type(module, declaration_tree).bytes().into()
-                        }) as u32,
+                        bytes: bytes as u32,
+                        type_text: module
+                            .text(declaration_tree.element)
+                            .trim_start_matches('.')
+                            .to_string(),
                         offset,
-                    };
+                    });
                     if is_result {
-                        self.function.returns.push(parameter);
+                        self.function.returns.extend(parameters);
                     } else {
-                        self.function.parameters.push(parameter);
+                        self.function.parameters.extend(parameters);
                     }
                 }
             }
@@ -346,16 +357,12 @@ impl<'module> Decoder<'_, 'module> {
 
     /// The slot of the address of a shared variable, which the launch fills in.
     pub(super) fn shared_address(&mut self, variable: u32, addend: u64) -> u32 {
-        let existing = self
-            .function
-            .shared_references
-            .iter()
-            .find(|reference| reference.variable == variable && reference.addend == addend);
-        if let Some(reference) = existing {
-            return reference.constant | crate::program::CONSTANT;
+        if let Some(&constant) = self.shared_constants.get(&(variable, addend)) {
+            return constant | crate::program::CONSTANT;
         }
         let constant = self.function.constants.len() as u32;
         self.function.constants.push([0; 32]);
+        self.shared_constants.insert((variable, addend), constant);
         self.function.shared_references.push(SharedReference {
             constant,
             variable,

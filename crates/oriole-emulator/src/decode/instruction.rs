@@ -1,7 +1,8 @@
 //! One instruction of the tree to one operation.
 
 use oriole_isa::{
-    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Semantics, Space, SpecialRegister,
+    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Scope, Semantics, Space,
+    SpecialRegister,
 };
 use oriole_syntax::scopes::Reference;
 use oriole_syntax::tree::{Guard, Instruction, Operand, OperandKind, Prefix, Siblings};
@@ -12,9 +13,20 @@ use crate::approximations::is_approximate;
 use crate::lanes::{self, Direct};
 use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use crate::program::{
-    Access, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Passed,
-    PredicateSource, Selectors, Source, Special, SpecialOperand,
+    Access, Address, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Order,
+    Passed, PredicateSource, Selectors, Source, Special, SpecialOperand,
 };
+
+/// How a strong access or an atomic is ordered; `scope` where none is written.
+fn order_of(mnemonic: &Mnemonic, scope: Scope) -> Order {
+    use Semantics::{Acquire, AcquireRelease, Release};
+    let semantics = mnemonic.modifiers().semantics;
+    Order {
+        scope: mnemonic.modifiers().scope.unwrap_or(scope),
+        acquires: matches!(semantics, Some(Acquire | AcquireRelease)),
+        releases: matches!(semantics, Some(Release | AcquireRelease)),
+    }
+}
 
 impl<'module> Decoder<'_, 'module> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) {
@@ -57,6 +69,9 @@ impl<'module> Decoder<'_, 'module> {
         use Opcode::*;
         if mnemonic.is_opaque() {
             return Err("the instruction or a modifier is unknown".to_string());
+        }
+        if mnemonic.opcode() != Call && mnemonic.operand_roles(operands.len()).is_none() {
+            return Err(format!("it does not take {} operands", operands.len()));
         }
         match mnemonic.opcode() {
             Mov => self.mov(mnemonic, operands),
@@ -126,9 +141,10 @@ impl<'module> Decoder<'_, 'module> {
             Call => self.call(operands),
             Ret => Ok(Kind::Return),
             Exit => Ok(Kind::Exit),
-            Membar
-            | MembarProxy
-            | Fence
+            Membar | Fence => Ok(Kind::Fence(
+                mnemonic.modifiers().scope.unwrap_or(Scope::Device),
+            )),
+            MembarProxy
             | FenceProxy
             | Prefetch
             | Prefetchu
@@ -221,10 +237,22 @@ impl<'module> Decoder<'_, 'module> {
                 b: a,
             });
         }
+        let width = mnemonic.modifiers().vector;
+        let (to, from) = (
+            self.vector_register(destination),
+            self.vector_register(source),
+        );
+        if let (Some(to), Some(_), None) = (to, from, width) {
+            // Both are vector registers: element by element.
+            let text = format!("mov.v{}.b{}", to.0, to.1);
+            return self.general(&Mnemonic::parse(&text), operands);
+        }
         let is_vector = |nodes: &[Operand]| nodes[0].kind == OperandKind::Vector;
         if is_vector(destination)
             || is_vector(source)
-            || mnemonic.modifiers().vector.is_some()
+            || to.is_some()
+            || from.is_some()
+            || width.is_some()
             || scalar_type.bits() > 64
         {
             return self.general(mnemonic, operands);
@@ -427,7 +455,8 @@ impl<'module> Decoder<'_, 'module> {
                     if let Some(video) = &mut video {
                         video.destination = member(self);
                     }
-                    let is_vector = nodes[0].kind == OperandKind::Vector;
+                    let whole = self.vector_register(nodes);
+                    let is_vector = nodes[0].kind == OperandKind::Vector || whole.is_some();
                     unpack |= is_vector
                         && mnemonic.opcode() == Opcode::Mov
                         && mnemonic.modifiers().vector.is_none();
@@ -435,7 +464,7 @@ impl<'module> Decoder<'_, 'module> {
                         OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
                         _ => vec![nodes],
                     };
-                    let each = parts.len().max(1) as u32;
+                    let each = whole.map_or(parts.len().max(1) as u32, |(count, _)| count);
                     for part in parts {
                         if part[0].kind == OperandKind::Sink {
                             destinations.push(Destination::Sink);
@@ -539,11 +568,7 @@ impl<'module> Decoder<'_, 'module> {
         };
         let scalar_type = mnemonic.first_type().ok_or("no type")?;
         let address = self.address(memory)?;
-        let mut space = mnemonic.space().unwrap_or(Space::Generic);
-        // Parameters of functions and arguments of calls live in the frame.
-        if address.base == FRAME {
-            space = Space::Local;
-        }
+        let space = self.space_of(mnemonic, memory, address);
         let mut register_bits = 0;
         let registers: Vec<u32> = if is_store {
             let parts: Vec<&[Operand]> = match data[0].kind {
@@ -581,15 +606,14 @@ impl<'module> Decoder<'_, 'module> {
                 mnemonic.vector_width()
             ));
         }
-        let synchronizing = matches!(
-            mnemonic.modifiers().semantics,
-            Some(
-                Semantics::Relaxed | Semantics::Acquire | Semantics::Release | Semantics::Volatile
-            )
-        ) || matches!(
-            mnemonic.modifiers().cache_operator,
-            Some(oriole_isa::CacheOperator::Volatile)
+        let modifiers = mnemonic.modifiers();
+        let volatile = modifiers.semantics == Some(Semantics::Volatile)
+            || modifiers.cache_operator == Some(oriole_isa::CacheOperator::Volatile);
+        let strong = matches!(
+            modifiers.semantics,
+            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release)
         );
+        let order = (volatile || strong).then(|| order_of(mnemonic, Scope::System));
         let width = scalar_type.bytes() * registers.len() as u32;
         self.function.accesses.push(Access {
             space,
@@ -597,7 +621,7 @@ impl<'module> Decoder<'_, 'module> {
             scalar_type,
             registers,
             register_bits,
-            synchronizing,
+            order,
             width,
         });
         let index = self.function.accesses.len() as u32 - 1;
@@ -606,6 +630,16 @@ impl<'module> Decoder<'_, 'module> {
         } else {
             Kind::Load(index)
         })
+    }
+
+    /// The state space of an access. Parameters of functions and arguments of calls live in the frame; the name of a shared
+    /// variable in a generic access stands for its generic address.
+    fn space_of(&mut self, mnemonic: &Mnemonic, memory: &[Operand], address: Address) -> Space {
+        match mnemonic.space().unwrap_or(Space::Generic) {
+            _ if address.base == FRAME => Space::Local,
+            Space::Generic if self.names_shared(memory) => Space::Shared,
+            space => space,
+        }
     }
 
     fn atomic(
@@ -669,42 +703,49 @@ impl<'module> Decoder<'_, 'module> {
         if arithmetic.as_ref().is_some_and(Mnemonic::is_opaque) {
             return Err("the arithmetic is unknown".to_string());
         }
+        let space = self.space_of(mnemonic, operands[first], address);
         self.function.atomics.push(Atomic {
-            space: if address.base == FRAME {
-                Space::Local
-            } else {
-                mnemonic.space().unwrap_or(Space::Generic)
-            },
+            space,
             address,
             operation,
             scalar_type,
             destinations,
             sources,
             compare,
+            order: order_of(mnemonic, Scope::Device),
             mnemonic: arithmetic,
         });
         Ok(Kind::Atomic(self.function.atomics.len() as u32 - 1))
     }
 
-    fn passed(&mut self, nodes: &[Operand]) -> Result<Passed, Problem> {
+    /// What an operand of a call passes; a vector register is passed element by element.
+    fn passed(&mut self, nodes: &[Operand], all: &mut Vec<Passed>) -> Result<(), Problem> {
         let node = &nodes[0];
         if let Some(register) = self.register(node) {
-            return Ok(if register.bits == 1 {
-                Passed::Predicate(self.predicate(nodes)?)
+            if register.bits == 1 {
+                all.push(Passed::Predicate(self.predicate(nodes)?));
             } else {
-                Passed::Register(register.slot)
-            });
+                let registers = self.registers_of(nodes)?;
+                all.extend(
+                    registers
+                        .into_iter()
+                        .map(|register| Passed::Register(register.slot)),
+                );
+            }
+            return Ok(());
         }
-        if node.kind == OperandKind::Sink {
-            return Ok(Passed::Register(NONE));
-        }
-        if self.literal(node).is_some() {
-            return Ok(Passed::Register(self.value(nodes, ScalarType::B64)?));
-        }
-        match self.place(node)? {
-            VariablePlace::Frame { offset, bytes, .. } => Ok(Passed::Memory { offset, bytes }),
-            _ => Err("an argument that is neither a register nor a `.param` variable".to_string()),
-        }
+        all.push(if node.kind == OperandKind::Sink {
+            Passed::Register(NONE)
+        } else if self.literal(node).is_some() {
+            Passed::Register(self.value(nodes, ScalarType::B64)?)
+        } else if let VariablePlace::Frame { offset, bytes, .. } = self.place(node)? {
+            Passed::Memory { offset, bytes }
+        } else {
+            return Err(
+                "an argument that is neither a register nor a `.param` variable".to_string(),
+            );
+        });
+        Ok(())
     }
 
     fn call(&mut self, operands: &[&'module [Operand]]) -> Result<Kind, Problem> {
@@ -715,7 +756,7 @@ impl<'module> Decoder<'_, 'module> {
             .is_some_and(|nodes| nodes[0].kind == OperandKind::List)
         {
             for nodes in Siblings::below(rest[0]) {
-                results.push(self.passed(nodes)?);
+                self.passed(nodes, &mut results)?;
             }
             rest = &rest[1..];
         }
@@ -726,7 +767,7 @@ impl<'module> Decoder<'_, 'module> {
             .filter(|nodes| nodes[0].kind == OperandKind::List)
         {
             for nodes in Siblings::below(list) {
-                arguments.push(self.passed(nodes)?);
+                self.passed(nodes, &mut arguments)?;
             }
         }
         let target = match self.register(&callee[0]) {
@@ -769,11 +810,19 @@ impl<'module> Decoder<'_, 'module> {
             let scalar_type = mnemonic
                 .operand_type(index, count)
                 .unwrap_or(ScalarType::B64);
-            decoded.push(self.special_operand(nodes, scalar_type)?);
+            let mut operand = self.special_operand(nodes, scalar_type)?;
+            if let SpecialOperand::Address(address) = &mut operand
+                && mnemonic.space().is_none()
+                && self.names_shared(nodes)
+            {
+                address.offset = address.offset.wrapping_add(SHARED_WINDOW as i64);
+            }
+            decoded.push(operand);
         }
         self.function.specials.push(Special {
             mnemonic: mnemonic.clone(),
             operands: decoded,
+            kind: self.context.rendezvous_kind(mnemonic),
         });
         Ok(Kind::Special(self.function.specials.len() as u32 - 1))
     }

@@ -8,8 +8,9 @@ mod initializer;
 mod instruction;
 mod operands;
 
-use oriole_diagnostics::Diagnostic;
-use oriole_isa::ScalarType;
+use oriole_collections::DenseMap;
+use oriole_diagnostics::{Diagnostic, Span};
+use oriole_isa::{Mnemonic, ScalarType};
 use oriole_syntax::scopes::{Global, Globals};
 use oriole_syntax::tree::{
     Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage,
@@ -18,17 +19,31 @@ use oriole_syntax::tree::{
 use crate::approximations::Approximations;
 use crate::memory::{CODE_STRIDE, CODE_WINDOW, GlobalMemory, Region};
 use crate::program::{Function, SharedVariable};
+use crate::rendezvous::is_aligned;
 
 /// A decoded module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) functions: Vec<Function>,
     pub(crate) shared: Vec<SharedVariable>,
-    pub(crate) files: Vec<(u32, String)>,
+    pub(crate) files: DenseMap<u32, String>,
     /// Variables of the module, in the first regions.
     pub(crate) memory: GlobalMemory,
     pub(crate) name: String,
-    pub(crate) line_starts: Vec<u32>,
+    pub(crate) target: String,
+    line_starts: Vec<u32>,
+    /// Kernels with a body, by name.
+    pub(crate) kernels: DenseMap<String, u32>,
+    /// Regions of the variables of the module, by name.
+    pub(crate) variables: DenseMap<String, usize>,
+}
+
+impl Program {
+    /// The line of a place in the text, counted from one.
+    pub(crate) fn line_of(&self, span: Span) -> u32 {
+        self.line_starts
+            .partition_point(|&start| start <= span.start) as u32
+    }
 }
 
 /// Where a name of the module lives.
@@ -53,11 +68,19 @@ pub(super) struct Context<'module> {
     pub(super) initializers: Vec<(usize, Option<usize>, usize, usize)>,
     /// Recorded results of approximate instructions, if they are to be replayed.
     pub(super) approximations: Option<&'module Approximations>,
+    /// Numbers of the instructions at which lanes of a warp wait for each other, by their text.
+    rendezvous: DenseMap<String, u32>,
+    rendezvous_kinds: u32,
+    /// Bytes that variables may still take.
+    memory_limit: u64,
+    /// Variables that are too large.
+    pub(super) errors: Vec<Diagnostic>,
 }
 
 pub(crate) fn decode_module(
     module: &Module,
     approximations: Option<&Approximations>,
+    memory_limit: u64,
 ) -> Result<Program, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
     if !errors.is_empty() {
@@ -71,7 +94,12 @@ pub(crate) fn decode_module(
         memory: GlobalMemory::default(),
         initializers: Vec::new(),
         approximations,
+        rendezvous: DenseMap::new(),
+        rendezvous_kinds: 0,
+        memory_limit,
+        errors: Vec::new(),
     };
+    let aliases = aliases(module);
     for &(name, global) in &globals.entries {
         let place = match global {
             Global::Variable {
@@ -93,7 +121,7 @@ pub(crate) fn decode_module(
             }
             Global::Function(index) => Place::Address(CODE_WINDOW + u64::from(index) * CODE_STRIDE),
             Global::Alias => {
-                let target = alias_target(module, module.text(name));
+                let target = aliases.get(&module.text(name));
                 match target.and_then(|target| globals.get(target)) {
                     Some(Global::Function(index)) => {
                         Place::Address(CODE_WINDOW + u64::from(index) * CODE_STRIDE)
@@ -115,6 +143,7 @@ pub(crate) fn decode_module(
             }
         }
     }
+    errors.append(&mut context.errors);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -141,41 +170,50 @@ pub(crate) fn decode_module(
             .filter(|&(_, byte)| byte == b'\n')
             .map(|(at, _)| at as u32 + 1),
     );
+    let mut kernels = DenseMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        if function.is_entry && function.has_body {
+            kernels.get_or_insert(function.name.clone(), index as u32);
+        }
+    }
+    let mut variables = DenseMap::new();
+    for (index, region) in context.memory.regions.iter().enumerate() {
+        variables.get_or_insert(region.name.clone(), index);
+    }
     Ok(Program {
         functions,
         shared: context.shared,
         files: files(module),
         memory: context.memory,
         name: module.name().to_string(),
+        target: module.target().unwrap_or_default().to_string(),
         line_starts,
+        kernels,
+        variables,
     })
 }
 
-fn alias_target<'module>(module: &'module Module, alias: &str) -> Option<&'module str> {
-    module
-        .top
-        .statements
-        .iter()
-        .find_map(|statement| match statement {
-            Statement::Directive(directive) => match *module.top.words(directive.words) {
-                [keyword, name, .., target]
-                    if module.text(keyword) == ".alias" && module.text(name) == alias =>
-                {
-                    Some(module.text(target))
-                }
-                _ => None,
-            },
-            _ => None,
-        })
+/// What each `.alias` stands for.
+fn aliases(module: &Module) -> DenseMap<&str, &str> {
+    let mut aliases = DenseMap::new();
+    for statement in &module.top.statements {
+        if let Statement::Directive(directive) = statement
+            && let [keyword, name, .., target] = *module.top.words(directive.words)
+            && module.text(keyword) == ".alias"
+        {
+            aliases.get_or_insert(module.text(name), module.text(target));
+        }
+    }
+    aliases
 }
 
 /// The files that `.file` names.
-fn files(module: &Module) -> Vec<(u32, String)> {
+fn files(module: &Module) -> DenseMap<u32, String> {
     let bodies = module
         .functions
         .iter()
         .filter_map(|function| function.body.as_ref());
-    let mut files = Vec::new();
+    let mut files = DenseMap::new();
     for body in std::iter::once(&module.top).chain(bodies) {
         for statement in &body.statements {
             if let Statement::Directive(directive) = statement
@@ -183,7 +221,8 @@ fn files(module: &Module) -> Vec<(u32, String)> {
                 && module.text(keyword) == ".file"
                 && let Ok(number) = module.text(number).parse()
             {
-                files.push((number, module.text(name).trim_matches('"').to_string()));
+                let name = module.text(name).trim_matches('"');
+                files.get_or_insert_with(number, || name.to_string());
             }
         }
     }
@@ -230,12 +269,37 @@ pub(super) fn layout(
         natural
     };
     (
-        element_count(module, owner, declarator).map(|count| count * element),
+        element_count(module, owner, declarator).map(|count| count.saturating_mul(element)),
         alignment,
     )
 }
 
 impl<'module> Context<'module> {
+    /// The number of an instruction at which lanes of a warp wait for each other; see [`crate::program::Special::kind`].
+    pub(super) fn rendezvous_kind(&mut self, mnemonic: &Mnemonic) -> u32 {
+        let next = self.rendezvous_kinds;
+        let kind = if is_aligned(mnemonic) {
+            next
+        } else {
+            *self
+                .rendezvous
+                .get_or_insert_with(mnemonic.text().to_string(), || next)
+        };
+        self.rendezvous_kinds += u32::from(kind == next);
+        kind
+    }
+
+    /// Notes that a variable is larger than it can be.
+    pub(super) fn too_large(&mut self, declarator: &Declarator, bytes: u64, most: u64) {
+        let name = self.module.text(declarator.name);
+        let message = format!("`{name}` has {bytes} bytes; the emulator has room for {most}");
+        self.errors.push(Diagnostic::error(
+            "variable-too-large",
+            declarator.name.span(),
+            message,
+        ));
+    }
+
     /// Gives a module variable, or a `.global`, `.const` or `.shared` one of a body, its place.
     pub(super) fn place_variable(
         &mut self,
@@ -251,7 +315,7 @@ impl<'module> Context<'module> {
         match declaration.storage {
             Storage::Shared => {
                 self.shared.push(SharedVariable {
-                    bytes: bytes.unwrap_or(0) as u32,
+                    bytes: bytes.unwrap_or(0),
                     alignment,
                     dynamic: bytes.is_none_or(|bytes| bytes == 0)
                         && declaration.linkage == Linkage::Extern,
@@ -265,6 +329,16 @@ impl<'module> Context<'module> {
                     }
                     None => 0,
                 });
+                let bytes = match self.memory_limit.checked_sub(bytes) {
+                    Some(left) => {
+                        self.memory_limit = left;
+                        bytes
+                    }
+                    None => {
+                        self.too_large(declarator, bytes, self.memory_limit);
+                        0
+                    }
+                };
                 let writable = declaration.storage == Storage::Global;
                 let index = self.memory.regions.len();
                 if declarator.initializer.is_some() {

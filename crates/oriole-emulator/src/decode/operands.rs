@@ -1,6 +1,6 @@
 //! Operands of the tree to slots.
 
-use oriole_isa::{ScalarType, SpecialRegister};
+use oriole_isa::{Mnemonic, ScalarType, SpecialRegister};
 use oriole_syntax::literal::{self, Literal};
 use oriole_syntax::scopes::Reference;
 use oriole_syntax::tree::{Operand, OperandKind, Prefix, Siblings};
@@ -8,6 +8,7 @@ use oriole_syntax::tree::{Operand, OperandKind, Prefix, Siblings};
 use super::Place;
 use super::function::{Decoder, VariablePlace};
 use super::initializer::literal_bits;
+use crate::lanes::{self, Direct};
 use crate::memory::FRAME_PARAMETERS;
 use crate::program::{Address, FRAME, Kind, NONE, PredicateSource};
 
@@ -60,6 +61,35 @@ impl<'module> Decoder<'_, 'module> {
             slot,
             bits: place.bits,
         })
+    }
+
+    /// Elements, and bits of each, of an operand that is a whole vector register.
+    pub(super) fn vector_register(&self, nodes: &[Operand]) -> Option<(u32, u32)> {
+        self.register(&nodes[0])?;
+        let registers = self.registers_of(nodes).ok()?;
+        (registers.len() > 1).then(|| (registers.len() as u32, registers[0].bits))
+    }
+
+    /// Whether an address starts with the name of a shared variable.
+    pub(super) fn names_shared(&mut self, nodes: &[Operand]) -> bool {
+        let mut nodes = nodes;
+        while matches!(
+            nodes[0].kind,
+            OperandKind::Address
+                | OperandKind::Sum
+                | OperandKind::Difference
+                | OperandKind::Element
+        ) {
+            match Siblings::below(nodes).next() {
+                Some(first) => nodes = first,
+                None => return false,
+            }
+        }
+        nodes[0].kind == OperandKind::Name
+            && matches!(
+                self.place(&nodes[0]),
+                Ok(VariablePlace::Module(Place::Shared(_)))
+            )
     }
 
     /// All registers of an operand: one, those of a vector, or those of a vector register.
@@ -191,7 +221,10 @@ impl<'module> Decoder<'_, 'module> {
                 } else {
                     addend
                 };
-                self.address_value(&base[0], addend)
+                match self.register(&base[0]) {
+                    Some(register) => self.register_sum(register, addend),
+                    None => self.address_value(&base[0], addend),
+                }
             }
             OperandKind::Vector => {
                 let mut children = Siblings::below(nodes);
@@ -203,6 +236,24 @@ impl<'module> Decoder<'_, 'module> {
             OperandKind::Sink => Ok(NONE),
             _ => Err(format!("`{}` cannot be read", self.text(node))),
         }
+    }
+
+    /// The slot of a register plus a constant, which ptxas takes wherever it takes a value.
+    fn register_sum(&mut self, register: RegisterOperand, addend: u64) -> Result<u32, Problem> {
+        let add = Mnemonic::parse(&format!("add.u{}", register.bits));
+        let Some(Direct::Binary(operation)) = lanes::direct(&add, register.bits) else {
+            return Err(format!("a sum of {} bits", register.bits));
+        };
+        let mask = u64::MAX >> (64 - register.bits);
+        let (d, b) = (self.temporary(), self.constant(addend & mask));
+        let kind = Kind::Binary {
+            operation,
+            d,
+            a: register.slot,
+            b,
+        };
+        self.push(kind, PredicateSource::TRUE);
+        Ok(d)
     }
 
     /// The slot of the address of a variable or function.
@@ -314,7 +365,7 @@ impl<'module> Decoder<'_, 'module> {
                 let size = self.element_bytes(&base[0]);
                 address.offset = address
                     .offset
-                    .wrapping_add((self.integer(index)? * size) as i64);
+                    .wrapping_add(self.integer(index)?.wrapping_mul(size) as i64);
                 Ok(address)
             }
             OperandKind::Number | OperandKind::Expression => Ok(Address {

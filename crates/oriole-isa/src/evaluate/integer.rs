@@ -33,7 +33,9 @@ pub(super) fn evaluate(mnemonic: &Mnemonic, inputs: &[Bits]) -> Option<Outputs> 
     }
 }
 
-/// `a + b` or `a - b`, with the carry or borrow flag in and out.
+/// `a + b` or `a - b`, with the carry flag in and out. The manual calls the flag of a subtraction its borrow; the machine adds
+/// the complement of `b`, so the flag is the carry of that sum, which is set when nothing is borrowed. Only chains that mix
+/// additions and subtractions can tell.
 fn sum(mnemonic: &Mnemonic, scalar_type: ScalarType, a: Bits, b: Bits, carry: bool) -> Outputs {
     let width = scalar_type.bits();
     let subtract = matches!(mnemonic.opcode(), Opcode::Sub | Opcode::Subc);
@@ -43,12 +45,9 @@ fn sum(mnemonic: &Mnemonic, scalar_type: ScalarType, a: Bits, b: Bits, carry: bo
         return Outputs::one(saturate(exact, scalar_type));
     }
     let (a, b) = (truncate(a, width), truncate(b, width));
-    let exact = if subtract {
-        // The flag after a subtraction is the borrow.
-        a.wrapping_sub(b).wrapping_sub(Bits::from(carry))
-    } else {
-        a + b + Bits::from(carry)
-    };
+    let carry = carry || mnemonic.opcode() == Opcode::Sub;
+    let addend = if subtract { truncate(!b, width) } else { b };
+    let exact = a + addend + Bits::from(carry);
     let carry_out = mnemonic
         .has(Flag::CarryOut)
         .then_some((exact >> width) & 1 != 0);
@@ -242,8 +241,14 @@ mod tests {
             carry("addc.cc.u32", &[MAXIMUM, MAXIMUM, 1]),
             (MAXIMUM, Some(true))
         );
-        assert_eq!(carry("sub.cc.u32", &[0, 1]), (MAXIMUM, Some(true)));
-        assert_eq!(carry("subc.cc.u32", &[5, 4, 1]), (0, Some(false)));
+        // The carry of a subtraction is that no borrow is needed.
+        assert_eq!(carry("sub.cc.u32", &[0, 1]), (MAXIMUM, Some(false)));
+        assert_eq!(carry("sub.cc.u32", &[1, 1]), (0, Some(true)));
+        assert_eq!(carry("sub.cc.u32", &[1, 0]), (1, Some(true)));
+        assert_eq!(carry("subc.cc.u32", &[5, 4, 0]), (0, Some(true)));
+        assert_eq!(carry("subc.cc.u32", &[5, 5, 0]), (MAXIMUM, Some(false)));
+        assert_eq!(carry("subc.cc.u32", &[5, 4, 1]), (1, Some(true)));
+        assert_eq!(carry("sub.s64", &[5, 7]), (u64::MAX as Bits - 1, None));
         assert_eq!(
             carry("mad.lo.cc.u32", &[MAXIMUM, MAXIMUM, MAXIMUM]),
             (0, Some(true))

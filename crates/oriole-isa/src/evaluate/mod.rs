@@ -44,7 +44,7 @@ const MAXIMUM_OUTPUTS: usize = 8;
 pub struct Outputs {
     values: [Bits; MAXIMUM_OUTPUTS],
     count: u8,
-    /// The carry flag, where the instruction writes it.
+    /// The carry flag, where the instruction writes it. After a subtraction it is set when nothing was borrowed.
     pub carry: Option<bool>,
 }
 

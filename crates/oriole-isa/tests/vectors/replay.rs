@@ -157,12 +157,20 @@ fn expectation(form: &Form, values: &[u64]) -> Expectation {
         operands.insert(3, immediate.into());
     }
     let mnemonic = &form.mnemonic;
+    // The flag was set and read by subtractions, which say whether they borrow; the flag itself is the opposite.
+    let borrows = form.flag == super::Flag::Subtraction;
+    if borrows
+        && mnemonic.effects().reads_carry
+        && let Some(flag) = operands.last_mut()
+    {
+        *flag ^= 1;
+    }
     let result = match &form.video {
         Some(video) => evaluate_video(mnemonic, &operands, video),
         None => evaluate(mnemonic, &operands),
     };
     let registers = |outputs: oriole_isa::Outputs| -> Vec<u64> {
-        let carry = outputs.carry.map(Bits::from);
+        let carry = outputs.carry.map(|carry| Bits::from(carry != borrows));
         let values = outputs.values().iter().copied().chain(carry);
         values
             .zip(&form.outputs)
