@@ -7,6 +7,8 @@ use oriole_isa::{Opcode, ptxas};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+mod shapes;
+
 /// Bytes of local memory of a thread.
 const LOCAL_BYTES: usize = 64;
 /// Entries of the constant table, 4 bytes each.
@@ -59,6 +61,7 @@ pub fn generate(seed: u64, options: Options) -> Kernel {
         together: true,
         statistics: Statistics::new(),
         uses_call: false,
+        uses_writer: false,
         prefix: format!("g{seed}"),
     };
     generator.run();
@@ -76,12 +79,13 @@ struct Generator {
     labels: u32,
     depth: usize,
     /// Predicates that branches around this place depend on; they keep their value here: ptxas takes what a branch
-    /// says of a predicate for true in a loop behind it, even if the loop changes the predicate (docs/numerics.md).
+    /// says of a predicate for true in a loop behind it, even if the loop changes the predicate.
     branched_on: Vec<u32>,
     /// Whether all threads of the block are here.
     together: bool,
     statistics: Statistics,
     uses_call: bool,
+    uses_writer: bool,
     prefix: String,
 }
 
@@ -266,6 +270,7 @@ impl Generator {
             counts,
             statistics,
             uses_call,
+            uses_writer,
             prefix,
             ..
         } = self;
@@ -281,6 +286,9 @@ impl Generator {
         );
         if uses_call {
             text.push_str(&helper(&prefix));
+        }
+        if uses_writer {
+            text.push_str(&shapes::writer(&prefix));
         }
         let _ = writeln!(
             text,
@@ -318,6 +326,10 @@ impl Generator {
         // Asked only where wanted, so that kernels without them stay what they were.
         if self.options.addresses && self.random.one_in(6) {
             self.shared_address();
+            return;
+        }
+        if self.options.shapes && self.random.one_in(4) {
+            self.shape();
             return;
         }
         match self.random.below(100) {
@@ -369,7 +381,7 @@ impl Generator {
                         self.source(width)
                     };
                     if shifts_half(form) && name == "-2147483648" {
-                        // ptxas looks at 16 bits of a constant amount (docs/numerics.md).
+                        // ptxas looks at 16 bits of a constant amount.
                         name = self.source(width);
                     }
                     while form.opcode == Opcode::Lop3 && operands.contains(&name) {

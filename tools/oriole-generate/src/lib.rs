@@ -44,6 +44,9 @@ pub struct Options {
     pub approximate: bool,
     /// Whether to load narrow numbers through addresses that several loads share.
     pub addresses: bool,
+    /// Whether to make equal loads in several arms, lanes that meet at warp operations in different places, and calls that
+    /// write the caller's stack.
+    pub shapes: bool,
 }
 
 impl Default for Options {
@@ -52,6 +55,7 @@ impl Default for Options {
             statements: 24,
             approximate: false,
             addresses: false,
+            shapes: false,
         }
     }
 }

@@ -9,11 +9,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--stats]
+oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--shapes] [--stats]
                 [--folder DIR [--per-module N]] [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
---approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers.
+--approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers,
+--shapes loads in arms, lanes that meet in different places and calls that write the caller's stack.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
 --outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
 --outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
@@ -59,6 +60,7 @@ fn arguments() -> Result<Arguments, String> {
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
             "--addresses" => parsed.options.addresses = true,
+            "--shapes" => parsed.options.shapes = true,
             "--stats" => parsed.stats = true,
             "--differential" => parsed.differential = true,
             "--outputs" => parsed.outputs = true,
