@@ -39,6 +39,7 @@ mod approximations;
 mod arguments;
 mod asynchronous;
 mod barrier;
+mod call;
 mod checks;
 mod collective;
 mod contraction;

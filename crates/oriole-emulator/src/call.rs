@@ -1,0 +1,330 @@
+//! Calls and returns: frames, arguments and results.
+
+use crate::execute::{Executor, commit, lanes_of, predicate, set_predicate, source};
+use crate::launch::Group;
+use crate::program::{Call, CallTarget, Function, Lanes, NONE, Passed, PredicateSource};
+use crate::trap::{Fault, Outcome, TrapKind};
+use crate::warp::{Fragment, Frame, Join, Warp};
+
+impl Executor<'_> {
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    pub(crate) fn call(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+        function: &Function,
+        constants: &[Lanes],
+        index: u32,
+        call: &Call,
+        active: u32,
+    ) -> Outcome<()> {
+        let targets: Vec<(u32, u32)> = match &call.target {
+            CallTarget::External(name) => {
+                self.external(warp, fragment, group, block, constants, call, name, active)?;
+                fragment.pc += 1;
+                return Ok(());
+            }
+            &CallTarget::Direct(target) => vec![(active, target)],
+            &CallTarget::Indirect(slot) => {
+                let values = source(&warp.registers[fragment.base as usize..], constants, slot);
+                let mut parts: Vec<(u32, u32)> = Vec::new();
+                for lane in lanes_of(active) {
+                    let address = values[lane];
+                    let number = address.wrapping_sub(crate::memory::CODE_WINDOW)
+                        / crate::memory::CODE_STRIDE;
+                    let exists = self
+                        .launch
+                        .program
+                        .functions
+                        .get(number as usize)
+                        .is_some_and(|function| function.has_body && !function.is_entry);
+                    if !exists {
+                        return Err(Fault::at(
+                            TrapKind::BadCall,
+                            format!("call of {address:#x}, which is no function"),
+                            lane as u32,
+                            address,
+                        ));
+                    }
+                    match parts
+                        .iter_mut()
+                        .find(|(_, other)| u64::from(*other) == number)
+                    {
+                        Some((mask, _)) => *mask |= 1 << lane,
+                        None => parts.push((1 << lane, number as u32)),
+                    }
+                }
+                parts
+            }
+        };
+        let return_to = fragment.pc + 1;
+        // Lanes that do not call, or call something else, wait behind the call.
+        if targets.len() > 1 || active != fragment.mask {
+            fragment.join = warp.add_join(Join {
+                pc: return_to,
+                expected: fragment.mask,
+                waiting: None,
+                parent: fragment.join,
+            });
+            fragment.join_pc = return_to;
+            let idle = fragment.mask & !active;
+            if idle != 0 {
+                let mut waiting = fragment.clone();
+                (waiting.mask, waiting.pc) = (idle, return_to);
+                warp.arrive(waiting);
+            }
+        }
+        // The frames are handed on, not copied: a chain of calls may be long.
+        let mut frames = std::mem::take(&mut fragment.frames);
+        let caller = fragment.clone();
+        for (number, &(mask, target)) in targets.iter().enumerate() {
+            let callee = &self.launch.program.functions[target as usize];
+            if callee.parameters.len() != call.arguments.len()
+                || callee.returns.len() < call.results.len()
+            {
+                return Err(Fault::new(
+                    TrapKind::BadCall,
+                    format!(
+                        "`{}` takes {} arguments, {} are passed",
+                        callee.name,
+                        callee.parameters.len(),
+                        call.arguments.len()
+                    ),
+                ));
+            }
+            let mut inner = caller.clone();
+            inner.mask = mask;
+            inner.frames = if number + 1 == targets.len() {
+                std::mem::take(&mut frames)
+            } else {
+                frames.clone()
+            };
+            inner.frames.push(Frame {
+                function: caller.function,
+                call: index,
+                return_to,
+                base: caller.base,
+                predicate_base: caller.predicate_base,
+                local_base: caller.local_base,
+                local_top: caller.local_top,
+            });
+            if inner.frames.len() > self.launch.options.call_depth as usize {
+                return Err(Fault::new(
+                    TrapKind::MemoryLimit,
+                    "calls are nested too deeply",
+                ));
+            }
+            inner.function = target;
+            inner.pc = 0;
+            inner.base += function.registers;
+            inner.predicate_base += function.predicates;
+            inner.local_base = caller.local_top.next_multiple_of(16);
+            inner.local_top = inner.local_base.saturating_add(callee.frame_bytes);
+            inner.join = warp.add_join(Join {
+                pc: NONE,
+                expected: mask,
+                waiting: None,
+                parent: caller.join,
+            });
+            inner.join_pc = NONE;
+            self.enter(warp, &inner)?;
+            for (parameter, &argument) in callee.parameters.iter().zip(&call.arguments) {
+                self.pass(
+                    warp,
+                    constants,
+                    (&caller, argument),
+                    (&inner, parameter.place),
+                    mask,
+                )?;
+            }
+            if number == 0 {
+                *fragment = inner;
+            } else {
+                warp.fragments.push_back(inner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for a frame.
+    pub(crate) fn enter(&self, warp: &mut Warp, fragment: &Fragment) -> Outcome<()> {
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let full = |what: &str| Err(Fault::new(TrapKind::MemoryLimit, what));
+        if u64::from(fragment.local_top) > self.launch.options.local_bytes {
+            return full("a thread's stack is full");
+        }
+        let registers = u64::from(fragment.base) + u64::from(function.registers);
+        let predicates = u64::from(fragment.predicate_base) + u64::from(function.predicates);
+        let bytes = registers
+            .max(predicates / 64)
+            .try_into()
+            .map(|registers| self.launch.frame_bytes(registers, fragment.local_top));
+        if bytes.map_or(true, |bytes| bytes > self.launch.warp_bytes) {
+            return full(
+                "the registers of all calls of a warp take more than its part of the memory",
+            );
+        }
+        let (registers, predicates) = (registers as usize, predicates as usize);
+        if warp.registers.len() < registers {
+            warp.registers.resize(registers, [0; 32]);
+        }
+        if warp.predicates.len() < predicates {
+            warp.predicates.resize(predicates, 0);
+        }
+        if self.launch.options.check_uninitialized {
+            warp.defined.resize(warp.registers.len(), 0);
+            warp.predicates_defined.resize(warp.predicates.len(), 0);
+            warp.carry_defined &= !fragment.mask;
+            warp.local.watch();
+            for defined in &mut warp.defined[fragment.base as usize..registers] {
+                *defined &= !fragment.mask;
+            }
+            for defined in
+                &mut warp.predicates_defined[fragment.predicate_base as usize..predicates]
+            {
+                *defined &= !fragment.mask;
+            }
+        }
+        warp.local.grow(fragment.local_top.into());
+        warp.local.forget(
+            fragment.local_base.into(),
+            fragment.local_top.into(),
+            fragment.mask,
+        );
+        Ok(())
+    }
+
+    /// Copies an argument or a result from one frame to another.
+    fn pass(
+        &self,
+        warp: &mut Warp,
+        constants: &[Lanes],
+        from: (&Fragment, Passed),
+        to: (&Fragment, Passed),
+        lanes: u32,
+    ) -> Outcome<()> {
+        let (from_frame, from) = from;
+        let (to_frame, to) = to;
+        match (from, to) {
+            (_, Passed::Register(NONE)) => {}
+            (Passed::Register(a), Passed::Register(d)) => {
+                let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
+                commit(
+                    &mut warp.registers[to_frame.base as usize..],
+                    d,
+                    values,
+                    lanes,
+                );
+                if let Some(defined) = warp.defined.get_mut((to_frame.base + d) as usize) {
+                    *defined |= lanes;
+                }
+            }
+            (Passed::Predicate(a), Passed::Predicate(PredicateSource(d))) => {
+                let value = predicate(warp, from_frame, a);
+                set_predicate(warp, to_frame, d >> 1, value, lanes);
+            }
+            (
+                Passed::Memory {
+                    offset: a,
+                    bytes: from_bytes,
+                },
+                Passed::Memory {
+                    offset: d,
+                    bytes: to_bytes,
+                },
+            ) => {
+                if from_bytes != to_bytes {
+                    return Err(Fault::new(
+                        TrapKind::BadCall,
+                        format!("{from_bytes} bytes are passed where {to_bytes} are expected"),
+                    ));
+                }
+                for lane in lanes_of(lanes) {
+                    let (a, d) = (
+                        u64::from(from_frame.local_base + a),
+                        u64::from(to_frame.local_base + d),
+                    );
+                    for word in (0..u64::from(to_bytes)).step_by(4) {
+                        warp.local.copy_word(lane as u32, a + word, d + word);
+                    }
+                }
+            }
+            (Passed::Register(a), Passed::Memory { offset, bytes }) => {
+                let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
+                for lane in lanes_of(lanes) {
+                    warp.local.store(
+                        lane as u32,
+                        u64::from(to_frame.local_base + offset),
+                        bytes.min(8),
+                        values[lane],
+                    );
+                }
+            }
+            (Passed::Memory { offset, bytes }, Passed::Register(d)) => {
+                for lane in lanes_of(lanes) {
+                    let value = warp.local.load(
+                        lane as u32,
+                        u64::from(from_frame.local_base + offset),
+                        bytes.min(8),
+                    );
+                    warp.registers[(to_frame.base + d) as usize][lane] = value;
+                }
+            }
+            _ => {
+                return Err(Fault::new(
+                    TrapKind::BadCall,
+                    "a predicate is passed where a value is expected",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets part of a fragment return; the others of its call may come later.
+    pub(crate) fn return_from(&self, warp: &mut Warp, returning: Fragment) {
+        if let Some(resumed) = self.return_from_last(warp, returning) {
+            warp.fragments.push_back(resumed);
+        }
+    }
+
+    /// Copies results back and waits for the other lanes of the call; the last gives all.
+    pub(crate) fn return_from_last(
+        &self,
+        warp: &mut Warp,
+        mut returning: Fragment,
+    ) -> Option<Fragment> {
+        let callee = &self.launch.program.functions[returning.function as usize];
+        let mut frames = std::mem::take(&mut returning.frames);
+        let inner = returning.clone();
+        let frame = frames.pop()?;
+        returning.frames = frames;
+        let caller = &self.launch.program.functions[frame.function as usize];
+        let call = &caller.calls[frame.call as usize];
+        returning.function = frame.function;
+        returning.pc = frame.return_to;
+        returning.base = frame.base;
+        returning.predicate_base = frame.predicate_base;
+        returning.local_base = frame.local_base;
+        returning.local_top = frame.local_top;
+        for (parameter, &result) in callee.returns.iter().zip(&call.results) {
+            // Sizes were compared when the call was made.
+            let _ = self.pass(
+                warp,
+                &[],
+                (&inner, parameter.place),
+                (&returning, result),
+                inner.mask,
+            );
+        }
+        // Joins inside the callee that these lanes will not reach, up to that of the call.
+        let mut join = returning.join;
+        while join != NONE && warp.joins[join as usize].pc != NONE {
+            join = warp.joins[join as usize].parent;
+        }
+        warp.withdraw(returning.mask, returning.join, join);
+        returning.join = join;
+        warp.arrive(returning)
+    }
+}
