@@ -3,8 +3,9 @@
 //! ## Method
 //! A back edge leads to a block that dominates its source; the loop of a header is every block that reaches one of its back
 //! edges without passing the header. Headers are taken innermost first (reverse preorder of the dominator tree), and a
-//! block already in an inner loop is skipped to that loop's header, so the walk is linear in the graph times the nesting
-//! depth at worst. A cycle without a dominating header is irreducible: it is reported, and is no loop.
+//! block already in an inner loop is skipped to the header of the outermost loop found around it (union-find with path
+//! compression), so the walk is nearly linear in the graph. Loops are then numbered along the nest, so that "is inside" is two
+//! comparisons. A cycle without a dominating header is irreducible: it is reported, and is no loop.
 
 use crate::control_flow::ControlFlow;
 use crate::dominators::Dominators;
@@ -23,6 +24,9 @@ struct LoopData {
     parent: Option<Loop>,
     depth: u32,
     back_edges: Vec<Block>,
+    /// Its position in a preorder of the nest, and that of the last loop inside it.
+    enter: u32,
+    leave: u32,
 }
 
 /// The loops of a function.
@@ -56,6 +60,8 @@ impl Loops {
         }
         let preorder: Vec<Block> = dominators.preorder().collect();
         let mut worklist: Vec<Block> = Vec::new();
+        // For each loop one around it, or itself: a forest that is flattened as it is walked.
+        let mut outermost: IndexVec<Loop, Loop> = IndexVec::new();
         for &header in preorder.iter().rev() {
             let back_edges: Vec<Block> = flow
                 .predecessors(header)
@@ -70,7 +76,10 @@ impl Loops {
                 parent: None,
                 depth: 0,
                 back_edges,
+                enter: 0,
+                leave: 0,
             });
+            outermost.push(this);
             while let Some(block) = worklist.pop() {
                 match loops.innermost[block.index()] {
                     None => {
@@ -84,13 +93,15 @@ impl Loops {
                     }
                     Some(inner) => {
                         // The outermost loop found so far around this block becomes a child of the new one.
-                        let mut outermost = inner;
-                        while let Some(parent) = loops.loops[outermost].parent {
-                            outermost = parent;
+                        let mut child = inner;
+                        while outermost[child] != child {
+                            outermost[child] = outermost[outermost[child]];
+                            child = outermost[child];
                         }
-                        if outermost != this {
-                            loops.loops[outermost].parent = Some(this);
-                            let inner_header = loops.loops[outermost].header;
+                        if child != this {
+                            loops.loops[child].parent = Some(this);
+                            outermost[child] = this;
+                            let inner_header = loops.loops[child].header;
                             worklist.extend(
                                 flow.predecessors(inner_header)
                                     .filter(|&from| flow.is_reachable(from)),
@@ -108,7 +119,34 @@ impl Loops {
                 .map_or(0, |parent| loops.loops[parent].depth);
             loops.loops[this].depth = depth + 1;
         }
+        loops.number_nest();
         loops
+    }
+
+    /// Numbers the loops so that those inside a loop follow it.
+    fn number_nest(&mut self) {
+        // How many loops each has inside, itself included; inner ones come first.
+        let mut sizes: IndexVec<Loop, u32> = IndexVec::from_elem(1, self.loops.len());
+        for this in self.iter() {
+            if let Some(parent) = self.loops[this].parent {
+                sizes[parent] += sizes[this];
+            }
+        }
+        // The next free position in each loop, and outside all of them.
+        let mut next: IndexVec<Loop, u32> = IndexVec::from_elem(0, self.loops.len());
+        let mut next_outside = 0;
+        for index in (0..self.loops.len()).rev() {
+            let this = Loop::from_index(index);
+            let place = match self.loops[this].parent {
+                Some(parent) => &mut next[parent],
+                None => &mut next_outside,
+            };
+            let enter = *place;
+            *place += sizes[this];
+            next[this] = enter + 1;
+            self.loops[this].enter = enter;
+            self.loops[this].leave = enter + sizes[this] - 1;
+        }
     }
 
     /// All loops, inner before outer.
@@ -144,14 +182,14 @@ impl Loops {
 
     /// Whether a block is in a loop or in one inside it.
     pub fn contains(&self, this: Loop, block: Block) -> bool {
-        let mut at = self.innermost(block);
-        while let Some(inner) = at {
-            if inner == this {
-                return true;
-            }
-            at = self.loops[inner].parent;
-        }
-        false
+        self.innermost(block)
+            .is_some_and(|inner| self.is_inside(inner, this))
+    }
+
+    /// Whether a loop is another one or inside it.
+    pub fn is_inside(&self, inner: Loop, outer: Loop) -> bool {
+        let LoopData { enter, leave, .. } = self.loops[outer];
+        (enter..=leave).contains(&self.loops[inner].enter)
     }
 
     /// Edges that enter a cycle elsewhere than at its dominating header.

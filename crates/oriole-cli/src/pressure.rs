@@ -244,6 +244,7 @@ fn measure(
     let slots = intervals.slots();
     let mut live = Vec::new();
     if let Some(at) = peak.instruction {
+        let uses = next_uses(registers, at, peak.slot.moment() == Moment::Register);
         for entity in Pressure::live_at(registers, &intervals, RegisterFile::Data, peak.slot) {
             let segment = intervals
                 .segment_at(entity, peak.slot)
@@ -253,12 +254,7 @@ fn measure(
                 Some(Place::Instruction(instruction)) => Some(instruction),
                 _ => None,
             };
-            let next = next_use(
-                registers,
-                entity,
-                at,
-                peak.slot.moment() == Moment::Register,
-            );
+            let next = uses[entity as usize];
             let register = &scopes.registers[entity as usize];
             live.push(Live {
                 name: module.text(register.name).to_owned(),
@@ -294,14 +290,17 @@ fn measure(
     }
 }
 
-/// The next instruction in order of text that reads something, from another on.
-fn next_use(registers: &Registers, entity: u32, from: u32, behind: bool) -> Option<u32> {
-    (from + u32::from(behind)..registers.instruction_count() as u32).find(|&instruction| {
-        registers
-            .accesses(instruction)
-            .iter()
-            .any(|access| access.entity() == entity && access.uses())
-    })
+/// For each register the next instruction in order of the text that reads it, from an instruction on or behind it.
+fn next_uses(registers: &Registers, from: u32, behind: bool) -> Vec<Option<u32>> {
+    let mut uses = vec![None; registers.entity_count()];
+    for instruction in from + u32::from(behind)..registers.instruction_count() as u32 {
+        for access in registers.accesses(instruction) {
+            if access.uses() {
+                uses[access.entity() as usize].get_or_insert(instruction);
+            }
+        }
+    }
+    uses
 }
 
 /// Whether an instruction gives the same anywhere for nothing: a constant, an address, a parameter of the kernel, a special

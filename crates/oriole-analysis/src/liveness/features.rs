@@ -291,12 +291,13 @@ impl Summary {
         }
         // A loop that only repeats a few instructions is repeated in the code, and its loads are issued together.
         let mut unrolled = 0;
+        let mut has_inner = vec![false; loop_loads.len()];
+        for parent in loops.iter().filter_map(|this| loops.parent(this)) {
+            has_inner[parent.index()] = true;
+        }
         for this in loops.iter() {
             let size = &sizes[this.index()];
-            if size.0 <= 48
-                && !size.1
-                && !loops.iter().any(|other| loops.parent(other) == Some(this))
-            {
+            if size.0 <= 48 && !size.1 && !has_inner[this.index()] {
                 unrolled = unrolled.max(loop_loads[this.index()] * 4);
             }
         }
