@@ -38,7 +38,8 @@ pub struct Loops {
 }
 
 impl Loops {
-    fn none(flow: &ControlFlow) -> Loops {
+    /// The loops of a graph without cycles.
+    pub fn none(flow: &ControlFlow) -> Loops {
         Loops {
             loops: IndexVec::new(),
             innermost: vec![None; flow.successor_graph().node_count()],
@@ -190,6 +191,29 @@ impl Loops {
     pub fn is_inside(&self, inner: Loop, outer: Loop) -> bool {
         let LoopData { enter, leave, .. } = self.loops[outer];
         (enter..=leave).contains(&self.loops[inner].enter)
+    }
+
+    /// The position of the innermost loop around a block in a preorder of the nest.
+    pub fn nest_position(&self, block: Block) -> Option<u32> {
+        self.innermost(block).map(|this| self.loops[this].enter)
+    }
+
+    /// The outermost loop around a block that contains none of some other blocks, given the [`Loops::nest_position`]s of
+    /// those, sorted.
+    ///
+    /// A register that the other blocks define, and no others, holds the same everywhere in this loop; and if it is live at
+    /// the start of the block, it is live at the start of every block of the loop.
+    pub fn outermost_without(&self, block: Block, positions: &[u32]) -> Option<Loop> {
+        let is_free = |&this: &Loop| {
+            let LoopData { enter, leave, .. } = self.loops[this];
+            let next = positions.partition_point(|&position| position < enter);
+            positions.get(next).is_none_or(|&position| position > leave)
+        };
+        let mut found = self.innermost(block).filter(is_free)?;
+        while let Some(parent) = self.parent(found).filter(is_free) {
+            found = parent;
+        }
+        Some(found)
     }
 
     /// Edges that enter a cycle elsewhere than at its dominating header.

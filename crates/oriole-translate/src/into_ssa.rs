@@ -3,17 +3,19 @@
 //! ## Method
 //! Block parameters go where definitions of one register meet and the register is live (pruned SSA): for each register
 //! with uses its single definition does not dominate, the blocks where it is live are found by walking back from its
-//! uses, and parameters are placed on the iterated dominance frontier within them (Sreedhar and Gao's walk over the
-//! dominator tree, by descending depth). The 96 % of registers that are assigned once and dominate their uses need neither.
-//! Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
+//! uses. A loop that does not define the register is one node of that walk, however much is nested in it. In the graph of
+//! these nodes, with a root before the definitions, two ways from different definitions meet where nothing but the root
+//! dominates: there the parameters go (the iterated dominance frontier, found without iterating). The 96 % of registers that
+//! are assigned once and dominate their uses need nothing of this. Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
 //!
 //! Blocks that cannot be reached are renamed by themselves: what they read from outside is undefined there.
 
 use crate::control_flow::{Entered, enter};
 use crate::mentions::Mentions;
-use oriole_analysis::{ControlFlow, Dominators};
+use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
+use oriole_ir::graph::{Adjacency, immediate_dominators};
 use oriole_ir::{
     Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
     Register, RegisterData, Value, ValueData,
@@ -21,7 +23,6 @@ use oriole_ir::{
 use oriole_isa::Role;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
 use oriole_syntax::tree::Module;
-use std::collections::BinaryHeap;
 
 /// A function in SSA form, and the names of the function it came from.
 #[derive(Debug)]
@@ -202,7 +203,12 @@ impl<'a> Renaming<'a> {
         }
         exposed.sort_unstable();
         definitions.sort_unstable();
-        let mut placer = Placer::new(self.flow, self.dominators, function.blocks().len());
+        let loops = if self.flow.has_cycles() {
+            Loops::of(self.flow, self.dominators)
+        } else {
+            Loops::none(self.flow)
+        };
+        let mut placer = Placer::new(self.flow, &loops, function);
         let mut at_definition = 0;
         for exposed in exposed.chunk_by(|one, other| one.0 == other.0) {
             let register = exposed[0].0;
@@ -364,33 +370,38 @@ impl<'a> Renaming<'a> {
 /// Places the parameters of one register after the other.
 struct Placer<'a> {
     flow: &'a ControlFlow,
-    dominators: &'a Dominators,
+    loops: &'a Loops,
+    entry: Block,
     round: u32,
-    /// What each block was last found to be.
-    rounds: Vec<Rounds>,
-    queue: BinaryHeap<(u32, std::cmp::Reverse<u32>)>,
-    stack: Vec<Block>,
+    /// Of each block: the round in which it last defined the register, and its node then.
+    definitions: Vec<(u32, u32)>,
+    /// Of each block: the round in which the register was last found live at its start, and its node then. The header stands
+    /// for a loop that does not define the register.
+    live: Vec<(u32, u32)>,
+    /// Nodes where the register is live, after the root and the definitions: the block, and the loop it stands for.
+    nodes: Vec<(Block, Option<oriole_analysis::Loop>)>,
+    edges: Vec<(u32, u32)>,
+    /// Where in the nest of loops the definitions are.
+    positions: Vec<u32>,
     blocks: Vec<Block>,
 }
 
-/// The rounds in which a block was last found to define, be live, be visited, or have a parameter.
-#[derive(Clone, Copy, Default)]
-struct Rounds {
-    defines: u32,
-    live: u32,
-    visited: u32,
-    placed: u32,
-}
+/// The node before all definitions.
+const ROOT: u32 = 0;
 
 impl<'a> Placer<'a> {
-    fn new(flow: &'a ControlFlow, dominators: &'a Dominators, blocks: usize) -> Placer<'a> {
+    fn new(flow: &'a ControlFlow, loops: &'a Loops, function: &Function) -> Placer<'a> {
+        let blocks = function.blocks().len();
         Placer {
             flow,
-            dominators,
+            loops,
+            entry: function.entry(),
             round: 0,
-            rounds: vec![Rounds::default(); blocks],
-            queue: BinaryHeap::new(),
-            stack: Vec::new(),
+            definitions: vec![(0, 0); blocks],
+            live: vec![(0, 0); blocks],
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            positions: Vec::new(),
             blocks: Vec::new(),
         }
     }
@@ -402,64 +413,49 @@ impl<'a> Placer<'a> {
         mut add: impl FnMut(Block),
     ) {
         self.round += 1;
-        let round = self.round;
-        for &(_, block) in definitions {
-            self.rounds[block.index()].defines = round;
+        self.nodes.clear();
+        self.edges.clear();
+        self.positions.clear();
+        self.blocks.clear();
+        for (index, &(_, block)) in definitions.iter().enumerate() {
+            self.definitions[block.index()] = (self.round, index as u32 + 1);
+            self.edges.push((ROOT, index as u32 + 1));
+            self.positions.extend(self.loops.nest_position(block));
         }
-        // Blocks where the register is live at the start.
-        self.stack.extend(exposed.iter().map(|pair| pair.1));
-        while let Some(block) = self.stack.pop() {
-            if std::mem::replace(&mut self.rounds[block.index()].live, round) == round {
-                continue;
+        self.positions.sort_unstable();
+        let first_live = definitions.len() as u32 + 1;
+        for &(_, block) in exposed {
+            self.live_node(block, first_live);
+        }
+        let mut at = 0;
+        while let Some(&(block, around)) = self.nodes.get(at) {
+            let node = first_live + at as u32;
+            at += 1;
+            if block == self.entry {
+                // Nothing leads to the entry, where all registers are undefined.
+                self.edges.push((ROOT, node));
             }
             for from in self.flow.predecessors(block) {
-                if self.flow.is_reachable(from) && self.rounds[from.index()].defines != round {
-                    self.stack.push(from);
+                if !self.flow.is_reachable(from)
+                    || around.is_some_and(|around| self.loops.contains(around, from))
+                {
+                    continue;
                 }
+                let (round, definition) = self.definitions[from.index()];
+                let source = if round == self.round {
+                    definition
+                } else {
+                    self.live_node(from, first_live)
+                };
+                self.edges.push((source, node));
             }
         }
-        // Definitions by descending depth in the dominator tree. The entry, where all registers are undefined, joins nothing.
-        let order = |dominators: &Dominators, flow: &ControlFlow, block: Block| {
-            (
-                dominators.depth(block),
-                std::cmp::Reverse(flow.position(block) as u32),
-            )
-        };
-        let by_position = self.flow.reverse_postorder();
-        for &(_, block) in definitions {
-            self.queue.push(order(self.dominators, self.flow, block));
-        }
-        self.blocks.clear();
-        while let Some((depth, std::cmp::Reverse(position))) = self.queue.pop() {
-            let root = by_position[position as usize];
-            self.stack.push(root);
-            self.rounds[root.index()].visited = round;
-            while let Some(block) = self.stack.pop() {
-                for target in self.flow.successors(block) {
-                    // Edges down the tree join nothing above `depth`.
-                    if self.dominators.immediate(target) == Some(block)
-                        || self.dominators.depth(target) > depth
-                        || self.rounds[target.index()].live != round
-                        || self.rounds[target.index()].placed == round
-                    {
-                        continue;
-                    }
-                    self.rounds[target.index()].placed = round;
-                    self.blocks.push(target);
-                    if self.rounds[target.index()].defines != round {
-                        self.queue.push(order(self.dominators, self.flow, target));
-                    }
-                }
-                // Below a block where the register is not live, none of these definitions leaves by an edge that matters: a
-                // join there has a parameter of its own, and that is a definition of its own.
-                for child in self.dominators.children(block) {
-                    if self.rounds[child.index()].live == round
-                        && std::mem::replace(&mut self.rounds[child.index()].visited, round)
-                            != round
-                    {
-                        self.stack.push(child);
-                    }
-                }
+        let count = first_live as usize + self.nodes.len();
+        let successors = Adjacency::new(count, self.edges.iter().copied());
+        let dominators = immediate_dominators(&successors, &successors.reversed(), ROOT);
+        for (index, &(block, _)) in self.nodes.iter().enumerate() {
+            if dominators[first_live as usize + index] == ROOT && block != self.entry {
+                self.blocks.push(block);
             }
         }
         // In order of position, so that nothing depends on the walk.
@@ -468,5 +464,17 @@ impl<'a> Placer<'a> {
         for &block in &self.blocks {
             add(block);
         }
+    }
+
+    /// The node of a block at whose start the register is live.
+    fn live_node(&mut self, block: Block, first_live: u32) -> u32 {
+        let around = self.loops.outermost_without(block, &self.positions);
+        let block = around.map_or(block, |around| self.loops.header(around));
+        let live = &mut self.live[block.index()];
+        if live.0 != self.round {
+            *live = (self.round, first_live + self.nodes.len() as u32);
+            self.nodes.push((block, around));
+        }
+        live.1
     }
 }
