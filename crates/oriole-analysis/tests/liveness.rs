@@ -1,6 +1,7 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
 use oriole_analysis::Analyses;
+use oriole_analysis::liveness::features::Summary;
 use oriole_analysis::liveness::{
     Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
     RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow,
@@ -584,8 +585,21 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
          mov.u32 %r0, tile; mov.u32 %r1, dynamic; bar.sync 0; bar.sync 3, 64; ret;\n}\n",
     );
     let (globals, _) = Globals::of(&module);
-    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
-    let resources = Resources::of(&module, &globals, &[(&module.functions[0], &scopes)]);
+    let function = &module.functions[0];
+    let (scopes, _) = resolve(&module, &globals, function);
+    let mut formats = Formats::new();
+    let body = function.body.as_ref().unwrap();
+    let registers = Registers::of(&module, body, &scopes, &mut formats);
+    let translated = into_ssa(&module, &globals, 0, formats).unwrap();
+    let summary = Summary::of(
+        &module,
+        &globals,
+        function,
+        &registers,
+        &translated.function,
+    );
+    let resources = Resources::of(&module, &globals, &[Some(summary)], &[Some(&scopes)]);
+    let resources = resources[0].as_ref().unwrap();
     assert_eq!(resources.shared, 48 + 100);
     assert!(resources.dynamic_shared);
     assert_eq!((resources.local, resources.barriers), (24, 4));

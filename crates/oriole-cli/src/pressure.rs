@@ -9,7 +9,7 @@ use crate::files;
 use crate::report::Reporter;
 use assembler::Assembled;
 use oriole::{Diagnostic, Module, Severity, Source};
-use oriole_analysis::liveness::features::{Summary, called, features};
+use oriole_analysis::liveness::features::{Summary, features};
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Occupancy};
 use oriole_analysis::liveness::prediction::{Prediction, predict};
 use oriole_analysis::liveness::{
@@ -192,20 +192,20 @@ fn reports(
         parts.push(Some((scopes, registers)));
     }
     let mut reports = Vec::new();
+    let features = features(module, &summaries, target);
+    let scopes: Vec<Option<&Scopes>> = parts
+        .iter()
+        .map(|part| part.as_ref().map(|(scopes, _)| scopes))
+        .collect();
+    let mut resources = Resources::of(module, globals, &summaries, &scopes);
     for (index, part) in parts.iter().enumerate() {
-        let Some((scopes, registers)) = part else {
+        let (Some((scopes, registers)), Some(features)) = (part, &features[index]) else {
             continue;
         };
         let function = &module.functions[index];
-        let prediction = predict(&features(module, &summaries, index, target));
+        let prediction = predict(features);
         let mut one = measure(module, function, scopes, registers, source, prediction);
-        // Itself is last among what it calls.
-        let users: Vec<_> = called(&summaries, index)
-            .into_iter()
-            .rev()
-            .filter_map(|user| Some((&module.functions[user], &parts[user].as_ref()?.0)))
-            .collect();
-        one.resources = Resources::of(module, globals, &users);
+        one.resources = resources[index].take().unwrap_or_default();
         let own = assembled
             .iter()
             .position(|assembled| assembled.name == one.name);
@@ -353,7 +353,7 @@ fn shapes(arguments: &PressureArguments, target: Target, report: &Report) -> Vec
                     .iter()
                     .fold(1, |product: u32, &own| product.saturating_mul(own))
                     .min(1 << 16),
-                shared: (shared + arguments.shared).min(1 << 24),
+                shared: shared.saturating_add(arguments.shared).min(1 << 24),
                 barriers,
                 opt_in: true,
             };

@@ -8,6 +8,7 @@
 //! - [`Pressure`] adds it up by register file, [`prediction`] says how many registers `ptxas` is going to use, and
 //!   [`occupancy`] what that means for a multiprocessor.
 
+mod call_closure;
 pub mod features;
 mod folding;
 mod in_flight;
