@@ -198,6 +198,11 @@ impl Loops {
         self.innermost(block).map(|this| self.loops[this].enter)
     }
 
+    /// The [`Loops::nest_position`]s of the blocks in a loop: from the first to the last of these.
+    pub fn nest_range(&self, this: Loop) -> std::ops::RangeInclusive<u32> {
+        self.loops[this].enter..=self.loops[this].leave
+    }
+
     /// The outermost loop around a block that contains none of some other blocks, given the [`Loops::nest_position`]s of
     /// those, sorted.
     ///

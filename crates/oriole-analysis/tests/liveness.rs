@@ -4,8 +4,8 @@ use oriole_analysis::Analyses;
 use oriole_analysis::liveness::features::Summary;
 use oriole_analysis::liveness::{
     Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
-    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow,
-    verify,
+    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceFiles, SourceLines, ValueKind,
+    Values, slow, verify,
 };
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Formats, Journal};
@@ -564,7 +564,8 @@ fn inlined_code_is_blamed_on_the_line_that_called_it() {
     let (globals, _) = Globals::of(&module);
     let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
     let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
-    let lines = SourceLines::of(&module, body);
+    let files = SourceFiles::of(&module);
+    let lines = SourceLines::of(&module, &files, body);
     let at = |instruction: u32| {
         lines
             .at(registers.statement(instruction))

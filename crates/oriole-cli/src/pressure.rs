@@ -14,7 +14,7 @@ use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Occupancy};
 use oriole_analysis::liveness::prediction::{Prediction, predict};
 use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers, Resources,
-    SourceLine, SourceLines,
+    SourceFiles, SourceLine, SourceLines,
 };
 use oriole_ir::Formats;
 use oriole_isa::Target;
@@ -192,6 +192,7 @@ fn reports(
         parts.push(Some((scopes, registers)));
     }
     let mut reports = Vec::new();
+    let files = SourceFiles::of(module);
     let features = features(module, &summaries, target);
     let scopes: Vec<Option<&Scopes>> = parts
         .iter()
@@ -204,7 +205,9 @@ fn reports(
         };
         let function = &module.functions[index];
         let prediction = predict(features);
-        let mut one = measure(module, function, scopes, registers, source, prediction);
+        let mut one = measure(
+            module, function, scopes, registers, source, &files, prediction,
+        );
         one.resources = resources[index].take().unwrap_or_default();
         let own = assembled
             .iter()
@@ -223,12 +226,13 @@ fn measure(
     scopes: &Scopes,
     registers: &Registers,
     source: &Source<'_>,
+    files: &SourceFiles,
     prediction: Prediction,
 ) -> Report {
     let body = function.body.as_ref().expect("only bodies are measured");
     let intervals = LiveIntervals::of(registers);
     let pressure = Pressure::of(registers, &intervals);
-    let lines = SourceLines::of(module, body);
+    let lines = SourceLines::of(module, files, body);
     let place = |instruction: u32| {
         let statement = registers.statement(instruction);
         let offset = match &body.statements[statement as usize] {

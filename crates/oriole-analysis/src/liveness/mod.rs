@@ -31,7 +31,7 @@ pub use pressure::{Peak, Pressure};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
 pub use resources::Resources;
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
-pub use source_lines::{SourceLine, SourceLines};
+pub use source_lines::{SourceFiles, SourceLine, SourceLines};
 pub use verifier::verify;
 
 use crate::manager::{Analyses, Analysis, Reads};
