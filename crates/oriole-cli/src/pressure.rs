@@ -16,6 +16,7 @@ use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers, Resources,
     SourceFiles, SourceLine, SourceLines,
 };
+use oriole_diagnostics::{printable_json, printable_text};
 use oriole_ir::Formats;
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
@@ -122,9 +123,9 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
     let output = if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&reports, target, arguments.maxreg))
             .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{text}\n")
+        format!("{}\n", printable_json(&text))
     } else {
-        text::render(&reports, target, arguments.maxreg)
+        printable_text(&text::render(&reports, target, arguments.maxreg)).into_owned()
     };
     files::write(None, &output)
 }
