@@ -51,6 +51,7 @@ const MOST_SAID_PER_BYTE: usize = 64;
 pub struct Commands {
     oriole: PathBuf,
     file: PathBuf,
+    without: Option<String>,
 }
 
 /// Everything a pipe gives, read by a thread so that neither pipe fills up.
@@ -63,12 +64,18 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8
 }
 
 impl Commands {
-    /// The commands of a program, on inputs that are written into a file of this folder.
-    pub fn new(oriole: &Path, folder: &Path, name: &str) -> Commands {
+    /// The commands of a program but for one, on inputs that are written into a file of this folder.
+    pub fn new(oriole: &Path, folder: &Path, name: &str, without: Option<String>) -> Commands {
         Commands {
             oriole: oriole.to_owned(),
             file: folder.join(name),
+            without,
         }
+    }
+
+    /// Whether a command is left out.
+    pub fn skips(&self, index: usize) -> bool {
+        self.without.as_deref() == Some(COMMANDS[index % COUNT].0[0])
     }
 
     /// Sends an input through one command.

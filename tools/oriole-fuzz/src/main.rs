@@ -3,7 +3,7 @@
 //!     cargo run --release -p oriole-fuzz -- [--from N] [--count N] [--ssa] [--show N]
 //!
 //!     cargo build --release -p oriole-cli
-//!     cargo run --release -p oriole-fuzz -- --commands [--oriole PATH] [--from N] [--count N] [--jobs N]
+//!     cargo run --release -p oriole-fuzz -- --commands [--oriole PATH] [--without COMMAND] [--from N] [--count N] [--jobs N]
 //!
 //! The second form sends inputs through every command, each call a process of its own; `--count` is the number of calls.
 //! Inputs that parse go through all commands, the others through two, in turns; every eighth input is no text.
@@ -32,6 +32,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 fn main() -> ExitCode {
     let (mut from, mut count, mut through_ssa, mut show) = (0, 100_000, false, None);
     let (mut through_commands, mut jobs, mut oriole) = (false, 1, None);
+    let mut without = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse::<u64>().ok());
@@ -41,11 +42,12 @@ fn main() -> ExitCode {
             "--show" => show = number(),
             "--ssa" => through_ssa = true,
             "--commands" => through_commands = true,
+            "--without" => without = arguments.next(),
             "--jobs" => jobs = number().unwrap_or(jobs),
             "--oriole" => oriole = arguments.next().map(PathBuf::from),
             _ => {
                 eprintln!(
-                    "usage: oriole-fuzz [--from N] [--count N] [--ssa] [--show N] [--commands] [--oriole PATH] [--jobs N]"
+                    "usage: oriole-fuzz [--from N] [--count N] [--ssa] [--show N] [--commands] [--oriole PATH] [--without COMMAND] [--jobs N]"
                 );
                 return ExitCode::from(2);
             }
@@ -74,7 +76,12 @@ fn main() -> ExitCode {
             eprintln!("there is no `oriole` beside this program: build it, or say --oriole");
             return ExitCode::from(2);
         };
-        return run_commands(&mutator, &oriole, from, count, jobs.max(1));
+        return run_commands(
+            &mutator,
+            &oriole,
+            (from, count, jobs.max(1)),
+            without.as_ref(),
+        );
     }
     run(&mutator, from, count, through_ssa)
 }
@@ -96,7 +103,12 @@ fn input_bytes(mutator: &Mutator, number: u64) -> Vec<u8> {
 }
 
 /// Sends inputs through every command until so many calls were made.
-fn run_commands(mutator: &Mutator, oriole: &Path, from: u64, count: u64, jobs: u64) -> ExitCode {
+fn run_commands(
+    mutator: &Mutator,
+    oriole: &Path,
+    (from, count, jobs): (u64, u64, u64),
+    without: Option<&String>,
+) -> ExitCode {
     let folder = match tempfile::tempdir() {
         Ok(folder) => folder,
         Err(error) => {
@@ -108,7 +120,12 @@ fn run_commands(mutator: &Mutator, oriole: &Path, from: u64, count: u64, jobs: u
     let start = Instant::now();
     std::thread::scope(|scope| {
         for job in 0..jobs {
-            let commands = Commands::new(oriole, folder.path(), &format!("input{job}.ptx"));
+            let commands = Commands::new(
+                oriole,
+                folder.path(),
+                &format!("input{job}.ptx"),
+                without.cloned(),
+            );
             let (next, calls, failures) = (&next, &calls, &failures);
             scope.spawn(move || {
                 while calls.load(Ordering::Relaxed) < count && failures.load(Ordering::Relaxed) < 50
@@ -120,6 +137,9 @@ fn run_commands(mutator: &Mutator, oriole: &Path, from: u64, count: u64, jobs: u
                     let chosen = if parses { commands::COUNT } else { 2 };
                     for command in 0..chosen {
                         let command = (2 * number as usize + command) % commands::COUNT;
+                        if commands.skips(command) {
+                            continue;
+                        }
                         calls.fetch_add(1, Ordering::Relaxed);
                         if let Err(failure) = commands.run(command, &input) {
                             failures.fetch_add(1, Ordering::Relaxed);
