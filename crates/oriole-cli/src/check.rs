@@ -27,8 +27,11 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
     if syntax_only {
         return Vec::new();
     }
-    let diagnostics = oriole::check(&module);
-    if !diagnostics.is_empty() {
+    let mut diagnostics = oriole::check_and_warn(&module);
+    if diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity != Severity::Warning)
+    {
         return diagnostics;
     }
     // Into SSA form and out again must say the same.
@@ -37,16 +40,16 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
             let printed = oriole::print(&module);
             let same = oriole_syntax::tokens(&input.text).eq(oriole_syntax::tokens(&printed));
             if !same || report.copies > 0 || !report.notes.is_empty() {
-                return vec![Diagnostic::error(
+                diagnostics.push(Diagnostic::error(
                     "internal",
                     oriole::Span::at(0),
                     "Oriole does not print this module as it read it",
-                )];
+                ));
             }
-            Vec::new()
         }
-        Err(errors) => errors,
+        Err(errors) => diagnostics.extend(errors),
     }
+    diagnostics
 }
 
 fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Checked {

@@ -244,3 +244,22 @@ fn prototypes_without_semicolons_are_read_and_written_so() {
     let printed = out(&survives(&text)[4]);
     assert!(printed.contains(".extern .func g\n.global"), "{printed}");
 }
+
+#[test]
+fn what_ptxas_refuses_is_warned_of_and_does_not_fail_the_check() {
+    let text = format!(
+        "\u{feff}{}.visible .entry k()\n{{\n.reg .b32 %r<3>;\n.reg .b64 %rd<3>;\nad.s32 %r1, 1;\nadd.s32 %r1, %rd1, 1;\nret;\n}}\n",
+        HEADER.replace("sm_80", "sm_81")
+    );
+    let output = &survives(&text)[0];
+    assert_eq!(output.status.code(), Some(0), "{}", err(output));
+    for id in [
+        "warning[non-ascii]",
+        "warning[unknown-target]",
+        "warning[unknown-opcode]",
+        "warning[type-mismatch]",
+    ] {
+        assert!(err(output).contains(id), "{id}: {}", err(output));
+    }
+    assert!(out(output).contains("1 file checked, no errors"));
+}

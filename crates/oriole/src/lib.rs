@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acceptance;
 mod cost;
 mod reduce;
 mod remarks;
@@ -64,12 +65,25 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module,
 
 /// Checks a module: names resolve, every function goes into SSA form, and that is well formed.
 pub fn check(module: &Module) -> Vec<Diagnostic> {
+    check_with(module, false)
+}
+
+/// Like [`check`], with warnings about what `ptxas` refuses although Oriole can make sense of it.
+pub fn check_and_warn(module: &Module) -> Vec<Diagnostic> {
+    check_with(module, true)
+}
+
+fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
     let (globals, mut diagnostics) = Globals::of(module);
     let mut formats = Formats::new();
+    let mut acceptance = acceptance::Acceptance::default();
+    if warn {
+        diagnostics.extend(acceptance::of_module(module));
+    }
     for (index, function) in module.functions.iter().enumerate() {
-        if function.body.is_none() {
+        let Some(body) = &function.body else {
             continue;
-        }
+        };
         match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
             Ok(translated) => {
                 for violation in verify(&translated.function) {
@@ -82,9 +96,17 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
                         ),
                     ));
                 }
+                if warn {
+                    let found = acceptance.of_function(module, body, &translated.function);
+                    diagnostics.extend(found);
+                }
                 formats = translated.function.into_formats();
             }
-            Err(errors) => diagnostics.extend(errors),
+            Err(errors) => {
+                // The formats are lost with the function: what is known of them is no longer about them.
+                acceptance = acceptance::Acceptance::default();
+                diagnostics.extend(errors);
+            }
         }
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span());
