@@ -185,7 +185,7 @@ impl<'a> Solver<'a> {
                 around = loops.parent(this);
             }
             let depth = around.map_or(0, |this| loops.depth(loops.header(this)));
-            exits.push((*loops.nest_range(inner).start(), depth, at));
+            exits.push((*loops.nest().range(inner.as_u32()).start(), depth, at));
         };
         let mut edges: Vec<(u32, u32)> = Vec::new();
         for &block in flow.reverse_postorder() {
@@ -403,7 +403,10 @@ impl<'a> Solver<'a> {
     /// Values defined in a loop and used outside it.
     fn spread_loop(&mut self, this: Loop) {
         let depth = self.loops.depth(self.loops.header(this));
-        for at in self.loop_exits.take(self.loops.nest_range(this), depth) {
+        for at in self
+            .loop_exits
+            .take(self.loops.nest().range(this.as_u32()), depth)
+        {
             match self.use_list[at as usize] {
                 Use::Instruction(instruction) => self.spread_instruction(instruction),
                 Use::Parameter(parameter) => self.mark(parameter),

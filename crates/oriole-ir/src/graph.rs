@@ -5,6 +5,12 @@
 //! and Related Problems", 2005): semidominators as in Lengauer and Tarjan, then each immediate dominator by walking up the
 //! tree built so far. Near linear on control flow graphs of any shape, and nothing recurses.
 
+mod live_graph;
+mod loop_nest;
+
+pub use live_graph::LiveGraph;
+pub use loop_nest::{LoopNest, merge_runs};
+
 /// Successors or predecessors of each node, in one array.
 #[derive(Clone, Debug, Default)]
 pub struct Adjacency {

@@ -454,7 +454,7 @@ impl Assigner<'_> {
         self.positions.clear();
         for event in events.iter().filter(|event| event.is_definition()) {
             let block = order[event.block as usize];
-            self.positions.extend(loops.nest_position(block));
+            self.positions.extend(loops.nest().position(block.as_u32()));
         }
         self.positions.sort_unstable();
         for events in events.chunk_by(|one, other| one.block == other.block) {

@@ -3,10 +3,8 @@
 //! ## Method
 //! Block parameters go where definitions of one register meet and the register is live (pruned SSA): for each register
 //! with uses its single definition does not dominate, the blocks where it is live are found by walking back from its
-//! uses. A loop that does not define the register is one node of that walk, however much is nested in it. In the graph of
-//! these nodes, with a root before the definitions, two ways from different definitions meet where nothing but the root
-//! dominates: there the parameters go (the iterated dominance frontier, found without iterating). The 96 % of registers that
-//! are assigned once and dominate their uses need nothing of this. Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
+//! uses, and parameters are placed on the iterated dominance frontier within them ([`LiveGraph`]). The 96 % of registers that
+//! are assigned once and dominate their uses need neither. Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
 //!
 //! Blocks that cannot be reached are renamed by themselves: what they read from outside is undefined there.
 
@@ -15,7 +13,7 @@ use crate::mentions::Mentions;
 use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
-use oriole_ir::graph::{Adjacency, immediate_dominators};
+use oriole_ir::graph::LiveGraph;
 use oriole_ir::{
     Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
     Register, RegisterData, Value, ValueData,
@@ -208,7 +206,10 @@ impl<'a> Renaming<'a> {
         } else {
             Loops::none(self.flow)
         };
-        let mut placer = Placer::new(self.flow, &loops, function);
+        let (flow, entry) = (self.flow, function.entry().as_u32());
+        let is_reachable = |block: u32| flow.is_reachable(Block::from_u32(block));
+        let mut live = LiveGraph::new(flow.predecessor_graph(), loops.nest(), &is_reachable, entry);
+        let mut blocks: Vec<Block> = Vec::new();
         let mut at_definition = 0;
         for exposed in exposed.chunk_by(|one, other| one.0 == other.0) {
             let register = exposed[0].0;
@@ -231,9 +232,17 @@ impl<'a> Renaming<'a> {
             } else {
                 &single
             };
-            placer.place(definitions, exposed, |block| {
+            live.walk(
+                definitions.iter().map(|pair| pair.1.as_u32()),
+                exposed.iter().map(|pair| pair.1.as_u32()),
+            );
+            blocks.clear();
+            blocks.extend(live.joins().iter().map(|&block| Block::from_u32(block)));
+            // In order of position, so that nothing depends on the walk.
+            blocks.sort_unstable_by_key(|&block| flow.position(block));
+            for &block in &blocks {
                 self.parameters[block].push(register);
-            });
+            }
         }
     }
 
@@ -364,117 +373,5 @@ impl<'a> Renaming<'a> {
         }
         self.builder
             .set_results(instruction, first, self.definitions.len() as u16);
-    }
-}
-
-/// Places the parameters of one register after the other.
-struct Placer<'a> {
-    flow: &'a ControlFlow,
-    loops: &'a Loops,
-    entry: Block,
-    round: u32,
-    /// Of each block: the round in which it last defined the register, and its node then.
-    definitions: Vec<(u32, u32)>,
-    /// Of each block: the round in which the register was last found live at its start, and its node then. The header stands
-    /// for a loop that does not define the register.
-    live: Vec<(u32, u32)>,
-    /// Nodes where the register is live, after the root and the definitions: the block, and the loop it stands for.
-    nodes: Vec<(Block, Option<oriole_analysis::Loop>)>,
-    edges: Vec<(u32, u32)>,
-    /// Where in the nest of loops the definitions are.
-    positions: Vec<u32>,
-    blocks: Vec<Block>,
-}
-
-/// The node before all definitions.
-const ROOT: u32 = 0;
-
-impl<'a> Placer<'a> {
-    fn new(flow: &'a ControlFlow, loops: &'a Loops, function: &Function) -> Placer<'a> {
-        let blocks = function.blocks().len();
-        Placer {
-            flow,
-            loops,
-            entry: function.entry(),
-            round: 0,
-            definitions: vec![(0, 0); blocks],
-            live: vec![(0, 0); blocks],
-            nodes: Vec::new(),
-            edges: Vec::new(),
-            positions: Vec::new(),
-            blocks: Vec::new(),
-        }
-    }
-
-    fn place(
-        &mut self,
-        definitions: &[(Register, Block)],
-        exposed: &[(Register, Block)],
-        mut add: impl FnMut(Block),
-    ) {
-        self.round += 1;
-        self.nodes.clear();
-        self.edges.clear();
-        self.positions.clear();
-        self.blocks.clear();
-        for (index, &(_, block)) in definitions.iter().enumerate() {
-            self.definitions[block.index()] = (self.round, index as u32 + 1);
-            self.edges.push((ROOT, index as u32 + 1));
-            self.positions.extend(self.loops.nest_position(block));
-        }
-        self.positions.sort_unstable();
-        let first_live = definitions.len() as u32 + 1;
-        for &(_, block) in exposed {
-            self.live_node(block, first_live);
-        }
-        let mut at = 0;
-        while let Some(&(block, around)) = self.nodes.get(at) {
-            let node = first_live + at as u32;
-            at += 1;
-            if block == self.entry {
-                // Nothing leads to the entry, where all registers are undefined.
-                self.edges.push((ROOT, node));
-            }
-            for from in self.flow.predecessors(block) {
-                if !self.flow.is_reachable(from)
-                    || around.is_some_and(|around| self.loops.contains(around, from))
-                {
-                    continue;
-                }
-                let (round, definition) = self.definitions[from.index()];
-                let source = if round == self.round {
-                    definition
-                } else {
-                    self.live_node(from, first_live)
-                };
-                self.edges.push((source, node));
-            }
-        }
-        let count = first_live as usize + self.nodes.len();
-        let successors = Adjacency::new(count, self.edges.iter().copied());
-        let dominators = immediate_dominators(&successors, &successors.reversed(), ROOT);
-        for (index, &(block, _)) in self.nodes.iter().enumerate() {
-            if dominators[first_live as usize + index] == ROOT && block != self.entry {
-                self.blocks.push(block);
-            }
-        }
-        // In order of position, so that nothing depends on the walk.
-        self.blocks
-            .sort_unstable_by_key(|&block| self.flow.position(block));
-        for &block in &self.blocks {
-            add(block);
-        }
-    }
-
-    /// The node of a block at whose start the register is live.
-    fn live_node(&mut self, block: Block, first_live: u32) -> u32 {
-        let around = self.loops.outermost_without(block, &self.positions);
-        let block = around.map_or(block, |around| self.loops.header(around));
-        let live = &mut self.live[block.index()];
-        if live.0 != self.round {
-            *live = (self.round, first_live + self.nodes.len() as u32);
-            self.nodes.push((block, around));
-        }
-        live.1
     }
 }
