@@ -21,7 +21,7 @@ const TWIN_BUDGET: usize = 20_000_000;
 fn check(program: &impl Program, what: &str) {
     let intervals = LiveIntervals::of(program);
     assert_eq!(verify(program, &intervals), Vec::<String>::new(), "{what}");
-    for method in [Method::Dense, Method::Sparse] {
+    for method in [Method::Dense, Method::Sparse, Method::Runs] {
         let other = LiveIntervals::with(program, method);
         assert!(other == intervals, "{what}: {method:?} differs");
         for block in 0..program.block_count() as u32 {

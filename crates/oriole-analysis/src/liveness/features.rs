@@ -270,17 +270,10 @@ impl Summary {
         let mut loop_loads = vec![0u32; loops.iter().count()];
         let mut loop_values = loop_loads.clone();
         let mut sizes = vec![(0u32, false); loop_loads.len()];
-        for (index, this) in loops.iter().enumerate() {
-            let live = intervals
-                .sets()
-                .live_in(positions[loops.header(this).index()]);
-            let units = live
-                .into_iter()
-                .filter(|&entity| view.file(entity) == RegisterFile::Data)
-                .map(|entity| view.units(entity))
-                .sum::<u32>();
-            across = across.max(units);
-            debug_assert_eq!(this.index(), index);
+        let into_blocks = Pressure::into_blocks(&view, &intervals, RegisterFile::Data);
+        for this in loops.iter() {
+            let header = positions[loops.header(this).index()];
+            across = across.max(into_blocks[header as usize]);
         }
         let mut counts = Counts::default();
         for &block in flow.reverse_postorder() {

@@ -9,6 +9,7 @@
 //!   [`occupancy`] what that means for a multiprocessor.
 
 mod call_closure;
+mod deep_nests;
 pub mod features;
 mod folding;
 mod in_flight;

@@ -35,7 +35,7 @@ pub struct LiveGraph<'graph> {
 }
 
 impl<'graph> LiveGraph<'graph> {
-    /// For the registers of a function with this graph of blocks; nothing leads to the entry.
+    /// For the registers of a function with this graph of blocks.
     pub fn new(
         predecessors: &'graph Adjacency,
         nest: &'graph LoopNest,
@@ -86,7 +86,7 @@ impl<'graph> LiveGraph<'graph> {
             let node = self.first_live + at as u32;
             at += 1;
             if block == self.entry {
-                // Nothing leads to the entry, where all registers are undefined.
+                // What was there before the function began.
                 self.edges.push((ROOT, node));
             }
             for &from in self.predecessors.of(block) {
@@ -129,11 +129,30 @@ impl<'graph> LiveGraph<'graph> {
         let dominators = immediate_dominators(&successors, &successors.reversed(), ROOT);
         self.joins.clear();
         for (index, &(block, _)) in self.nodes.iter().enumerate() {
-            if dominators[self.first_live as usize + index] == ROOT && block != self.entry {
+            let node = self.first_live + index as u32;
+            // Where control starts, what was there before meets the definitions that reach it, if any do.
+            if dominators[node as usize] == ROOT
+                && (block != self.entry || self.is_reached_by_definitions(&successors, node))
+            {
                 self.joins.push(block);
             }
         }
         &self.joins
+    }
+
+    /// Whether a way leads from a definition to a node.
+    fn is_reached_by_definitions(&self, successors: &Adjacency, node: u32) -> bool {
+        let mut seen = vec![false; successors.node_count()];
+        let mut stack: Vec<u32> = (ROOT + 1..self.first_live).collect();
+        while let Some(at) = stack.pop() {
+            if at == node {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[at as usize], true) {
+                stack.extend_from_slice(successors.of(at));
+            }
+        }
+        false
     }
 }
 
