@@ -14,9 +14,16 @@
 //!
 //! ## Not done
 //! A walk that comes back to a loop's header goes down again block by block to the branch: many branches in a row out of one
-//! loop are quadratic in that row. Where frontiers are quadratic (loops nested thousands deep) every block is a step.
+//! loop are quadratic in that row. Where frontiers are quadratic (loops nested thousands deep) every block is a step. All
+//! walks together may take [`STEPS_PER_BLOCK`] steps for each block of the function; from then on they give no answer.
 
 use oriole_ir::graph::{Adjacency, NONE, Tree, dominance_frontiers, immediate_dominators};
+
+/// Steps of all walks together for each block of the function.
+const STEPS_PER_BLOCK: usize = 32;
+
+/// Steps that even the smallest function may take.
+const LEAST_STEPS: usize = 4096;
 
 /// Finds the joins of one branch after the other.
 pub(crate) struct BranchJoins<'a> {
@@ -25,6 +32,8 @@ pub(crate) struct BranchJoins<'a> {
     frontiers: Option<Adjacency>,
     /// Number of each block in the walk at hand, [`NONE`] between walks.
     numbers: Vec<u32>,
+    /// Steps that are left.
+    steps: usize,
 }
 
 impl<'a> BranchJoins<'a> {
@@ -43,11 +52,12 @@ impl<'a> BranchJoins<'a> {
             dominators,
             frontiers: dominance_frontiers(&parents, predecessors, root, 16 * count + 1024),
             numbers: vec![NONE; count],
+            steps: STEPS_PER_BLOCK * count + LEAST_STEPS,
         }
     }
 
-    /// The joins of a branch with this post-dominator.
-    pub(crate) fn of(&mut self, branch: u32, stop: Option<u32>) -> Vec<u32> {
+    /// The joins of a branch with this post-dominator; nothing if too many steps were taken.
+    pub(crate) fn of(&mut self, branch: u32, stop: Option<u32>) -> Option<Vec<u32>> {
         let mut blocks = vec![branch];
         let mut edges: Vec<(u32, u32)> = Vec::new();
         self.numbers[branch as usize] = 0;
@@ -65,6 +75,13 @@ impl<'a> BranchJoins<'a> {
                 }
                 _ => self.successors.of(block),
             };
+            match self.steps.checked_sub(1 + next.len()) {
+                Some(left) => self.steps = left,
+                None => {
+                    self.steps = 0;
+                    break;
+                }
+            }
             for &target in next {
                 if target == branch {
                     continue;
@@ -80,10 +97,11 @@ impl<'a> BranchJoins<'a> {
         for &block in &blocks {
             self.numbers[block as usize] = NONE;
         }
-        joins(blocks.len(), &edges)
-            .into_iter()
-            .map(|number| blocks[number as usize])
-            .collect()
+        if self.steps == 0 {
+            return None;
+        }
+        let joins = joins(blocks.len(), &edges).into_iter();
+        Some(joins.map(|number| blocks[number as usize]).collect())
     }
 }
 
@@ -198,7 +216,8 @@ mod tests {
                     NONE => continue,
                     stop => Some(stop).filter(|&stop| stop != count),
                 };
-                let sorted = |mut joins: Vec<u32>| {
+                let sorted = |joins: Option<Vec<u32>>| {
+                    let mut joins = joins.expect("few steps");
                     joins.sort_unstable();
                     joins
                 };
@@ -213,6 +232,23 @@ mod tests {
             }
         }
         assert!(found > 1000, "{found}");
+    }
+
+    #[test]
+    fn walks_that_take_too_long_give_no_answer() {
+        // Every block leads to the next and back to the first: each branch walks down the whole row.
+        let count = 4_000u32;
+        let edges: Vec<(u32, u32)> = (0..count - 1)
+            .flat_map(|node| [(node, node + 1), (node, 0)])
+            .collect();
+        let graph = Adjacency::new(count as usize, edges.iter().copied());
+        let reversed = graph.reversed();
+        let tree = Tree::new(immediate_dominators(&graph, &reversed, 0), 0);
+        let mut walks = BranchJoins::new(&graph, &reversed, &tree);
+        let answers = (0..count - 1)
+            .filter(|&branch| walks.of(branch, Some(branch + 1)).is_some())
+            .count();
+        assert!((10..1000).contains(&answers), "{answers}");
     }
 
     #[test]
@@ -237,7 +273,7 @@ mod tests {
                 } else {
                     count - 1 - branch
                 };
-                assert_eq!(walks.of(branch, Some(stop)), [stop]);
+                assert_eq!(walks.of(branch, Some(stop)), Some(vec![stop]));
             }
         }
     }

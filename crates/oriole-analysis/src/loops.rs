@@ -1,15 +1,12 @@
 //! The loop nest: natural loops, their headers, bodies and nesting.
 //!
 //! ## Method
-//! A back edge leads to a block that dominates its source; the loop of a header is every block that reaches one of its back
-//! edges without passing the header. Headers are taken innermost first (reverse preorder of the dominator tree), and a
-//! block already in an inner loop is skipped to that loop's header, so the walk is linear in the graph times the nesting
-//! depth at worst. A cycle without a dominating header is irreducible: it is reported, and is no loop.
+//! Loops are found as [`LoopNest`] says. A cycle without a dominating header is irreducible: it is reported, and is no loop.
 
 use crate::control_flow::ControlFlow;
 use crate::dominators::Dominators;
 use crate::manager::{Analyses, Analysis, Reads};
-use oriole_collections::IndexVec;
+use oriole_ir::graph::LoopNest;
 use oriole_ir::{Block, Function};
 
 oriole_collections::entity! {
@@ -17,141 +14,99 @@ oriole_collections::entity! {
     pub struct Loop = "loop";
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct LoopData {
-    header: Block,
-    parent: Option<Loop>,
-    depth: u32,
-    back_edges: Vec<Block>,
-}
-
 /// The loops of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loops {
-    loops: IndexVec<Loop, LoopData>,
-    innermost: Vec<Option<Loop>>,
+    nest: LoopNest,
+    back_edges: Vec<Vec<Block>>,
     irreducible: Vec<(Block, Block)>,
 }
 
 impl Loops {
-    fn none(flow: &ControlFlow) -> Loops {
+    /// The loops of a graph without cycles.
+    pub fn none(flow: &ControlFlow) -> Loops {
         Loops {
-            loops: IndexVec::new(),
-            innermost: vec![None; flow.successor_graph().node_count()],
+            nest: LoopNest::none(flow.successor_graph().node_count()),
+            back_edges: Vec::new(),
             irreducible: Vec::new(),
         }
     }
 
     /// The loops of a graph.
     pub fn of(flow: &ControlFlow, dominators: &Dominators) -> Loops {
-        let mut loops = Loops::none(flow);
+        let nest = LoopNest::new(flow.predecessor_graph(), dominators.tree());
+        let mut irreducible = Vec::new();
         for &block in flow.reverse_postorder() {
             for target in flow.successors(block) {
                 if flow.position(target) <= flow.position(block)
                     && !dominators.dominates(target, block)
                 {
-                    loops.irreducible.push((block, target));
+                    irreducible.push((block, target));
                 }
             }
         }
-        let preorder: Vec<Block> = dominators.preorder().collect();
-        let mut worklist: Vec<Block> = Vec::new();
-        for &header in preorder.iter().rev() {
-            let back_edges: Vec<Block> = flow
-                .predecessors(header)
-                .filter(|&from| flow.is_reachable(from) && dominators.dominates(header, from))
-                .collect();
-            if back_edges.is_empty() {
-                continue;
-            }
-            worklist.extend(&back_edges);
-            let this = loops.loops.push(LoopData {
-                header,
-                parent: None,
-                depth: 0,
-                back_edges,
-            });
-            while let Some(block) = worklist.pop() {
-                match loops.innermost[block.index()] {
-                    None => {
-                        loops.innermost[block.index()] = Some(this);
-                        if block != header {
-                            worklist.extend(
-                                flow.predecessors(block)
-                                    .filter(|&from| flow.is_reachable(from)),
-                            );
-                        }
-                    }
-                    Some(inner) => {
-                        // The outermost loop found so far around this block becomes a child of the new one.
-                        let mut outermost = inner;
-                        while let Some(parent) = loops.loops[outermost].parent {
-                            outermost = parent;
-                        }
-                        if outermost != this {
-                            loops.loops[outermost].parent = Some(this);
-                            let inner_header = loops.loops[outermost].header;
-                            worklist.extend(
-                                flow.predecessors(inner_header)
-                                    .filter(|&from| flow.is_reachable(from)),
-                            );
-                        }
-                    }
-                }
-            }
+        let back_edges = (0..nest.len() as u32)
+            .map(|this| {
+                let header = Block::from_u32(nest.header(this));
+                flow.predecessors(header)
+                    .filter(|&from| flow.is_reachable(from) && dominators.dominates(header, from))
+                    .collect()
+            })
+            .collect();
+        Loops {
+            nest,
+            back_edges,
+            irreducible,
         }
-        // Outer loops were found after inner ones: depths go from the last to the first.
-        for index in (0..loops.loops.len()).rev() {
-            let this = Loop::from_index(index);
-            let depth = loops.loops[this]
-                .parent
-                .map_or(0, |parent| loops.loops[parent].depth);
-            loops.loops[this].depth = depth + 1;
-        }
-        loops
+    }
+
+    /// The loops with blocks as numbers.
+    pub fn nest(&self) -> &LoopNest {
+        &self.nest
     }
 
     /// All loops, inner before outer.
     pub fn iter(&self) -> impl Iterator<Item = Loop> + use<> {
-        (0..self.loops.len()).map(Loop::from_index)
+        (0..self.nest.len()).map(Loop::from_index)
     }
 
     /// The innermost loop around a block.
     pub fn innermost(&self, block: Block) -> Option<Loop> {
-        self.innermost[block.index()]
+        self.nest.innermost(block.as_u32()).map(Loop::from_u32)
     }
 
     /// How many loops are around a block.
     pub fn depth(&self, block: Block) -> u32 {
-        self.innermost(block)
-            .map_or(0, |inner| self.loops[inner].depth)
+        self.nest
+            .innermost(block.as_u32())
+            .map_or(0, |inner| self.nest.depth(inner))
     }
 
     /// The block a loop is entered at.
     pub fn header(&self, this: Loop) -> Block {
-        self.loops[this].header
+        Block::from_u32(self.nest.header(this.as_u32()))
     }
 
     /// The loop directly around a loop.
     pub fn parent(&self, this: Loop) -> Option<Loop> {
-        self.loops[this].parent
+        self.nest.parent(this.as_u32()).map(Loop::from_u32)
     }
 
     /// The blocks that jump back to the header.
     pub fn back_edges(&self, this: Loop) -> &[Block] {
-        &self.loops[this].back_edges
+        &self.back_edges[this.index()]
     }
 
     /// Whether a block is in a loop or in one inside it.
     pub fn contains(&self, this: Loop, block: Block) -> bool {
-        let mut at = self.innermost(block);
-        while let Some(inner) = at {
-            if inner == this {
-                return true;
-            }
-            at = self.loops[inner].parent;
-        }
-        false
+        self.nest.contains(this.as_u32(), block.as_u32())
+    }
+
+    /// The outermost loop around a block that contains none of some other blocks: see [`LoopNest::outermost_without`].
+    pub fn outermost_without(&self, block: Block, positions: &[u32]) -> Option<Loop> {
+        self.nest
+            .outermost_without(block.as_u32(), positions)
+            .map(Loop::from_u32)
     }
 
     /// Edges that enter a cycle elsewhere than at its dominating header.

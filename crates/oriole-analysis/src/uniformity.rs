@@ -18,7 +18,9 @@
 //!
 //! ## Method
 //! A worklist over values and branches until nothing changes; each value and branch turns divergent at most once. Where
-//! the ways out of a branch meet is found as [`branch_joins`](crate::branch_joins) says.
+//! the ways out of a branch meet is found as [`branch_joins`](crate::branch_joins) says; where that takes too long,
+//! everything is divergent. Uses that leave loops are kept in order of the nest, with the depth to which they leave, under a
+//! tree of minima: so a loop finds those that leave it, and each is found once.
 //!
 //! ## Not done
 //! `shfl`, `vote` and `redux` with a full mask give uniform results in some modes; they are taken as divergent, since the
@@ -27,7 +29,7 @@
 use crate::branch_joins::BranchJoins;
 use crate::control_flow::ControlFlow;
 use crate::dominators::{Dominators, PostDominators};
-use crate::loops::Loops;
+use crate::loops::{Loop, Loops};
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
@@ -93,11 +95,69 @@ struct Solver<'a> {
     branch_joins: BranchJoins<'a>,
     /// Blocks already known to join threads that came different ways.
     joins: BitSet<Block>,
-    /// Blocks by their innermost loop, and loops by the one around them.
-    loop_blocks: Adjacency,
-    inner_loops: Adjacency,
+    /// Uses outside the loop of their definition.
+    loop_exits: LoopExits,
     /// For each loop with threads that leave at different times: its values are divergent outside.
     temporal: Vec<bool>,
+    /// For each loop, one around it with only temporal loops between; shortened whenever it is walked.
+    not_temporal: Vec<Option<Loop>>,
+}
+
+/// Uses of values outside the innermost loop around their definition, to be found by a loop that they leave.
+#[derive(Default)]
+struct LoopExits {
+    /// Where in the nest the definition is, and the use; sorted.
+    uses: Vec<(u32, u32)>,
+    /// How many loops are around both the definition and the use; above the uses, the least of every two.
+    depths: Vec<u32>,
+}
+
+impl LoopExits {
+    /// The exits, each given as position of the definition in the nest, depth, and use.
+    fn new(mut exits: Vec<(u32, u32, u32)>) -> LoopExits {
+        exits.sort_unstable_by_key(|exit| (exit.0, exit.2));
+        let leaves = exits.len().next_power_of_two();
+        let mut depths = vec![u32::MAX; 2 * leaves];
+        for (place, exit) in exits.iter().enumerate() {
+            depths[leaves + place] = exit.1;
+        }
+        for node in (1..leaves).rev() {
+            depths[node] = depths[2 * node].min(depths[2 * node + 1]);
+        }
+        LoopExits {
+            uses: exits.iter().map(|exit| (exit.0, exit.2)).collect(),
+            depths,
+        }
+    }
+
+    /// Takes out the uses that leave a loop of a depth, given the positions of what is in it.
+    fn take(&mut self, inside: std::ops::RangeInclusive<u32>, depth: u32) -> Vec<u32> {
+        let first = self.uses.partition_point(|own| own.0 < *inside.start());
+        let end = self.uses.partition_point(|own| own.0 <= *inside.end());
+        let leaves = self.depths.len() / 2;
+        let mut found = Vec::new();
+        // Nodes to look at, each with the places under it.
+        let mut stack = vec![(1, 0, leaves)];
+        while let Some((node, low, high)) = stack.pop() {
+            if high <= first || end <= low || self.depths[node] >= depth {
+                continue;
+            }
+            if node < leaves {
+                let middle = (low + high) / 2;
+                stack.push((2 * node + 1, middle, high));
+                stack.push((2 * node, low, middle));
+                continue;
+            }
+            found.push(self.uses[low].1);
+            self.depths[node] = u32::MAX;
+            let mut above = node / 2;
+            while above > 0 {
+                self.depths[above] = self.depths[2 * above].min(self.depths[2 * above + 1]);
+                above /= 2;
+            }
+        }
+        found
+    }
 }
 
 impl<'a> Solver<'a> {
@@ -109,10 +169,29 @@ impl<'a> Solver<'a> {
         loops: &'a Loops,
     ) -> Solver<'a> {
         let mut use_list = Vec::new();
+        let mut exits = Vec::new();
+        let mut exit = |value: Value, user: Block, at: u32| {
+            let defining = match function.values()[value].definition {
+                Definition::Instruction(instruction) => function.block_of(instruction),
+                Definition::Parameter(block) => Some(block),
+                Definition::Undefined => None,
+            };
+            let inner = defining.and_then(|block| loops.innermost(block));
+            let Some(inner) = inner.filter(|&inner| !loops.contains(inner, user)) else {
+                return;
+            };
+            let mut around = loops.parent(inner);
+            while let Some(this) = around.filter(|&this| !loops.contains(this, user)) {
+                around = loops.parent(this);
+            }
+            let depth = around.map_or(0, |this| loops.depth(loops.header(this)));
+            exits.push((*loops.nest().range(inner.as_u32()).start(), depth, at));
+        };
         let mut edges: Vec<(u32, u32)> = Vec::new();
         for &block in flow.reverse_postorder() {
             for instruction in function.instructions_of(block) {
                 for value in function.uses(instruction) {
+                    exit(value, block, use_list.len() as u32);
                     edges.push((value.as_u32(), use_list.len() as u32));
                     use_list.push(Use::Instruction(instruction));
                 }
@@ -120,6 +199,7 @@ impl<'a> Solver<'a> {
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                    exit(argument, edge.target, use_list.len() as u32);
                     edges.push((argument.as_u32(), use_list.len() as u32));
                     use_list.push(Use::Parameter(parameter));
                 }
@@ -127,14 +207,6 @@ impl<'a> Solver<'a> {
         }
         let uses = Adjacency::new(function.values().len(), edges.iter().copied());
         let loop_count = loops.iter().count();
-        let blocks = flow.reverse_postorder().iter().filter_map(|&block| {
-            let this = loops.innermost(block)?;
-            Some((this.as_u32(), block.as_u32()))
-        });
-        let inner: Vec<(u32, u32)> = loops
-            .iter()
-            .filter_map(|this| Some((loops.parent(this)?.as_u32(), this.as_u32())))
-            .collect();
         Solver {
             function,
             flow,
@@ -152,9 +224,9 @@ impl<'a> Solver<'a> {
                 dominators.tree(),
             ),
             joins: BitSet::with_domain(function.blocks().len()),
-            loop_blocks: Adjacency::new(loop_count, blocks),
-            inner_loops: Adjacency::new(loop_count, inner.iter().copied()),
+            loop_exits: LoopExits::new(exits),
             temporal: vec![false; loop_count],
+            not_temporal: loops.iter().map(|this| loops.parent(this)).collect(),
         }
     }
 
@@ -272,6 +344,9 @@ impl<'a> Solver<'a> {
         let joins = self
             .branch_joins
             .of(branch.as_u32(), stop.map(|stop| stop.as_u32()));
+        let Some(joins) = joins else {
+            return self.give_up();
+        };
         for block in joins {
             let block = Block::from_index(block as usize);
             if self.joins.insert(block) {
@@ -290,53 +365,53 @@ impl<'a> Solver<'a> {
             if !std::mem::replace(&mut self.temporal[this.index()], true) {
                 self.spread_loop(this);
             }
-            around = self.loops.parent(this);
+            around = self.outside_temporal(this);
         }
     }
 
-    /// Values defined in a loop and used outside it.
-    fn spread_loop(&mut self, this: crate::loops::Loop) {
-        let function = self.function;
-        let mut loops = vec![this.as_u32()];
-        let mut blocks: Vec<u32> = Vec::new();
-        while let Some(inner) = loops.pop() {
-            blocks.extend_from_slice(self.loop_blocks.of(inner));
-            loops.extend_from_slice(self.inner_loops.of(inner));
+    /// The innermost loop around a temporal one that is not temporal.
+    fn outside_temporal(&mut self, this: Loop) -> Option<Loop> {
+        let mut at = this;
+        while let Some(next) = self.not_temporal[at.index()] {
+            if !self.temporal[next.index()] {
+                break;
+            }
+            self.not_temporal[at.index()] = self.not_temporal[next.index()];
+            at = next;
         }
-        for block in blocks {
-            let block = Block::from_index(block as usize);
-            let defined: Vec<Value> = function.blocks()[block]
-                .parameters
-                .iter()
-                .copied()
-                .chain(
-                    function
-                        .instructions_of(block)
-                        .flat_map(|instruction| function.results(instruction)),
-                )
-                .collect();
-            for value in defined {
-                for index in 0..self.uses.of(value.as_u32()).len() {
-                    let at = self.uses.of(value.as_u32())[index];
-                    match self.use_list[at as usize] {
-                        Use::Instruction(instruction) => {
-                            let outside = function
-                                .block_of(instruction)
-                                .is_some_and(|user| !self.loops.contains(this, user));
-                            if outside {
-                                self.spread_instruction(instruction);
-                            }
-                        }
-                        Use::Parameter(parameter) => {
-                            if let Definition::Parameter(target) =
-                                function.values()[parameter].definition
-                                && !self.loops.contains(this, target)
-                            {
-                                self.mark(parameter);
-                            }
-                        }
-                    }
-                }
+        let found = self.not_temporal[at.index()];
+        self.not_temporal[this.index()] = found;
+        found
+    }
+
+    /// Takes everything for divergent.
+    fn give_up(&mut self) {
+        let function = self.function;
+        for value in function.values().keys() {
+            self.divergent.insert(value);
+        }
+        for &block in self.flow.reverse_postorder() {
+            if function
+                .last_instruction(block)
+                .is_some_and(|last| function.format(last).is_terminator())
+            {
+                self.divergent_branches.insert(block);
+            }
+        }
+        self.worklist.clear();
+        self.branches.clear();
+    }
+
+    /// Values defined in a loop and used outside it.
+    fn spread_loop(&mut self, this: Loop) {
+        let depth = self.loops.depth(self.loops.header(this));
+        for at in self
+            .loop_exits
+            .take(self.loops.nest().range(this.as_u32()), depth)
+        {
+            match self.use_list[at as usize] {
+                Use::Instruction(instruction) => self.spread_instruction(instruction),
+                Use::Parameter(parameter) => self.mark(parameter),
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
 use oriole_analysis::Analyses;
+use oriole_analysis::liveness::features::Summary;
 use oriole_analysis::liveness::{
     Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
-    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceLines, ValueKind, Values, slow,
-    verify,
+    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceFiles, SourceLines, ValueKind,
+    Values, slow, verify,
 };
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Formats, Journal};
@@ -20,7 +21,7 @@ const TWIN_BUDGET: usize = 20_000_000;
 fn check(program: &impl Program, what: &str) {
     let intervals = LiveIntervals::of(program);
     assert_eq!(verify(program, &intervals), Vec::<String>::new(), "{what}");
-    for method in [Method::Dense, Method::Sparse] {
+    for method in [Method::Dense, Method::Sparse, Method::Runs] {
         let other = LiveIntervals::with(program, method);
         assert!(other == intervals, "{what}: {method:?} differs");
         for block in 0..program.block_count() as u32 {
@@ -563,7 +564,8 @@ fn inlined_code_is_blamed_on_the_line_that_called_it() {
     let (globals, _) = Globals::of(&module);
     let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
     let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
-    let lines = SourceLines::of(&module, body);
+    let files = SourceFiles::of(&module);
+    let lines = SourceLines::of(&module, &files, body);
     let at = |instruction: u32| {
         lines
             .at(registers.statement(instruction))
@@ -584,8 +586,21 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
          mov.u32 %r0, tile; mov.u32 %r1, dynamic; bar.sync 0; bar.sync 3, 64; ret;\n}\n",
     );
     let (globals, _) = Globals::of(&module);
-    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
-    let resources = Resources::of(&module, &globals, &[(&module.functions[0], &scopes)]);
+    let function = &module.functions[0];
+    let (scopes, _) = resolve(&module, &globals, function);
+    let mut formats = Formats::new();
+    let body = function.body.as_ref().unwrap();
+    let registers = Registers::of(&module, body, &scopes, &mut formats);
+    let translated = into_ssa(&module, &globals, 0, formats).unwrap();
+    let summary = Summary::of(
+        &module,
+        &globals,
+        function,
+        &registers,
+        &translated.function,
+    );
+    let resources = Resources::of(&module, &globals, &[Some(summary)], &[Some(&scopes)]);
+    let resources = resources[0].as_ref().unwrap();
     assert_eq!(resources.shared, 48 + 100);
     assert!(resources.dynamic_shared);
     assert_eq!((resources.local, resources.barriers), (24, 4));

@@ -33,6 +33,9 @@ pub struct Common {
     /// Threads to use [default: one per core]
     #[arg(long, short = 'j', value_name = "N", global = true)]
     pub jobs: Option<NonZeroUsize>,
+    /// Diagnostics to print of each file, 0 for all [default: 20 as text, else 100]
+    #[arg(long, value_name = "N", global = true)]
+    pub error_limit: Option<usize>,
     /// How to print diagnostics
     #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
     pub format: Format,

@@ -6,7 +6,7 @@ use crate::files::{self, Input};
 use crate::report::Reporter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oriole::{Diagnostic, Severity};
-use oriole_diagnostics::sarif;
+use oriole_diagnostics::{printable_json, printable_line, sarif};
 use rayon::prelude::*;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -27,9 +27,11 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
     if syntax_only {
         return Vec::new();
     }
-    let mut diagnostics = oriole::check(&module);
-    let is_failure = |diagnostic: &Diagnostic| diagnostic.severity != Severity::Warning;
-    if diagnostics.iter().any(is_failure) {
+    let mut diagnostics = oriole::check_and_warn(&module);
+    if diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity != Severity::Warning)
+    {
         return diagnostics;
     }
     // Into SSA form and out again must say the same.
@@ -61,7 +63,7 @@ fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Che
                 }
             };
             return Checked {
-                output: format!("oriole: error: {message}\n"),
+                output: format!("oriole: error: {}\n", printable_line(&message)),
                 results: Vec::new(),
                 errors: 1,
                 internal: false,
@@ -75,7 +77,8 @@ fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Che
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
     let (output, results) = if report.format() == Format::Sarif {
-        let results = diagnostics
+        let results = report
+            .shown(&diagnostics)
             .iter()
             .map(|diagnostic| sarif::result(&source, diagnostic))
             .collect();
@@ -132,7 +135,8 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
                 .flat_map(|file| file.results.clone())
                 .collect();
             let mut output = std::io::stdout().lock();
-            writeln!(output, "{:#}", sarif::log(results))?;
+            let text = format!("{:#}\n", sarif::log(results));
+            output.write_all(printable_json(&text).as_bytes())?;
         }
     }
     let plural = |count: usize| if count == 1 { "" } else { "s" };

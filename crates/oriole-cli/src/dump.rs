@@ -5,6 +5,7 @@ use crate::files;
 use crate::report::Reporter;
 use crate::{Failure, graphviz, tree_text};
 use oriole::{Diagnostic, Module};
+use oriole_diagnostics::printable_text;
 use oriole_ir::Formats;
 use oriole_syntax::scopes::Globals;
 
@@ -33,7 +34,7 @@ pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> 
     } else {
         each_function(&module, &functions, arguments.what.cfg).map_err(reported)?
     };
-    files::write(None, &output)
+    files::write(None, &printable_text(&output))
 }
 
 fn each_function(

@@ -49,13 +49,13 @@ pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, 
 pub fn read(file: &Path) -> Result<Input, Failure> {
     let (name, bytes) = if file == Path::new("-") {
         let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(|error| {
+        read_to_end(std::io::stdin(), &mut bytes).map_err(|error| {
             Failure::message(format!("cannot read the standard input: {error}"))
         })?;
         ("<stdin>".to_owned(), bytes)
     } else {
         let name = file.display().to_string();
-        let bytes = std::fs::read(file)
+        let bytes = read_file(file)
             .map_err(|error| Failure::message(format!("cannot read `{name}`: {error}")))?;
         (name, bytes)
     };
@@ -74,6 +74,37 @@ pub fn read(file: &Path) -> Result<Input, Failure> {
             })
         }
     }
+}
+
+/// The most that is read: no PTX is as large, and devices never end.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Reads everything, up to [`MOST_BYTES`].
+fn read_to_end(reader: impl Read, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    reader.take(MOST_BYTES + 1).read_to_end(bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(std::io::Error::other("it has more than a gibibyte"));
+    }
+    Ok(())
+}
+
+/// Reads a file, a pipe or a terminal, but no device that gives bytes without end.
+fn read_file(file: &Path) -> std::io::Result<Vec<u8>> {
+    let mut opened = std::fs::File::open(file)?;
+    let mut bytes = Vec::new();
+    #[cfg(unix)]
+    {
+        use std::io::IsTerminal;
+        use std::os::unix::fs::FileTypeExt;
+        let kind = opened.metadata()?.file_type();
+        let is_device = kind.is_block_device() || kind.is_char_device() && !opened.is_terminal();
+        // An empty one, such as /dev/null, is an empty file.
+        if is_device && opened.read(&mut [0])? > 0 {
+            return Err(std::io::Error::other("it is a device"));
+        }
+    }
+    read_to_end(&mut opened, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a file so that it is either as before or complete; the standard output for nothing or `-`.
@@ -111,16 +142,15 @@ pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> 
             .map_or(0o666, |metadata| metadata.permissions().mode());
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
-    let mut temporary = builder
-        .tempfile_in(folder)
-        .map_err(|error| cannot(&error))?;
+    let mut temporary =
+        crate::temporary::file_in(&builder, folder).map_err(|error| cannot(&error))?;
     temporary
         .write_all(contents)
         .map_err(|error| cannot(&error))?;
-    temporary
-        .persist(file)
-        .map_err(|error| cannot(&error.error))?;
-    Ok(())
+    match temporary.finish(|temporary| temporary.persist(file)) {
+        Some(Err(error)) => Err(cannot(&error.error)),
+        _ => Ok(()),
+    }
 }
 
 /// The files to check: those named, and all `.ptx` files below folders named, in order.
@@ -141,10 +171,13 @@ pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
                     let entry = entry.map_err(cannot)?;
                     let kind = entry.file_type().map_err(cannot)?;
                     let path = entry.path();
-                    // Links to folders are not followed: they may lead in circles.
+                    // Links are not followed: they may lead in circles or anywhere. Pipes and devices are not read: they may
+                    // never end.
                     if kind.is_dir() {
                         folders.push(path);
-                    } else if path.extension().is_some_and(|extension| extension == "ptx") {
+                    } else if kind.is_file()
+                        && path.extension().is_some_and(|extension| extension == "ptx")
+                    {
                         files.push(path);
                     }
                 }

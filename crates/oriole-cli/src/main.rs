@@ -19,6 +19,7 @@ mod reduce;
 mod report;
 mod run;
 mod shell;
+mod temporary;
 mod tree_text;
 mod verify;
 
@@ -56,8 +57,34 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+/// Threads beyond this many for each core only wait for each other.
+const THREADS_PER_CORE: usize = 4;
+
+fn most_threads() -> usize {
+    THREADS_PER_CORE * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Prints help, or what is wrong with the arguments, whose words are shown as text whatever is in them.
+fn explain(error: &clap::Error) -> ExitCode {
+    let is_hostile = std::env::args_os().any(|argument| {
+        let argument = argument.to_string_lossy();
+        oriole_diagnostics::printable_text(&argument) != argument
+    });
+    if is_hostile {
+        let text = error.render().to_string();
+        eprint!("{}", oriole_diagnostics::printable_text(&text));
+    } else {
+        // Fails if whoever reads it went away.
+        let _ = error.print();
+    }
+    ExitCode::from(error.exit_code() as u8)
+}
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return explain(&error),
+    };
     let works_in_parallel = match &arguments.command {
         Command::Check(_) | Command::Run(_) => true,
         Command::Opt(options) => options.verify,
@@ -66,7 +93,7 @@ fn main() -> ExitCode {
     if let Some(jobs) = arguments.common.jobs.filter(|_| works_in_parallel) {
         // Only fails if a pool exists already.
         let _ = rayon::ThreadPoolBuilder::new()
-            .num_threads(jobs.get())
+            .num_threads(jobs.get().min(most_threads()))
             .build_global();
     }
     let report = report::Reporter::new(&arguments.common);

@@ -9,6 +9,7 @@ use crate::files;
 use crate::report::Reporter;
 use crate::verify;
 use oriole::{Fuel, Level, Module, Options, Profile, Remark, Report, Rounds};
+use oriole_diagnostics::{printable_json, printable_line, printable_text};
 use oriole_isa::Target;
 use serde_json::json;
 use std::io::Write;
@@ -110,6 +111,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             .any(|name| name == "all" || name == phase.pass.name);
         if wanted {
             let dump = oriole_ir::display(module, function);
+            let dump = printable_text(&dump);
             let _ = writeln!(std::io::stderr(), "// after {}\n{dump}", phase.pass.name);
         }
     });
@@ -125,7 +127,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         Some(None) => {
             let mut error = std::io::stderr().lock();
             for remark in &done.remarks {
-                let _ = writeln!(error, "{remark}");
+                let _ = writeln!(error, "{}", printable_line(&remark.to_string()));
             }
         }
         None => {}
@@ -201,7 +203,7 @@ fn remarks_as_json(remarks: &[Remark]) -> String {
             if let Some(source) = &remark.source {
                 object["source"] = json!({"file": source.file, "line": source.line});
             }
-            format!("{object}\n")
+            format!("{}\n", printable_json(&object.to_string()))
         })
         .collect()
 }

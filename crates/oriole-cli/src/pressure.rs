@@ -9,13 +9,14 @@ use crate::files;
 use crate::report::Reporter;
 use assembler::Assembled;
 use oriole::{Diagnostic, Module, Severity, Source};
-use oriole_analysis::liveness::features::{Summary, called, features};
+use oriole_analysis::liveness::features::{Summary, features};
 use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Occupancy};
 use oriole_analysis::liveness::prediction::{Prediction, predict};
 use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers, Resources,
-    SourceLine, SourceLines,
+    SourceFiles, SourceLine, SourceLines,
 };
+use oriole_diagnostics::{printable_json, printable_text};
 use oriole_ir::Formats;
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
@@ -122,9 +123,9 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
     let output = if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&reports, target, arguments.maxreg))
             .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{text}\n")
+        format!("{}\n", printable_json(&text))
     } else {
-        text::render(&reports, target, arguments.maxreg)
+        printable_text(&text::render(&reports, target, arguments.maxreg)).into_owned()
     };
     files::write(None, &output)
 }
@@ -192,20 +193,23 @@ fn reports(
         parts.push(Some((scopes, registers)));
     }
     let mut reports = Vec::new();
+    let files = SourceFiles::of(module);
+    let features = features(module, &summaries, target);
+    let scopes: Vec<Option<&Scopes>> = parts
+        .iter()
+        .map(|part| part.as_ref().map(|(scopes, _)| scopes))
+        .collect();
+    let mut resources = Resources::of(module, globals, &summaries, &scopes);
     for (index, part) in parts.iter().enumerate() {
-        let Some((scopes, registers)) = part else {
+        let (Some((scopes, registers)), Some(features)) = (part, &features[index]) else {
             continue;
         };
         let function = &module.functions[index];
-        let prediction = predict(&features(module, &summaries, index, target));
-        let mut one = measure(module, function, scopes, registers, source, prediction);
-        // Itself is last among what it calls.
-        let users: Vec<_> = called(&summaries, index)
-            .into_iter()
-            .rev()
-            .filter_map(|user| Some((&module.functions[user], &parts[user].as_ref()?.0)))
-            .collect();
-        one.resources = Resources::of(module, globals, &users);
+        let prediction = predict(features);
+        let mut one = measure(
+            module, function, scopes, registers, source, &files, prediction,
+        );
+        one.resources = resources[index].take().unwrap_or_default();
         let own = assembled
             .iter()
             .position(|assembled| assembled.name == one.name);
@@ -223,12 +227,13 @@ fn measure(
     scopes: &Scopes,
     registers: &Registers,
     source: &Source<'_>,
+    files: &SourceFiles,
     prediction: Prediction,
 ) -> Report {
     let body = function.body.as_ref().expect("only bodies are measured");
     let intervals = LiveIntervals::of(registers);
     let pressure = Pressure::of(registers, &intervals);
-    let lines = SourceLines::of(module, body);
+    let lines = SourceLines::of(module, files, body);
     let place = |instruction: u32| {
         let statement = registers.statement(instruction);
         let offset = match &body.statements[statement as usize] {
@@ -244,6 +249,7 @@ fn measure(
     let slots = intervals.slots();
     let mut live = Vec::new();
     if let Some(at) = peak.instruction {
+        let uses = next_uses(registers, at, peak.slot.moment() == Moment::Register);
         for entity in Pressure::live_at(registers, &intervals, RegisterFile::Data, peak.slot) {
             let segment = intervals
                 .segment_at(entity, peak.slot)
@@ -253,12 +259,7 @@ fn measure(
                 Some(Place::Instruction(instruction)) => Some(instruction),
                 _ => None,
             };
-            let next = next_use(
-                registers,
-                entity,
-                at,
-                peak.slot.moment() == Moment::Register,
-            );
+            let next = uses[entity as usize];
             let register = &scopes.registers[entity as usize];
             live.push(Live {
                 name: module.text(register.name).to_owned(),
@@ -294,14 +295,17 @@ fn measure(
     }
 }
 
-/// The next instruction in order of text that reads something, from another on.
-fn next_use(registers: &Registers, entity: u32, from: u32, behind: bool) -> Option<u32> {
-    (from + u32::from(behind)..registers.instruction_count() as u32).find(|&instruction| {
-        registers
-            .accesses(instruction)
-            .iter()
-            .any(|access| access.entity() == entity && access.uses())
-    })
+/// For each register the next instruction in order of the text that reads it, from an instruction on or behind it.
+fn next_uses(registers: &Registers, from: u32, behind: bool) -> Vec<Option<u32>> {
+    let mut uses = vec![None; registers.entity_count()];
+    for instruction in from + u32::from(behind)..registers.instruction_count() as u32 {
+        for access in registers.accesses(instruction) {
+            if access.uses() {
+                uses[access.entity() as usize].get_or_insert(instruction);
+            }
+        }
+    }
+    uses
 }
 
 /// Whether an instruction gives the same anywhere for nothing: a constant, an address, a parameter of the kernel, a special
@@ -354,7 +358,7 @@ fn shapes(arguments: &PressureArguments, target: Target, report: &Report) -> Vec
                     .iter()
                     .fold(1, |product: u32, &own| product.saturating_mul(own))
                     .min(1 << 16),
-                shared: (shared + arguments.shared).min(1 << 24),
+                shared: shared.saturating_add(arguments.shared).min(1 << 24),
                 barriers,
                 opt_in: true,
             };

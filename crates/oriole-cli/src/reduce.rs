@@ -5,6 +5,7 @@ use crate::arguments::ReduceArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::shell;
+use crate::temporary;
 
 pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read(&arguments.file)?;
@@ -12,7 +13,7 @@ pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure
         report.diagnostics(&input.source(), &errors);
         Failure::Reported
     })?;
-    let folder = tempfile::tempdir()?;
+    let folder = temporary::folder()?;
     let candidate = folder.path().join("candidate.ptx");
     let mut failure = None;
     let reduced = oriole::reduce(&module, &mut |text| {

@@ -1,7 +1,9 @@
 //! How diagnostics and messages reach the user.
 
 use crate::arguments::{Color, Common, Format};
-use oriole_diagnostics::{ColorChoice, Diagnostic, Source, json, render, sarif};
+use oriole_diagnostics::{
+    ColorChoice, Diagnostic, Source, json, printable_json, printable_line, render, sarif,
+};
 use std::io::{IsTerminal, Write};
 
 /// Prints diagnostics in the format asked for.
@@ -9,6 +11,8 @@ pub struct Reporter {
     color: ColorChoice,
     output_color: bool,
     format: Format,
+    /// How many diagnostics of a file are printed.
+    limit: usize,
 }
 
 impl Reporter {
@@ -28,6 +32,12 @@ impl Reporter {
             },
             output_color: wanted(std::io::stdout().is_terminal()),
             format: common.format,
+            limit: match (common.error_limit, common.format) {
+                (Some(0), _) => usize::MAX,
+                (Some(limit), _) => limit,
+                (None, Format::Text) => 20,
+                (None, _) => 100,
+            },
         }
     }
 
@@ -42,13 +52,14 @@ impl Reporter {
 
     /// A sentence on the standard error.
     pub fn message(&self, level: &str, text: &str) {
+        let text = printable_line(text);
         let _ = writeln!(std::io::stderr(), "oriole: {level}: {text}");
     }
 
     /// Diagnostics of one file as text in the format asked for.
     pub fn format_all(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) -> String {
         let mut output = String::new();
-        for diagnostic in diagnostics {
+        for diagnostic in self.shown(diagnostics) {
             match self.format {
                 Format::Text => {
                     output.push_str(&render(source, diagnostic, self.color));
@@ -56,28 +67,42 @@ impl Reporter {
                 }
                 Format::Json => {
                     let object = json::object(source, diagnostic);
-                    output.push_str(&serde_json::to_string(&object).unwrap_or_default());
+                    let text = serde_json::to_string(&object).unwrap_or_default();
+                    output.push_str(&printable_json(&text));
                     output.push('\n');
                 }
                 Format::Sarif => {
                     let result = sarif::result(source, diagnostic);
-                    output.push_str(&result.to_string());
+                    output.push_str(&printable_json(&result.to_string()));
                     output.push('\n');
                 }
             }
         }
+        let left = diagnostics.len() - self.shown(diagnostics).len();
+        if left > 0 && self.format == Format::Text {
+            let name = printable_line(source.name());
+            output.push_str(&format!(
+                "oriole: note: {left} more for {name} not shown; --error-limit 0 shows all\n\n"
+            ));
+        }
         output
+    }
+
+    /// The diagnostics of a file that are printed.
+    pub fn shown<'a>(&self, diagnostics: &'a [Diagnostic]) -> &'a [Diagnostic] {
+        &diagnostics[..diagnostics.len().min(self.limit)]
     }
 
     /// Prints diagnostics of one file on the standard error.
     pub fn diagnostics(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) {
         let text = match self.format {
             Format::Sarif => {
-                let results = diagnostics
+                let results = self
+                    .shown(diagnostics)
                     .iter()
                     .map(|diagnostic| sarif::result(source, diagnostic))
                     .collect();
-                format!("{:#}\n", sarif::log(results))
+                printable_json(&format!("{:#}\n", sarif::log(results))).into_owned()
             }
             _ => self.format_all(source, diagnostics),
         };

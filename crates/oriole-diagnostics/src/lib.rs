@@ -8,12 +8,14 @@
 
 mod diagnostic;
 pub mod json;
+mod printable;
 mod render;
 pub mod sarif;
 mod source;
 mod span;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
+pub use printable::{printable_json, printable_line, printable_text};
 pub use render::{ColorChoice, render};
 pub use source::{Position, Source};
 pub use span::Span;

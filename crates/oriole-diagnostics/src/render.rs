@@ -1,7 +1,8 @@
 //! Diagnostics as text for people: `file:line:column`, the source line, a caret.
 
-use crate::{Diagnostic, Severity, Source, Span};
+use crate::{Diagnostic, Severity, Source, Span, printable_line, printable_text};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Whether rendered text carries terminal colours.
@@ -13,8 +14,8 @@ pub enum ColorChoice {
     Always,
 }
 
-/// An excerpt line longer than this is cut around the place it is shown for: generated PTX can be one line of megabytes.
-const LONGEST_EXCERPT: usize = 4096;
+/// Excerpts longer than this are not shown: generated PTX can be one line of megabytes.
+const LONGEST_EXCERPT: usize = 512;
 
 fn level(severity: Severity) -> Level<'static> {
     match severity {
@@ -39,15 +40,43 @@ fn mark(excerpt: &str, begin: usize, span: Span) -> Range<usize> {
     }
 }
 
+/// An excerpt without characters that a terminal acts on. Each is replaced by a symbol of as many bytes, or by as many symbols,
+/// so that places stay where they are.
+fn visible(excerpt: &str) -> Cow<'_, str> {
+    let is_unsafe = |character: char| {
+        !matches!(character, '\n' | '\t')
+            && !matches!(printable_line(&character.to_string()), Cow::Borrowed(_))
+    };
+    if !excerpt.contains(is_unsafe) {
+        return Cow::Borrowed(excerpt);
+    }
+    let mut output = String::with_capacity(excerpt.len());
+    for character in excerpt.chars() {
+        if is_unsafe(character) {
+            output.extend(std::iter::repeat_n('?', character.len_utf8()));
+        } else {
+            output.push(character);
+        }
+    }
+    Cow::Owned(output)
+}
+
 /// Renders one diagnostic, ending in a line feed.
 pub fn render(source: &Source<'_>, diagnostic: &Diagnostic, color: ColorChoice) -> String {
     let renderer = match color {
         ColorChoice::Never => Renderer::plain(),
         ColorChoice::Always => Renderer::styled(),
     };
+    let name = printable_line(source.name());
+    let message = printable_text(&diagnostic.message);
+    let label_texts: Vec<Cow<'_, str>> = diagnostic
+        .labels
+        .iter()
+        .map(|label| printable_text(&label.text))
+        .collect();
     let mut group = Group::with_title(
         level(diagnostic.severity)
-            .primary_title(diagnostic.message.as_str())
+            .primary_title(message)
             .id(diagnostic.id),
     );
     // A place on another line than the primary one is an excerpt of its own: the lines between may be thousands.
@@ -69,19 +98,22 @@ pub fn render(source: &Source<'_>, diagnostic: &Diagnostic, color: ColorChoice) 
         let text = text.strip_suffix('\r').unwrap_or(text);
         if text.len() > LONGEST_EXCERPT {
             let position = source.position(diagnostic.labels[labels[0]].span.start);
-            let place = format!("{}:{}:{}", source.name(), position.line, position.column);
+            let place = format!("{name}:{}:{}", position.line, position.column);
             group = group.element(Level::NOTE.message(format!(
                 "at {place}, on a line too long to show{}{}",
-                if diagnostic.labels[labels[0]].text.is_empty() {
+                if label_texts[labels[0]].is_empty() {
                     ""
                 } else {
                     ": "
                 },
-                diagnostic.labels[labels[0]].text
+                label_texts[labels[0]]
             )));
             continue;
         }
-        let mut snippet = Snippet::source(text).line_start(line).path(source.name());
+        let text = visible(text);
+        let mut snippet = Snippet::source(text.clone())
+            .line_start(line)
+            .path(name.as_ref());
         for index in labels {
             let label = &diagnostic.labels[index];
             let kind = if index == 0 {
@@ -89,17 +121,17 @@ pub fn render(source: &Source<'_>, diagnostic: &Diagnostic, color: ColorChoice) 
             } else {
                 AnnotationKind::Context
             };
-            let annotation = kind.span(mark(text, begin, label.span));
+            let annotation = kind.span(mark(&text, begin, label.span));
             snippet = snippet.annotation(if label.text.is_empty() {
                 annotation
             } else {
-                annotation.label(label.text.as_ref())
+                annotation.label(label_texts[index].as_ref())
             });
         }
         group = group.element(snippet);
     }
     for note in &diagnostic.notes {
-        group = group.element(Level::NOTE.message(note.as_str()));
+        group = group.element(Level::NOTE.message(printable_text(note)));
     }
     let mut text = renderer.render(&[group]);
     text.push('\n');
@@ -131,6 +163,23 @@ mod tests {
              |\n  \
              = note: operands are separated by commas\n"
         );
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_text() {
+        let source = Source::new(
+            "\u{1b}[2Jk\n.ptx",
+            ".file 1 \"\u{1b}]0;x\u{7}\u{202e}\" \r x\n",
+        );
+        let diagnostic = Diagnostic::error("x", Span::new(0, 20), "bad `\u{1b}[31m`")
+            .label("\u{9b}")
+            .with_note("\u{1b}c");
+        let text = render(&source, &diagnostic, ColorChoice::Never);
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+            "{text:?}"
+        );
+        assert!(text.contains(r"\u{1b}[2Jk\n.ptx:1:1"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,24 @@ use crate::{Diagnostic, Severity, Source};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+/// A path as a URI reference: what may not stand in one is percent-encoded (RFC 3986, section 2.1). A colon in the first
+/// segment would end a scheme, so it is encoded too.
+fn uri(path: &str) -> String {
+    let mut output = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                output.push(char::from(byte));
+            }
+            _ => {
+                let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value)]);
+                output.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+    }
+    output
+}
+
 /// One SARIF result for one diagnostic.
 pub fn result(source: &Source<'_>, diagnostic: &Diagnostic) -> Value {
     let location = |label: &crate::Label| {
@@ -13,7 +31,7 @@ pub fn result(source: &Source<'_>, diagnostic: &Diagnostic) -> Value {
         );
         json!({
             "physicalLocation": {
-                "artifactLocation": { "uri": source.name() },
+                "artifactLocation": { "uri": uri(source.name()) },
                 "region": {
                     "startLine": start.line,
                     "startColumn": start.column,
@@ -61,6 +79,16 @@ pub fn log(results: Vec<Value>) -> Value {
 mod tests {
     use super::*;
     use crate::Span;
+
+    #[test]
+    fn paths_are_encoded() {
+        let source = Source::new("a b/%é#?:\u{1b}.ptx", "ret;\n");
+        let one = result(&source, &Diagnostic::error("x", Span::at(0), "wrong"));
+        assert_eq!(
+            one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "a%20b/%25%C3%A9%23%3F%3A%1B.ptx"
+        );
+    }
 
     #[test]
     fn a_log_names_each_rule_once() {

@@ -5,6 +5,12 @@
 //! and Related Problems", 2005): semidominators as in Lengauer and Tarjan, then each immediate dominator by walking up the
 //! tree built so far. Near linear on control flow graphs of any shape, and nothing recurses.
 
+mod live_graph;
+mod loop_nest;
+
+pub use live_graph::LiveGraph;
+pub use loop_nest::{LoopNest, merge_runs};
+
 /// Successors or predecessors of each node, in one array.
 #[derive(Clone, Debug, Default)]
 pub struct Adjacency {
@@ -86,6 +92,60 @@ pub fn postorder(graph: &Adjacency, root: u32) -> Vec<u32> {
         }
     }
     order
+}
+
+/// The strongly connected component of each node, by number (Tarjan, "Depth-first search and linear graph algorithms",
+/// 1972).
+pub fn components(graph: &Adjacency) -> Vec<u32> {
+    let count = graph.node_count();
+    let mut component = vec![NONE; count];
+    let mut number = vec![NONE; count];
+    let mut lowest = vec![0u32; count];
+    let (mut next, mut found) = (0, 0);
+    // Nodes whose component is not known yet, in order of their numbers.
+    let mut open: Vec<u32> = Vec::new();
+    let mut stack: Vec<(u32, usize)> = Vec::new();
+    for root in 0..count as u32 {
+        if number[root as usize] != NONE {
+            continue;
+        }
+        stack.push((root, 0));
+        while let Some((node, position)) = stack.last_mut() {
+            let node = *node;
+            let at = node as usize;
+            if *position == 0 {
+                (number[at], lowest[at]) = (next, next);
+                next += 1;
+                open.push(node);
+            }
+            match graph.of(node).get(*position) {
+                Some(&target) => {
+                    *position += 1;
+                    if number[target as usize] == NONE {
+                        stack.push((target, 0));
+                    } else if component[target as usize] == NONE {
+                        lowest[at] = lowest[at].min(number[target as usize]);
+                    }
+                }
+                None => {
+                    if lowest[at] == number[at] {
+                        while let Some(own) = open.pop() {
+                            component[own as usize] = found;
+                            if own == node {
+                                break;
+                            }
+                        }
+                        found += 1;
+                    }
+                    stack.pop();
+                    if let Some(&(above, _)) = stack.last() {
+                        lowest[above as usize] = lowest[above as usize].min(lowest[at]);
+                    }
+                }
+            }
+        }
+    }
+    component
 }
 
 /// A node on the way to its dominator; all but `vertex` in depth-first numbers.
@@ -375,6 +435,34 @@ mod tests {
                 slow(&graph, 0),
                 "{edges:?}"
             );
+        }
+    }
+
+    #[test]
+    fn components_are_what_reaches_each_other() {
+        let (graph, _) = graph(
+            7,
+            &[
+                (0, 1),
+                (1, 2),
+                (2, 1),
+                (2, 3),
+                (3, 3),
+                (4, 5),
+                (5, 6),
+                (6, 4),
+                (6, 0),
+            ],
+        );
+        let found = components(&graph);
+        for one in 0..7 {
+            for other in 0..7 {
+                let together = one == other
+                    || [[1, 2].as_slice(), &[4, 5, 6]]
+                        .iter()
+                        .any(|own| own.contains(&one) && own.contains(&other));
+                assert_eq!(found[one] == found[other], together, "{one} {other}");
+            }
         }
     }
 

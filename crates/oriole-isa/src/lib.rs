@@ -50,4 +50,5 @@ pub use operand::{Role, Roles};
 pub use scalar_type::{ScalarType, TypeKind};
 pub use space::{Space, SpaceSet};
 pub use special_register::{Component, SpecialRegister, SpecialRegisterKind, Uniformity};
+pub use table::is_opcode_word;
 pub use target::{Feature, Limits, Target};

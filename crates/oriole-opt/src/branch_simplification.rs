@@ -73,6 +73,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         gone: Vec::new(),
         merged: BitSet::new(),
         order: &order,
+        following: (1..=order.len() as u32).collect(),
     };
     for (position, &block) in order.iter().enumerate() {
         if flow.is_reachable(block) && !simplifier.is_gone[block] {
@@ -95,6 +96,8 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     /// Blocks that took in another: what reads their parameters is no longer known.
     merged: BitSet<Block>,
     order: &'editor [Block],
+    /// For each position in the order, one behind it with only blocks that are gone between; shortened whenever it is walked.
+    following: Vec<u32>,
 }
 
 impl Simplifier<'_, '_, '_, '_> {
@@ -110,16 +113,13 @@ impl Simplifier<'_, '_, '_, '_> {
                 return true;
             }
         }
+        let next = self.next_block(position);
         let function = self.editor.function();
         let data = &function.blocks()[block];
         let last = function.last_instruction(block);
         let terminator = last.map_or(Terminator::None, |last| {
             function.format(last).effects.terminator
         });
-        let next = self.order[position + 1..]
-            .iter()
-            .copied()
-            .find(|&next| !self.is_gone[next]);
         match (&data.edges[..], terminator) {
             ([one, other], Terminator::Branch) => {
                 let last = last.expect("it branches");
@@ -177,6 +177,20 @@ impl Simplifier<'_, '_, '_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// The block behind a position in the order that is not gone.
+    fn next_block(&mut self, position: usize) -> Option<Block> {
+        let mut at = self.following[position] as usize;
+        while let Some(&block) = self.order.get(at) {
+            if !self.is_gone[block] {
+                break;
+            }
+            at = self.following[at] as usize;
+        }
+        // A block that is gone stays gone, so none of those between is looked at again.
+        self.following[position] = at as u32;
+        self.order.get(at).copied()
     }
 
     fn allows(&mut self, instruction: Instruction, why: &'static str) -> bool {

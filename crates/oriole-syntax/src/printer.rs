@@ -123,7 +123,8 @@ impl<'module> Printer<'module> {
             }
         }
         let Some(body) = &function.body else {
-            self.output.push_str(";\n");
+            self.output
+                .push_str(if function.semicolon { ";\n" } else { "\n" });
             return;
         };
         self.output.push_str("\n{\n");

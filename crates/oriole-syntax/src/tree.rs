@@ -523,6 +523,8 @@ pub struct Function {
     pub comments: Words,
     /// The body, or nothing for a prototype.
     pub body: Option<Body>,
+    /// Whether a prototype ends in `;`: old versions of nvcc leave it out.
+    pub semicolon: bool,
 }
 
 #[cfg(test)]

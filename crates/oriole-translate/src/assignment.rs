@@ -18,11 +18,11 @@
 //!
 //! ## Method
 //! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
-//! uses and of the blocks they are live in. Functions as they came out of [`crate::into_ssa`] pass at this first look.
+//! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came out of [`crate::into_ssa`] pass at this first look.
 
 use crate::coalescing::share;
 use crate::parallel_copy::{Copy, sequentialize};
-use oriole_analysis::ControlFlow;
+use oriole_analysis::{ControlFlow, Dominators, Loop, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
 use oriole_isa::ScalarType;
@@ -112,10 +112,12 @@ struct Assigner<'a> {
     round: u32,
     /// Round, and what the register holds at the end of each block with events.
     exits: Vec<(u32, Option<Value>)>,
-    /// Round, and what the register must hold at the start of each block without events.
+    /// Round, and what the register must hold at the start of each block; the header stands for a loop that does not define it.
     needs: Vec<(u32, Option<Value>)>,
-    /// Blocks at whose start the register must hold something.
-    worklist: Vec<(Block, Value)>,
+    /// Blocks at whose start the register must hold something, and the loop a header stands for.
+    worklist: Vec<(Block, Option<Loop>, Value)>,
+    /// Where in the nest of loops the register is defined.
+    positions: Vec<u32>,
 }
 
 /// Assigns registers to the values of a function.
@@ -137,6 +139,7 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
         exits: vec![(0, None); blocks],
         needs: vec![(0, None); blocks],
         worklist: Vec::new(),
+        positions: Vec::new(),
     };
     assigner.count();
     assigner.house();
@@ -305,9 +308,14 @@ impl Assigner<'_> {
             return true;
         }
         let events = self.collect_events(&group_of);
+        let loops = if self.flow.has_cycles() {
+            Loops::of(self.flow, &Dominators::of(function, self.flow))
+        } else {
+            Loops::none(self.flow)
+        };
         events
             .chunk_by(|one, other| one.group == other.group)
-            .all(|events| self.is_right(events))
+            .all(|events| self.is_right(&loops, events))
     }
 
     fn needs_copy(&self, from: Value, to: Value) -> bool {
@@ -409,11 +417,17 @@ impl Assigner<'_> {
     }
 
     /// Whether the values of a register, whose events are given in order, never need it at the same time.
-    fn is_right(&mut self, events: &[Event]) -> bool {
+    fn is_right(&mut self, loops: &Loops, events: &[Event]) -> bool {
         self.round += 1;
         let round = self.round;
         let order = self.flow.reverse_postorder();
         self.worklist.clear();
+        self.positions.clear();
+        for event in events.iter().filter(|event| event.is_definition()) {
+            let block = order[event.block as usize];
+            self.positions.extend(loops.nest().position(block.as_u32()));
+        }
+        self.positions.sort_unstable();
         for events in events.chunk_by(|one, other| one.block == other.block) {
             let block = order[events[0].block as usize];
             let mut holds: Option<Value> = None;
@@ -428,7 +442,9 @@ impl Assigner<'_> {
                 } else {
                     match holds {
                         None => {
-                            self.worklist.push((block, event.value));
+                            if !self.need(loops, block, event.value) {
+                                return false;
+                            }
                             holds = Some(event.value);
                         }
                         Some(other) if other != event.value => return false,
@@ -438,9 +454,11 @@ impl Assigner<'_> {
             }
             self.exits[block.index()] = (round, holds);
         }
-        while let Some((block, value)) = self.worklist.pop() {
+        while let Some((block, around, value)) = self.worklist.pop() {
             for from in self.flow.predecessors(block) {
-                if !self.flow.is_reachable(from) {
+                if !self.flow.is_reachable(from)
+                    || around.is_some_and(|around| loops.contains(around, from))
+                {
                     continue;
                 }
                 let (stamp, exit) = self.exits[from.index()];
@@ -448,23 +466,28 @@ impl Assigner<'_> {
                     if exit != value {
                         return false;
                     }
-                    continue;
-                }
-                let need = &mut self.needs[from.index()];
-                match *need {
-                    (stamp, Some(other)) if stamp == round => {
-                        if other != value {
-                            return false;
-                        }
-                    }
-                    _ => {
-                        *need = (round, Some(value));
-                        self.worklist.push((from, value));
-                    }
+                } else if !self.need(loops, from, value) {
+                    return false;
                 }
             }
         }
         true
+    }
+
+    /// Notes that the register must hold a value at the start of a block, and with that everywhere in a loop around it that
+    /// does not define the register. False if it must hold another one there.
+    fn need(&mut self, loops: &Loops, block: Block, value: Value) -> bool {
+        let around = loops.outermost_without(block, &self.positions);
+        let block = around.map_or(block, |around| loops.header(around));
+        let need = &mut self.needs[block.index()];
+        match *need {
+            (stamp, Some(other)) if stamp == self.round => other == value,
+            _ => {
+                *need = (self.round, Some(value));
+                self.worklist.push((block, around, value));
+                true
+            }
+        }
     }
 
     /// Makes guarded instructions keep the right thing when their guard is false.

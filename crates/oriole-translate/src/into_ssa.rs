@@ -3,17 +3,17 @@
 //! ## Method
 //! Block parameters go where definitions of one register meet and the register is live (pruned SSA): for each register
 //! with uses its single definition does not dominate, the blocks where it is live are found by walking back from its
-//! uses, and parameters are placed on the iterated dominance frontier within them (Sreedhar and Gao's walk over the
-//! dominator tree, by descending depth). The 96 % of registers that are assigned once and dominate their uses need neither.
-//! Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
+//! uses, and parameters are placed on the iterated dominance frontier within them ([`LiveGraph`]). The 96 % of registers that
+//! are assigned once and dominate their uses need neither. Then one walk down the dominator tree renames everything, with an undo log instead of recursion.
 //!
 //! Blocks that cannot be reached are renamed by themselves: what they read from outside is undefined there.
 
 use crate::control_flow::{Entered, enter};
 use crate::mentions::Mentions;
-use oriole_analysis::{ControlFlow, Dominators};
+use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
+use oriole_ir::graph::LiveGraph;
 use oriole_ir::{
     Block, Definition, Formats, Function, FunctionBuilder, Instruction, InstructionParts, Operand,
     Register, RegisterData, Value, ValueData,
@@ -21,7 +21,6 @@ use oriole_ir::{
 use oriole_isa::Role;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
 use oriole_syntax::tree::Module;
-use std::collections::BinaryHeap;
 
 /// A function in SSA form, and the names of the function it came from.
 #[derive(Debug)]
@@ -202,7 +201,15 @@ impl<'a> Renaming<'a> {
         }
         exposed.sort_unstable();
         definitions.sort_unstable();
-        let mut placer = Placer::new(self.flow, self.dominators, function.blocks().len());
+        let loops = if self.flow.has_cycles() {
+            Loops::of(self.flow, self.dominators)
+        } else {
+            Loops::none(self.flow)
+        };
+        let (flow, entry) = (self.flow, function.entry().as_u32());
+        let is_reachable = |block: u32| flow.is_reachable(Block::from_u32(block));
+        let mut live = LiveGraph::new(flow.predecessor_graph(), loops.nest(), &is_reachable, entry);
+        let mut blocks: Vec<Block> = Vec::new();
         let mut at_definition = 0;
         for exposed in exposed.chunk_by(|one, other| one.0 == other.0) {
             let register = exposed[0].0;
@@ -225,9 +232,17 @@ impl<'a> Renaming<'a> {
             } else {
                 &single
             };
-            placer.place(definitions, exposed, |block| {
+            live.walk(
+                definitions.iter().map(|pair| pair.1.as_u32()),
+                exposed.iter().map(|pair| pair.1.as_u32()),
+            );
+            blocks.clear();
+            blocks.extend(live.joins().iter().map(|&block| Block::from_u32(block)));
+            // In order of position, so that nothing depends on the walk.
+            blocks.sort_unstable_by_key(|&block| flow.position(block));
+            for &block in &blocks {
                 self.parameters[block].push(register);
-            });
+            }
         }
     }
 
@@ -358,115 +373,5 @@ impl<'a> Renaming<'a> {
         }
         self.builder
             .set_results(instruction, first, self.definitions.len() as u16);
-    }
-}
-
-/// Places the parameters of one register after the other.
-struct Placer<'a> {
-    flow: &'a ControlFlow,
-    dominators: &'a Dominators,
-    round: u32,
-    /// What each block was last found to be.
-    rounds: Vec<Rounds>,
-    queue: BinaryHeap<(u32, std::cmp::Reverse<u32>)>,
-    stack: Vec<Block>,
-    blocks: Vec<Block>,
-}
-
-/// The rounds in which a block was last found to define, be live, be visited, or have a parameter.
-#[derive(Clone, Copy, Default)]
-struct Rounds {
-    defines: u32,
-    live: u32,
-    visited: u32,
-    placed: u32,
-}
-
-impl<'a> Placer<'a> {
-    fn new(flow: &'a ControlFlow, dominators: &'a Dominators, blocks: usize) -> Placer<'a> {
-        Placer {
-            flow,
-            dominators,
-            round: 0,
-            rounds: vec![Rounds::default(); blocks],
-            queue: BinaryHeap::new(),
-            stack: Vec::new(),
-            blocks: Vec::new(),
-        }
-    }
-
-    fn place(
-        &mut self,
-        definitions: &[(Register, Block)],
-        exposed: &[(Register, Block)],
-        mut add: impl FnMut(Block),
-    ) {
-        self.round += 1;
-        let round = self.round;
-        for &(_, block) in definitions {
-            self.rounds[block.index()].defines = round;
-        }
-        // Blocks where the register is live at the start.
-        self.stack.extend(exposed.iter().map(|pair| pair.1));
-        while let Some(block) = self.stack.pop() {
-            if std::mem::replace(&mut self.rounds[block.index()].live, round) == round {
-                continue;
-            }
-            for from in self.flow.predecessors(block) {
-                if self.flow.is_reachable(from) && self.rounds[from.index()].defines != round {
-                    self.stack.push(from);
-                }
-            }
-        }
-        // Definitions by descending depth in the dominator tree. The entry, where all registers are undefined, joins nothing.
-        let order = |dominators: &Dominators, flow: &ControlFlow, block: Block| {
-            (
-                dominators.depth(block),
-                std::cmp::Reverse(flow.position(block) as u32),
-            )
-        };
-        let by_position = self.flow.reverse_postorder();
-        for &(_, block) in definitions {
-            self.queue.push(order(self.dominators, self.flow, block));
-        }
-        self.blocks.clear();
-        while let Some((depth, std::cmp::Reverse(position))) = self.queue.pop() {
-            let root = by_position[position as usize];
-            self.stack.push(root);
-            self.rounds[root.index()].visited = round;
-            while let Some(block) = self.stack.pop() {
-                for target in self.flow.successors(block) {
-                    // Edges down the tree join nothing above `depth`.
-                    if self.dominators.immediate(target) == Some(block)
-                        || self.dominators.depth(target) > depth
-                        || self.rounds[target.index()].live != round
-                        || self.rounds[target.index()].placed == round
-                    {
-                        continue;
-                    }
-                    self.rounds[target.index()].placed = round;
-                    self.blocks.push(target);
-                    if self.rounds[target.index()].defines != round {
-                        self.queue.push(order(self.dominators, self.flow, target));
-                    }
-                }
-                // Below a block where the register is not live, none of these definitions leaves by an edge that matters: a
-                // join there has a parameter of its own, and that is a definition of its own.
-                for child in self.dominators.children(block) {
-                    if self.rounds[child.index()].live == round
-                        && std::mem::replace(&mut self.rounds[child.index()].visited, round)
-                            != round
-                    {
-                        self.stack.push(child);
-                    }
-                }
-            }
-        }
-        // In order of position, so that nothing depends on the walk.
-        self.blocks
-            .sort_unstable_by_key(|&block| self.flow.position(block));
-        for &block in &self.blocks {
-            add(block);
-        }
     }
 }

@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acceptance;
 mod cost;
 mod reduce;
 mod remarks;
@@ -66,12 +67,26 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module,
 
 /// Checks a module: names resolve, every function goes into SSA form, and that is well formed.
 pub fn check(module: &Module) -> Vec<Diagnostic> {
+    check_with(module, false)
+}
+
+/// Like [`check`], with warnings about what `ptxas` refuses although Oriole can make sense of it, and about what it may get
+/// wrong.
+pub fn check_and_warn(module: &Module) -> Vec<Diagnostic> {
+    check_with(module, true)
+}
+
+fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
     let (globals, mut diagnostics) = Globals::of(module);
     let mut formats = Formats::new();
+    let mut acceptance = acceptance::Acceptance::default();
+    if warn {
+        diagnostics.extend(acceptance::of_module(module));
+    }
     for (index, function) in module.functions.iter().enumerate() {
-        if function.body.is_none() {
+        let Some(body) = &function.body else {
             continue;
-        }
+        };
         match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
             Ok(translated) => {
                 for violation in verify(&translated.function) {
@@ -84,12 +99,20 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
                         ),
                     ));
                 }
-                for hazard in hazards(&translated.function, &mut Analyses::new()) {
-                    diagnostics.extend(partial_load(function.body.as_ref(), &translated, hazard));
+                if warn {
+                    let found = acceptance.of_function(module, body, &translated.function);
+                    diagnostics.extend(found);
+                    for hazard in hazards(&translated.function, &mut Analyses::new()) {
+                        diagnostics.extend(partial_load(body, &translated, hazard));
+                    }
                 }
                 formats = translated.function.into_formats();
             }
-            Err(errors) => diagnostics.extend(errors),
+            Err(errors) => {
+                // The formats are lost with the function: what is known of them is no longer about them.
+                acceptance = acceptance::Acceptance::default();
+                diagnostics.extend(errors);
+            }
         }
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span());
@@ -97,14 +120,10 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
 }
 
 /// What to say of a load that ptxas may take for one that always happens.
-fn partial_load(
-    body: Option<&Body>,
-    translated: &Translated,
-    hazard: Hazard,
-) -> Option<Diagnostic> {
+fn partial_load(body: &Body, translated: &Translated, hazard: Hazard) -> Option<Diagnostic> {
     let place = |instruction| {
         let statement = translated.function.source(instruction)?;
-        match body?.statements.get(statement as usize)? {
+        match body.statements.get(statement as usize)? {
             Statement::Instruction(instruction) => Some(instruction.mnemonic.span()),
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! Where rewrites were made: lines of the PTX and of the source it was compiled from.
 
-use oriole_analysis::liveness::SourceLines;
+use oriole_analysis::liveness::{SourceFiles, SourceLines};
 use oriole_diagnostics::Source;
 use oriole_syntax::tree::{Body, Module, Statement};
 use std::fmt;
@@ -66,7 +66,8 @@ pub(crate) fn locate(
         return Vec::new();
     }
     let source = Source::new(module.name(), module.source());
-    let lines = SourceLines::of(module, body);
+    let files = SourceFiles::of(module);
+    let lines = SourceLines::of(module, &files, body);
     let line = |statement: u32| match body.statements.get(statement as usize)? {
         Statement::Instruction(instruction) if module.is_source(instruction.mnemonic) => {
             Some(source.position(instruction.mnemonic.span().start).line)

@@ -9,19 +9,17 @@ pub fn now() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Processor time of all children that ended, to a hundredth of a second.
+/// Processor time of all children that ended, in user mode and in the system.
 #[cfg(target_os = "linux")]
 pub fn of_children() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field is the program's name in parentheses; user and system time of children are fields 16 and 17.
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = fields
-        .split_whitespace()
-        .skip(13)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+    use nix::sys::resource::{UsageWho, getrusage};
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Duration::ZERO;
+    };
+    [usage.user_time(), usage.system_time()]
+        .map(|time| Duration::new(time.tv_sec() as u64, 1000 * time.tv_usec() as u32))
+        .into_iter()
+        .sum()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,6 @@
 //! Single functions that punish anything worse than linear: many blocks, many exits to one place, many registers live at once.
 
+use crate::growth::generator;
 use std::fmt::Write;
 
 /// A shape of function, and how large to make it.
@@ -82,19 +83,8 @@ fn one_block(count: usize) -> String {
     )
 }
 
-/// Numbers below a bound, the same every time.
-fn generator() -> impl FnMut(u64) -> u64 {
-    let mut state = 1u64;
-    move |bound| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) % bound
-    }
-}
-
 /// Branches forwards and now and then backwards, over four registers that every block changes.
-fn blocks(count: usize) -> String {
+pub(crate) fn blocks(count: usize) -> String {
     let mut body = String::from("mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n");
     let mut random = generator();
     for block in 0..count {

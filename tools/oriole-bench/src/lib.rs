@@ -1,16 +1,19 @@
 //! Benchmarks of Oriole on large PTX, and the large PTX.
 //!
-//! `oriole-bench` measures time, `oriole-bench-memory` memory: counting allocations would slow the first down.
+//! `oriole-bench` measures time, `oriole-bench-memory` memory: counting allocations would slow the first down;
+//! `oriole-bench-growth` measures how the time of the commands grows with the size of their input.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
 pub mod clock;
+mod growth;
 mod hard_functions;
 mod large_file;
 pub mod ptxas;
 pub mod size;
 
+pub use growth::{GROWTH_SHAPES, GrowthShape};
 pub use hard_functions::{SHAPES, Shape};
 pub use large_file::{Mix, large_file};
 

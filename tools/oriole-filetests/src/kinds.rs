@@ -62,7 +62,10 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
     if file.header.kind == Kind::Syntax {
         return run.finish(&[]);
     }
-    let diagnostics = oriole::check(&module);
+    let diagnostics = match file.header.kind {
+        Kind::Check => oriole::check_and_warn(&module),
+        _ => oriole::check(&module),
+    };
     if run.say(&diagnostics) {
         return run.finish(&diagnostics);
     }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod commands;
 mod mutator;
 
 pub use mutator::Mutator;

@@ -5,11 +5,13 @@
 //! as far as it can. Each of these is undone here in turn on the SSA form, and the pressure taken again; counts of what
 //! costs registers for other reasons (calls, divisions, doubles, tensor cores) go beside them.
 
+use super::call_closure::CallClosures;
 use super::folding::{Folded, Order, View, is_load};
 use super::live_intervals::LiveIntervals;
 use super::pressure::Pressure;
 use super::program::{Program, RegisterFile, Registers, Values};
 use crate::{Analyses, ControlFlow, Loops};
+use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Operand, SymbolKind};
 use oriole_isa::{Opcode, Role, ScalarType, Space};
 use oriole_syntax::scopes::{Global, Globals};
@@ -168,13 +170,21 @@ pub fn register_limit(module: &Module, function: &tree::Function) -> u32 {
     }
     let threads = directive(module, function, ".reqntid")
         .or_else(|| directive(module, function, ".maxntid"))
-        .map(|sizes| sizes.iter().product::<u32>().clamp(1, 1024));
+        .map(|sizes| {
+            sizes
+                .iter()
+                .fold(1u32, |all, &own| all.saturating_mul(own))
+                .clamp(1, 1024)
+        });
     let blocks = directive(module, function, ".minnctapersm")
         .and_then(|counts| counts.first().copied())
         .unwrap_or(1)
         .max(1);
     let Some(threads) = threads else { return 255 };
-    let warps = threads.div_ceil(32).next_multiple_of(4) * blocks;
+    let warps = threads
+        .div_ceil(32)
+        .next_multiple_of(4)
+        .saturating_mul(blocks);
     (65536 / 32 / warps.max(1) / 8 * 8).clamp(24, 255)
 }
 
@@ -260,17 +270,10 @@ impl Summary {
         let mut loop_loads = vec![0u32; loops.iter().count()];
         let mut loop_values = loop_loads.clone();
         let mut sizes = vec![(0u32, false); loop_loads.len()];
-        for (index, this) in loops.iter().enumerate() {
-            let live = intervals
-                .sets()
-                .live_in(positions[loops.header(this).index()]);
-            let units = live
-                .into_iter()
-                .filter(|&entity| view.file(entity) == RegisterFile::Data)
-                .map(|entity| view.units(entity))
-                .sum::<u32>();
-            across = across.max(units);
-            debug_assert_eq!(this.index(), index);
+        let into_blocks = Pressure::into_blocks(&view, &intervals, RegisterFile::Data);
+        for this in loops.iter() {
+            let header = positions[loops.header(this).index()];
+            across = across.max(into_blocks[header as usize]);
         }
         let mut counts = Counts::default();
         for &block in flow.reverse_postorder() {
@@ -291,12 +294,13 @@ impl Summary {
         }
         // A loop that only repeats a few instructions is repeated in the code, and its loads are issued together.
         let mut unrolled = 0;
+        let mut has_inner = vec![false; loop_loads.len()];
+        for parent in loops.iter().filter_map(|this| loops.parent(this)) {
+            has_inner[parent.index()] = true;
+        }
         for this in loops.iter() {
             let size = &sizes[this.index()];
-            if size.0 <= 48
-                && !size.1
-                && !loops.iter().any(|other| loops.parent(other) == Some(this))
-            {
+            if size.0 <= 48 && !size.1 && !has_inner[this.index()] {
                 unrolled = unrolled.max(loop_loads[this.index()] * 4);
             }
         }
@@ -482,92 +486,138 @@ pub fn frame_bytes(module: &Module, function: &tree::Function) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
-/// A function and everything it calls, callees before callers; recursion is cut where it closes.
-pub fn called(summaries: &[Option<Summary>], index: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = Vec::new();
-    let mut state = vec![0u8; summaries.len()];
-    let mut stack = vec![(index, 0usize)];
-    state[index] = 1;
-    while let Some((function, at)) = stack.last_mut() {
-        let (function, place) = (*function, *at);
-        *at += 1;
-        let summary = summaries[function]
-            .as_ref()
-            .expect("only bodies are called");
-        match summary.calls.get(place) {
-            Some(&(Some(target), _)) => {
-                if state[target] == 0 && summaries[target].is_some() {
-                    state[target] = 1;
-                    stack.push((target, 0));
-                }
-            }
-            Some(_) => {}
-            None => {
-                order.push(function);
-                stack.pop();
-            }
-        }
-    }
-    order
+/// The calls between functions, given their summaries.
+pub(crate) fn call_closures(summaries: &[Option<Summary>]) -> CallClosures {
+    let calls = summaries.iter().enumerate().flat_map(|(index, summary)| {
+        summary
+            .iter()
+            .flat_map(|summary| &summary.calls)
+            .filter_map(move |&(callee, _)| Some((index as u32, callee? as u32)))
+            .filter(|&(_, callee)| summaries[callee as usize].is_some())
+    });
+    CallClosures::new(Adjacency::new(summaries.len(), calls))
 }
 
-/// The features of a function, from the summaries of all functions of its module (nothing for prototypes).
-pub fn features(
-    module: &Module,
-    summaries: &[Option<Summary>],
-    index: usize,
-    target: oriole_isa::Target,
-) -> Features {
-    let own = summaries[index].as_ref().expect("a function with a body");
-    let order = called(summaries, index);
-    let mut deep = vec![[0f32; PEAKS]; summaries.len()];
-    let mut highest = [0f32; HIGHEST];
-    let mut counts = [0f32; COUNTS];
-    for &function in &order {
-        let summary = summaries[function]
-            .as_ref()
-            .expect("only bodies are called");
-        let mut peaks = summary.peaks;
+/// What a function and everything it calls come to.
+#[derive(Clone)]
+struct Total {
+    /// Pressures, with what is live across calls on the way down.
+    deep: [f32; PEAKS],
+    highest: [f32; HIGHEST],
+    counts: [f32; COUNTS],
+    functions: u32,
+}
+
+impl Total {
+    const NOTHING: Total = Total {
+        deep: [0.0; PEAKS],
+        highest: [0.0; HIGHEST],
+        counts: [0.0; COUNTS],
+        functions: 0,
+    };
+
+    /// Adds a function, given how deep its callees go.
+    fn add(&mut self, summary: &Summary, deep: impl Fn(usize) -> [f32; PEAKS]) {
+        self.deep = summary.peaks;
         for &(callee, live) in &summary.calls {
             if let Some(callee) = callee {
-                for (peak, inner) in peaks.iter_mut().zip(deep[callee]) {
+                for (peak, inner) in self.deep.iter_mut().zip(deep(callee)) {
                     *peak = peak.max(live + inner);
                 }
             }
         }
-        deep[function] = peaks;
-        for (all, own) in highest.iter_mut().zip(summary.highest) {
+        for (all, own) in self.highest.iter_mut().zip(summary.highest) {
             *all = all.max(own);
         }
-        for (all, own) in counts.iter_mut().zip(summary.counts) {
+        for (all, own) in self.counts.iter_mut().zip(summary.counts) {
             *all += own;
         }
+        self.functions += 1;
     }
-    let tree = &module.functions[index];
-    let debug = module
-        .directive(".target")
-        .is_some_and(|mut words| words.any(|word| word == "debug"));
-    let limit = register_limit(module, tree);
-    let flag = |flag: bool| f32::from(u8::from(flag));
-    let flags = [
-        flag(debug),
-        flag(target.is_at_least(9, 0)),
-        flag(target.is_at_least(10, 0)),
-        order.len() as f32,
-        limit as f32,
-    ];
-    let mut values = [0f32; NAMES.len()];
-    let all = own
-        .peaks
-        .into_iter()
-        .chain(deep[index])
-        .chain(highest)
-        .chain(counts.map(|count| (count + 1.0).log2()))
-        .chain(flags);
-    for (place, value) in values.iter_mut().zip(all) {
-        *place = value;
+}
+
+/// The features of all functions with a summary, from the summaries of all functions of a module (nothing for prototypes).
+pub fn features(
+    module: &Module,
+    summaries: &[Option<Summary>],
+    target: oriole_isa::Target,
+) -> Vec<Option<Features>> {
+    let closures = call_closures(summaries);
+    let mut totals: Vec<Option<Total>> = vec![None; summaries.len()];
+    let mut deep = vec![[0f32; PEAKS]; summaries.len()];
+    let mut features: Vec<Option<Features>> = vec![None; summaries.len()];
+    for index in closures.order() {
+        let Some(own) = &summaries[index] else {
+            continue;
+        };
+        let extended = closures
+            .extends(index)
+            .and_then(|other| totals[other].clone());
+        let total = match extended {
+            Some(mut total) => {
+                // What it calls is in the closure that it extends, whose functions are in no cycle with it.
+                total.add(own, |callee| {
+                    totals[callee]
+                        .as_ref()
+                        .map_or([0.0; PEAKS], |total| total.deep)
+                });
+                total
+            }
+            None => {
+                let mut total = Total::NOTHING;
+                let order = closures.walk(index);
+                for &function in &order {
+                    if let Some(summary) = &summaries[function] {
+                        total.add(summary, |callee| deep[callee]);
+                        deep[function] = total.deep;
+                    }
+                }
+                for function in order {
+                    deep[function] = [0.0; PEAKS];
+                }
+                total
+            }
+        };
+        features[index] = Some(Features::of(module, index, own, &total, target));
+        totals[index] = Some(total);
     }
-    Features { values, limit }
+    features
+}
+
+impl Features {
+    fn of(
+        module: &Module,
+        index: usize,
+        own: &Summary,
+        total: &Total,
+        target: oriole_isa::Target,
+    ) -> Features {
+        let tree = &module.functions[index];
+        let debug = module
+            .directive(".target")
+            .is_some_and(|mut words| words.any(|word| word == "debug"));
+        let limit = register_limit(module, tree);
+        let flag = |flag: bool| f32::from(u8::from(flag));
+        let flags = [
+            flag(debug),
+            flag(target.is_at_least(9, 0)),
+            flag(target.is_at_least(10, 0)),
+            total.functions as f32,
+            limit as f32,
+        ];
+        let mut values = [0f32; NAMES.len()];
+        let all = own
+            .peaks
+            .into_iter()
+            .chain(total.deep)
+            .chain(total.highest)
+            .chain(total.counts.map(|count| (count + 1.0).log2()))
+            .chain(flags);
+        for (place, value) in values.iter_mut().zip(all) {
+            *place = value;
+        }
+        Features { values, limit }
+    }
 }
 
 #[derive(Default)]

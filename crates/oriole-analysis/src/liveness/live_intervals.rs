@@ -24,6 +24,7 @@
 //!
 //! Results are in three arrays, 12 bytes a segment and 8 a value; what is edited later moves out of them.
 
+use super::deep_nests::Changes;
 use super::joins::{Joins, Walk as JoinWalk, origin};
 use super::live_sets::{LiveSets, Method, Words};
 use super::program::{Access, AccessKind, Program};
@@ -112,6 +113,8 @@ struct Walk<'a, P> {
     joins: &'a Words,
     /// Position of each block in postorder.
     positions: Vec<u32>,
+    /// What changes between blocks, if it was found beforehand.
+    changes: Option<Changes>,
     /// End of the segment that is being walked back, in bits of a slot.
     open: Vec<u32>,
     /// Where each global with one value is defined.
@@ -211,6 +214,18 @@ impl<P: Program> Walk<'_, P> {
     fn boundary(&mut self, above: u32) {
         let (program, sets, joins) = (self.program, self.sets, self.joins);
         let at = self.slots.end(above);
+        if let Some(changes) = self.changes.take() {
+            for change in changes.of(above) {
+                if change.closes {
+                    self.close(change.bit, at, change.is_join);
+                }
+                if change.opens {
+                    self.open[sets.entity(change.bit) as usize] = at.bits();
+                }
+            }
+            self.changes = Some(changes);
+            return;
+        }
         let below = (above as usize + 1 < program.block_count()).then_some(above + 1);
         let is_reachable = sets.is_reachable(above);
         let successors: &[u32] = if is_reachable {
@@ -223,12 +238,7 @@ impl<P: Program> Walk<'_, P> {
         } else {
             &[]
         };
-        // Where no control goes from one to the other, values with several definitions may differ. Where it goes back in
-        // depth-first order they do not, but a segment should begin in a block that nothing else in it dominates.
-        let falls_through = below.is_some_and(|below| {
-            successors.contains(&below)
-                && self.positions[above as usize] > self.positions[below as usize]
-        });
+        let falls_through = falls_through(program, sets, &self.positions, above);
         if let Some(words) = sets.sparse() {
             for &successor in successors {
                 for (index, word) in words.of(successor) {
@@ -311,6 +321,16 @@ impl<P: Program> Walk<'_, P> {
     }
 }
 
+/// Whether control goes from a block to the next in layout. Where it does not, values with several definitions may differ. Where
+/// it goes back in depth-first order they do not, but a segment should begin in a block that nothing else in it dominates.
+fn falls_through(program: &impl Program, sets: &LiveSets, positions: &[u32], above: u32) -> bool {
+    let below = above + 1;
+    (below as usize) < program.block_count()
+        && sets.is_reachable(above)
+        && program.successors().of(above).contains(&below)
+        && positions[above as usize] > positions[below as usize]
+}
+
 fn slot_from_bits(bits: u32) -> Slot {
     let moment = match bits & 3 {
         0 => Moment::Block,
@@ -335,19 +355,31 @@ impl LiveIntervals {
         let mut complex = vec![0u64; sets.word_count()];
         let mut any_complex = false;
         for entity in sets.globals() {
-            let count = sets.definition_count(entity);
-            if count >= 2 || (count == 1 && sets.is_live_in(entity, 0)) {
-                let bit = sets.bit(entity).expect("a global");
+            let bit = sets.bit(entity).expect("a global");
+            if sets.is_complex(bit, sets.is_live_in(entity, 0)) {
                 complex[bit as usize / 64] |= 1 << (bit % 64);
                 any_complex = true;
             }
         }
         let entities = program.entity_count();
         let mut dominators = any_complex.then(|| Joins::new(program));
-        let joins = match &dominators {
-            Some(dominators) => dominators.place(program, &sets, &complex, &defined),
-            None => Words::new(program.block_count(), &[]),
+        let joins = match (&dominators, sets.runs()) {
+            (_, Some(runs)) => runs.joins(program.block_count()),
+            (Some(dominators), None) => dominators.place(program, &sets, &complex, &defined),
+            (None, None) => Words::new(program.block_count(), &[]),
         };
+        let positions = sets.positions();
+        let changes = sets.runs().map(|runs| {
+            Changes::new(
+                program,
+                runs,
+                |block| sets.is_reachable(block),
+                &defined,
+                |entity| sets.bit(entity),
+                &complex,
+                |above| falls_through(program, &sets, &positions, above),
+            )
+        });
         drop(defined);
         let mut walk = Walk {
             program,
@@ -355,7 +387,8 @@ impl LiveIntervals {
             sets: &sets,
             complex: &complex,
             joins: &joins,
-            positions: sets.positions(),
+            positions,
+            changes,
             open: vec![CLOSED; entities],
             definition: vec![u32::MAX; bits],
             raw: Vec::with_capacity(program.instruction_count()),

@@ -10,9 +10,11 @@
 //! Rows are quadratic where thousands of globals live in a few blocks each. There the words are taken one after the other:
 //! the 64 globals of a word are followed back together from the blocks that read them, and a row keeps only the words that
 //! are not zero. Globals are numbered in the order in which they are read, so those of one word tend to live side by side.
-//! A function of one block has no rows, one of at most [`SMALL`] instructions is iterated without a worklist. All ways give
+//! Where loops are nested deep even these words are quadratic, and globals are kept as runs of blocks: see
+//! [`deep_nests`](super::deep_nests). A function of one block has no rows, one of at most [`SMALL`] instructions is iterated without a worklist. All ways give
 //! the same sets.
 
+use super::deep_nests::{self, Runs};
 use super::program::{Program, RegisterFile};
 use oriole_ir::graph::postorder;
 
@@ -34,12 +36,15 @@ pub enum Method {
     Dense,
     /// Word after word, each followed back from its uses.
     Sparse,
+    /// Runs of blocks, for loops nested deep.
+    Runs,
 }
 
 #[derive(Clone, Debug)]
 enum Rows {
     Dense(Vec<u64>),
     Sparse(Words),
+    Runs(Runs),
 }
 
 /// Bits of blocks, by blocks and words; words that are zero are left out.
@@ -264,10 +269,25 @@ impl LiveSets {
         let small = method == Method::Automatic && program.instruction_count() <= SMALL;
         let dense = match method {
             Method::Dense => true,
-            Method::Sparse => false,
+            Method::Sparse | Method::Runs => false,
             Method::Automatic => sets.words <= NARROW,
         };
-        sets.rows = if dense {
+        let nest = match method {
+            Method::Runs => Some(deep_nests::nest(program)),
+            Method::Automatic if !dense => deep_nests::deep_nest(program),
+            _ => None,
+        };
+        sets.rows = if let Some(nest) = nest {
+            Rows::Runs(Runs::new(
+                program,
+                &nest,
+                &sets.reachable,
+                sets.entities.len(),
+                &exposed,
+                &defined,
+                |bit, is_live_at_entry| sets.is_complex(bit, is_live_at_entry),
+            ))
+        } else if dense {
             sets.iterate(program, &exposed, &defined, small)
         } else {
             sets.follow(program, &exposed, &defined)
@@ -453,10 +473,11 @@ impl LiveSets {
     /// Whether something is live at the start of a block.
     pub fn is_live_in(&self, entity: u32, block: u32) -> bool {
         let bit = self.bits[entity as usize];
-        if bit == NONE {
-            return false;
+        match &self.rows {
+            _ if bit == NONE => false,
+            Rows::Runs(runs) => runs.contains(bit, block),
+            _ => self.word(block, bit / 64) >> (bit % 64) & 1 != 0,
         }
-        self.word(block, bit / 64) >> (bit % 64) & 1 != 0
     }
 
     /// One word of what is live at the start of a block.
@@ -464,15 +485,36 @@ impl LiveSets {
         match &self.rows {
             Rows::Dense(words) => words[block as usize * self.words + index as usize],
             Rows::Sparse(words) => words.word(block, index),
+            Rows::Runs(runs) => runs.word(block, index),
         }
     }
 
     /// The words that are not zero, if only those are kept.
     pub(crate) fn sparse(&self) -> Option<&Words> {
         match &self.rows {
-            Rows::Dense(_) => None,
+            Rows::Dense(_) | Rows::Runs(_) => None,
             Rows::Sparse(words) => Some(words),
         }
+    }
+
+    /// The runs of blocks, if things are kept as such.
+    pub(crate) fn runs(&self) -> Option<&Runs> {
+        match &self.rows {
+            Rows::Runs(runs) => Some(runs),
+            Rows::Dense(_) | Rows::Sparse(_) => None,
+        }
+    }
+
+    /// Whether the values of a global are to be told apart, given whether it is live at the start of the entry: it has
+    /// several, or one and what was there before the function began.
+    pub(crate) fn is_complex(&self, bit: u32, is_live_at_entry: bool) -> bool {
+        let entity = self.entities[bit as usize];
+        entity != NONE
+            && match self.definitions[entity as usize] {
+                0 => false,
+                1 => is_live_at_entry,
+                _ => true,
+            }
     }
 
     /// What is live at the start of a block, in no particular order.
@@ -517,6 +559,7 @@ impl LiveSets {
             + match &self.rows {
                 Rows::Dense(words) => words.len() * 8,
                 Rows::Sparse(words) => words.starts.len() * 4 + words.words.len() * 12,
+                Rows::Runs(runs) => runs.bytes(),
             }
     }
 
@@ -542,7 +585,7 @@ impl LiveSets {
             Rows::Dense(words) => {
                 Some(&words[block as usize * self.words..(block as usize + 1) * self.words])
             }
-            Rows::Sparse(..) => None,
+            Rows::Sparse(..) | Rows::Runs(..) => None,
         }
     }
 
@@ -564,11 +607,11 @@ impl LiveSets {
             Rows::Sparse(words) => words
                 .of(block)
                 .for_each(|(index, word)| spread(index, word)),
+            Rows::Runs(runs) => {
+                for index in 0..self.words as u32 {
+                    spread(index, runs.word(block, index));
+                }
+            }
         }
-    }
-
-    /// How often something is defined, at most 2.
-    pub(crate) fn definition_count(&self, entity: u32) -> u8 {
-        self.definitions[entity as usize]
     }
 }

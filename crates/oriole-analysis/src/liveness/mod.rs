@@ -8,6 +8,8 @@
 //! - [`Pressure`] adds it up by register file, [`prediction`] says how many registers `ptxas` is going to use, and
 //!   [`occupancy`] what that means for a multiprocessor.
 
+mod call_closure;
+mod deep_nests;
 pub mod features;
 mod folding;
 mod in_flight;
@@ -30,7 +32,7 @@ pub use pressure::{Peak, Pressure};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
 pub use resources::Resources;
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
-pub use source_lines::{SourceLine, SourceLines};
+pub use source_lines::{SourceFiles, SourceLine, SourceLines};
 pub use verifier::verify;
 
 use crate::manager::{Analyses, Analysis, Reads};

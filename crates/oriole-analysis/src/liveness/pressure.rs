@@ -33,6 +33,37 @@ fn file_index(file: RegisterFile) -> usize {
     }
 }
 
+/// By how much each file is taken more or less, at two points a position: before, with early results, and behind.
+fn changes(
+    program: &impl Program,
+    intervals: &LiveIntervals,
+    units: impl Fn(u32) -> u32,
+) -> [Vec<i32>; 2] {
+    let slots = intervals.slots();
+    let point = |slot: Slot| {
+        slots.position(slot.number()) * 2
+            + match slot.moment() {
+                Moment::Block | Moment::EarlyClobber => 0,
+                Moment::Register => 1,
+                Moment::Dead => 2,
+            }
+    };
+    let count = slots.position_count() * 2 + 2;
+    let mut changes = [vec![0i32; count], vec![0i32; count]];
+    for entity in 0..intervals.entity_count() as u32 {
+        let units = units(entity) as i32;
+        if units == 0 {
+            continue;
+        }
+        let changes = &mut changes[file_index(program.file(entity))];
+        for segment in intervals.segments(entity) {
+            changes[point(segment.start)] += units;
+            changes[point(segment.end)] -= units;
+        }
+    }
+    changes
+}
+
 impl Pressure {
     /// Adds up intervals.
     pub fn of(program: &impl Program, intervals: &LiveIntervals) -> Pressure {
@@ -46,28 +77,7 @@ impl Pressure {
         units: impl Fn(u32) -> u32,
     ) -> Pressure {
         let slots = intervals.slots();
-        // Two points a position: before, with early results, and behind.
-        let point = |slot: Slot| {
-            slots.position(slot.number()) * 2
-                + match slot.moment() {
-                    Moment::Block | Moment::EarlyClobber => 0,
-                    Moment::Register => 1,
-                    Moment::Dead => 2,
-                }
-        };
-        let count = slots.position_count() * 2 + 2;
-        let mut changes = [vec![0i32; count], vec![0i32; count]];
-        for entity in 0..intervals.entity_count() as u32 {
-            let units = units(entity) as i32;
-            if units == 0 {
-                continue;
-            }
-            let changes = &mut changes[file_index(program.file(entity))];
-            for segment in intervals.segments(entity) {
-                changes[point(segment.start)] += units;
-                changes[point(segment.end)] -= units;
-            }
-        }
+        let changes = changes(program, intervals, units);
         let nowhere = Slot::new(0, Moment::Block);
         let nothing = Peak {
             units: 0,
@@ -108,6 +118,32 @@ impl Pressure {
             }
         }
         pressure
+    }
+
+    /// How much of a file comes into each block from its predecessors.
+    pub fn into_blocks(
+        program: &impl Program,
+        intervals: &LiveIntervals,
+        file: RegisterFile,
+    ) -> Vec<u32> {
+        let slots = intervals.slots();
+        let changes = changes(program, intervals, |entity| program.units(entity));
+        let changes = &changes[file_index(file)];
+        let mut blocks = vec![0; program.block_count()];
+        let (mut now, mut next) = (0i32, 0);
+        for (block, units) in blocks.iter_mut().enumerate() {
+            let start = slots.position(slots.start(block as u32).number()) * 2;
+            now += changes[next..=start].iter().sum::<i32>();
+            next = start + 1;
+            let defined: u32 = program
+                .entry_definitions(block as u32)
+                .iter()
+                .filter(|&&entity| program.file(entity) == file)
+                .map(|&entity| program.units(entity))
+                .sum();
+            *units = (now as u32).saturating_sub(defined);
+        }
+        blocks
     }
 
     /// The highest pressure in a file.

@@ -1,6 +1,6 @@
 //! What a kernel asks of a multiprocessor besides registers: threads, shared memory, barriers, as the PTX says.
 
-use super::features::directive;
+use super::features::{Summary, directive};
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::{Global, Globals, Reference, Scopes};
 use oriole_syntax::tree::{
@@ -56,78 +56,176 @@ fn size(
     (numbers == dimensions).then_some((bytes, declaration.alignment.max(element).max(1)))
 }
 
+/// The memory and barriers of one function, without what it calls.
+#[derive(Clone, Debug, Default)]
+struct Own {
+    local: u32,
+    barriers: u32,
+    /// Sizes of its shared variables.
+    shared: Vec<Option<(u32, u32)>>,
+    /// Shared variables of the module that it mentions, by their index among the globals.
+    mentioned: Vec<u32>,
+}
+
+impl Own {
+    fn of(module: &Module, globals: &Globals, function: &tree::Function, scopes: &Scopes) -> Own {
+        let Some(body) = &function.body else {
+            return Own::default();
+        };
+        let shared = body
+            .declarations
+            .iter()
+            .filter(|declaration| declaration.storage == Storage::Shared)
+            .flat_map(|declaration| {
+                let declarators = body.declarators(declaration).iter();
+                declarators.map(move |declarator| size(module, body, declaration, declarator))
+            })
+            .collect();
+        let mut mentioned: Vec<u32> = scopes
+            .references
+            .iter()
+            .filter_map(|reference| match reference {
+                Reference::Global(global) => Some(*global),
+                _ => None,
+            })
+            .filter(|&global| shared_variable(module, globals, global).is_some())
+            .collect();
+        mentioned.sort_unstable();
+        mentioned.dedup();
+        Own {
+            local: super::features::frame_bytes(module, function),
+            barriers: barriers(module, body),
+            shared,
+            mentioned,
+        }
+    }
+}
+
+/// A shared variable of the module, if a global is one.
+fn shared_variable<'module>(
+    module: &'module Module,
+    globals: &Globals,
+    global: u32,
+) -> Option<(&'module Declaration, &'module Declarator)> {
+    match globals.entries[global as usize].1 {
+        Global::Variable {
+            declaration,
+            declarator,
+        } => {
+            let declaration = &module.top.declarations[declaration as usize];
+            (declaration.storage == Storage::Shared)
+                .then(|| (declaration, &module.top.declarators[declarator as usize]))
+        }
+        _ => None,
+    }
+}
+
+/// What a function and everything it calls come to; functions with shared memory as a list, callers first.
+#[derive(Clone, Copy)]
+struct Total {
+    local: u32,
+    barriers: u32,
+    /// The last of `lists` for this function: a function, and the rest.
+    shared: Option<u32>,
+}
+
 impl Resources {
-    /// The resources of a function and of what it calls: `functions` has itself first, each with its resolved names.
+    /// The resources of all functions with a summary, each with all it calls; `scopes` are their resolved names.
     pub fn of(
         module: &Module,
         globals: &Globals,
-        functions: &[(&tree::Function, &Scopes)],
-    ) -> Resources {
-        let mut resources = Resources {
-            register_limit: 255,
-            ..Resources::default()
-        };
-        let Some(&(kernel, _)) = functions.first() else {
-            return resources;
-        };
-        resources.register_limit = super::features::register_limit(module, kernel);
-        let shape = |keyword: &str| directive(module, kernel, keyword);
-        resources.required_block = shape(".reqntid").map(|sizes| {
-            let at = |index: usize| sizes.get(index).copied().unwrap_or(1).max(1);
-            [at(0), at(1), at(2)]
-        });
-        resources.maximum_threads = shape(".maxntid").map(|sizes| {
-            sizes
-                .iter()
-                .fold(1, |product: u32, &own| product.saturating_mul(own))
-        });
-        let mut mentioned: Vec<u32> = Vec::new();
-        for &(function, scopes) in functions {
-            let Some(body) = &function.body else {
+        summaries: &[Option<Summary>],
+        scopes: &[Option<&Scopes>],
+    ) -> Vec<Option<Resources>> {
+        let closures = super::features::call_closures(summaries);
+        let own: Vec<Option<Own>> = module
+            .functions
+            .iter()
+            .zip(scopes)
+            .zip(summaries)
+            .map(|((function, scopes), summary)| {
+                summary.as_ref()?;
+                Some(Own::of(module, globals, function, (*scopes)?))
+            })
+            .collect();
+        let mut lists: Vec<(usize, Option<u32>)> = Vec::new();
+        let mut totals: Vec<Option<Total>> = vec![None; own.len()];
+        let mut found: Vec<Option<Resources>> = vec![None; own.len()];
+        for index in closures.order() {
+            if own[index].is_none() {
                 continue;
+            }
+            let mut total = Total {
+                local: 0,
+                barriers: 0,
+                shared: None,
             };
-            resources.local += super::features::frame_bytes(module, function);
-            resources.barriers = resources.barriers.max(barriers(module, body));
-            for declaration in &body.declarations {
-                if declaration.storage == Storage::Shared {
-                    for declarator in body.declarators(declaration) {
-                        resources.add_shared(size(module, body, declaration, declarator));
-                    }
+            let functions = match closures.extends(index).and_then(|other| totals[other]) {
+                Some(other) => {
+                    total = other;
+                    vec![index]
+                }
+                None => closures.walk(index),
+            };
+            for function in functions {
+                let Some(own) = &own[function] else {
+                    continue;
+                };
+                total.local = total.local.saturating_add(own.local);
+                total.barriers = total.barriers.max(own.barriers);
+                if !own.shared.is_empty() || !own.mentioned.is_empty() {
+                    lists.push((function, total.shared));
+                    total.shared = Some(lists.len() as u32 - 1);
                 }
             }
-            mentioned.extend(
-                scopes
-                    .references
-                    .iter()
-                    .filter_map(|reference| match reference {
-                        Reference::Global(global) => Some(*global),
-                        _ => None,
-                    }),
-            );
-        }
-        mentioned.sort_unstable();
-        mentioned.dedup();
-        for global in mentioned {
-            if let (
-                _,
-                Global::Variable {
-                    declaration,
-                    declarator,
-                },
-            ) = globals.entries[global as usize]
+            totals[index] = Some(total);
+            let mut resources = Resources::of_kernel(module, &module.functions[index]);
+            resources.local = total.local;
+            resources.barriers = total.barriers;
+            let mut mentioned: Vec<u32> = Vec::new();
+            let mut at = total.shared;
+            while let Some((function, rest)) = at.map(|at| lists[at as usize]) {
+                if let Some(own) = &own[function] {
+                    for &size in &own.shared {
+                        resources.add_shared(size);
+                    }
+                    mentioned.extend(&own.mentioned);
+                }
+                at = rest;
+            }
+            mentioned.sort_unstable();
+            mentioned.dedup();
+            for (declaration, declarator) in mentioned
+                .into_iter()
+                .filter_map(|global| shared_variable(module, globals, global))
             {
-                let declaration = &module.top.declarations[declaration as usize];
-                if declaration.storage == Storage::Shared {
-                    let declarator = &module.top.declarators[declarator as usize];
-                    if declaration.linkage == Linkage::Extern {
-                        resources.dynamic_shared = true;
-                    } else {
-                        resources.add_shared(size(module, &module.top, declaration, declarator));
-                    }
+                if declaration.linkage == Linkage::Extern {
+                    resources.dynamic_shared = true;
+                } else {
+                    resources.add_shared(size(module, &module.top, declaration, declarator));
                 }
             }
+            found[index] = Some(resources);
         }
-        resources
+        found
+    }
+
+    /// What the directives of a function say.
+    fn of_kernel(module: &Module, kernel: &tree::Function) -> Resources {
+        let shape = |keyword: &str| directive(module, kernel, keyword);
+        Resources {
+            register_limit: super::features::register_limit(module, kernel),
+            required_block: shape(".reqntid").map(|sizes| {
+                let at = |index: usize| sizes.get(index).copied().unwrap_or(1).max(1);
+                [at(0), at(1), at(2)]
+            }),
+            maximum_threads: shape(".maxntid").map(|sizes| {
+                sizes
+                    .iter()
+                    .fold(1, |product: u32, &own| product.saturating_mul(own))
+            }),
+            ..Resources::default()
+        }
     }
 
     fn add_shared(&mut self, size: Option<(u32, u32)>) {
@@ -135,7 +233,8 @@ impl Resources {
             Some((bytes, alignment)) => {
                 self.shared = self
                     .shared
-                    .next_multiple_of(alignment)
+                    .checked_next_multiple_of(alignment)
+                    .unwrap_or(u32::MAX)
                     .saturating_add(bytes);
             }
             None => self.dynamic_shared = true,

@@ -24,21 +24,14 @@ impl std::fmt::Display for SourceLine {
 
 type Place = (u32, u32, u32);
 
-/// The source lines of a function's statements.
+/// The source files of a module, by the numbers that `.file` gives them.
 #[derive(Clone, Debug, Default)]
-pub struct SourceLines {
-    files: BTreeMap<u32, String>,
-    /// Statement of each `.loc`, and the outermost place it stands for.
-    places: Vec<(u32, Place)>,
-}
+pub struct SourceFiles(BTreeMap<u32, String>);
 
-/// Inlining deeper than this is cut.
-const DEPTH: usize = 64;
-
-impl SourceLines {
-    /// Reads the debug information of a function.
-    pub fn of(module: &Module, body: &Body) -> SourceLines {
-        let mut lines = SourceLines::default();
+impl SourceFiles {
+    /// Reads the `.file` statements of a module.
+    pub fn of(module: &Module) -> SourceFiles {
+        let mut files = SourceFiles::default();
         for statement in &module.top.statements {
             if let Statement::Directive(directive) = statement {
                 let words = module.top.words(directive.words);
@@ -47,10 +40,28 @@ impl SourceLines {
                     && let Ok(number) = module.text(*number).parse()
                 {
                     let name = module.text(*name).trim_matches('"').to_owned();
-                    lines.files.insert(number, name);
+                    files.0.insert(number, name);
                 }
             }
         }
+        files
+    }
+}
+
+/// The source lines of a function's statements.
+#[derive(Clone, Debug)]
+pub struct SourceLines<'files> {
+    files: &'files SourceFiles,
+    /// Statement of each `.loc`, and the outermost place it stands for.
+    places: Vec<(u32, Place)>,
+}
+
+/// Inlining deeper than this is cut.
+const DEPTH: usize = 64;
+
+impl<'files> SourceLines<'files> {
+    /// Reads the debug information of a function, given the files of its module.
+    pub fn of(module: &Module, files: &'files SourceFiles, body: &Body) -> SourceLines<'files> {
         let mut inlined: BTreeMap<Place, Place> = BTreeMap::new();
         let mut found: Vec<(u32, Place)> = Vec::new();
         for (index, statement) in body.statements.iter().enumerate() {
@@ -76,7 +87,7 @@ impl SourceLines {
             }
             found.push((index as u32, place));
         }
-        lines.places = found
+        let places = found
             .into_iter()
             .map(|(statement, mut place)| {
                 for _ in 0..DEPTH {
@@ -88,7 +99,7 @@ impl SourceLines {
                 (statement, place)
             })
             .collect();
-        lines
+        SourceLines { files, places }
     }
 
     /// Where a statement comes from.
@@ -100,6 +111,7 @@ impl SourceLines {
         }
         let file = self
             .files
+            .0
             .get(file)
             .cloned()
             .unwrap_or_else(|| format!("file {file}"));

@@ -70,7 +70,9 @@ pub fn recorded(table: &Path, folder: &Path, wanted: impl Fn(&str) -> bool) -> V
                     target,
                     name: name.to_owned(),
                     registers: row[4].parse().expect("a number"),
-                    features: features(&module, &summaries, index, target),
+                    features: features(&module, &summaries, target)[index]
+                        .clone()
+                        .expect("a function with a summary"),
                 });
             }
         }

@@ -3,6 +3,7 @@
 use super::difference;
 use crate::Failure;
 use crate::shell;
+use crate::temporary;
 use oriole::{Fuel, Module, Options, Report, Rounds};
 use std::fmt::Write;
 
@@ -14,7 +15,7 @@ pub fn run(
     command: &str,
     color: bool,
 ) -> Result<String, Failure> {
-    let folder = tempfile::tempdir()?;
+    let folder = temporary::folder()?;
     let file = folder.path().join("optimized.ptx");
     let optimized = |fuel: Fuel, rounds: Rounds| {
         let mut copy = module.clone();
@@ -71,7 +72,11 @@ pub fn run(
     let mut text =
         format!("the command fails from rewrite {bad} of {rewrites} on ({tried} runs)\n");
     if let Some(remark) = report.remarks.last() {
-        let _ = writeln!(text, "{remark}");
+        let _ = writeln!(
+            text,
+            "{}",
+            oriole_diagnostics::printable_line(&remark.to_string())
+        );
     }
     text.push_str(&difference::functions(&before, &after, color));
     Ok(text)

@@ -1,6 +1,7 @@
 //! What changed, as a unified diff of each function.
 
 use oriole::Module;
+use oriole_diagnostics::printable_text;
 use oriole_syntax::print_function;
 use similar::{ChangeTag, TextDiff};
 use std::fmt::Write;
@@ -42,7 +43,7 @@ fn unified(text: &mut String, name: &str, before: &str, after: &str, color: bool
                 ChangeTag::Delete => ('-', RED),
                 ChangeTag::Insert => ('+', GREEN),
             };
-            let line = change.value().trim_end_matches('\n');
+            let line = printable_text(change.value().trim_end_matches('\n'));
             let (start, end) = if code.is_empty() {
                 ("", "")
             } else {

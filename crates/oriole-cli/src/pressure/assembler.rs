@@ -19,7 +19,7 @@ pub struct Assembled {
 
 /// Assembles a text and reads what is said about it.
 pub fn run(program: &Path, text: &str, target: Target) -> Result<Vec<Assembled>, Failure> {
-    let folder = tempfile::tempdir()?;
+    let folder = crate::temporary::folder()?;
     let input = folder.path().join("input.ptx");
     std::fs::File::create(&input)?.write_all(text.as_bytes())?;
     let assemble = |separate: bool| {

@@ -4,6 +4,7 @@ use super::{Report, Shape};
 use oriole_analysis::liveness::occupancy::Cliff;
 use oriole_isa::Target;
 use oriole_syntax::tree::FunctionKind;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Columns of the plot.
@@ -111,19 +112,35 @@ fn one(output: &mut String, report: &Report, target: Target) {
     }
 }
 
+/// A name, cut in the middle if it is longer than a line has room for.
+fn short(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 64;
+    let count = name.chars().count();
+    if count <= MOST {
+        return Cow::Borrowed(name);
+    }
+    let start = name.chars().take(MOST / 2);
+    let end = name.chars().skip(count - (MOST / 2 - 1));
+    Cow::Owned(start.chain(['…']).chain(end).collect())
+}
+
 fn live(output: &mut String, report: &Report) {
     if report.live.is_empty() {
         return;
     }
     let _ = writeln!(output, "  live there, needed last first:");
-    let width = report
+    let names: Vec<Cow<'_, str>> = report
         .live
         .iter()
         .take(LISTED)
-        .map(|live| live.name.len())
+        .map(|live| short(&live.name))
+        .collect();
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
         .max()
         .unwrap_or(0);
-    for live in report.live.iter().take(LISTED) {
+    for (live, name) in report.live.iter().zip(&names) {
         let place = |place: &Option<super::Where>, none: &str| {
             place
                 .as_ref()
@@ -131,8 +148,7 @@ fn live(output: &mut String, report: &Report) {
         };
         let _ = writeln!(
             output,
-            "    {:width$}  {:3} bits, defined {}, next read {}{}",
-            live.name,
+            "    {name:width$}  {:3} bits, defined {}, next read {}{}",
             live.bits,
             place(&live.defined, "on several ways"),
             place(&live.next_use, "further up, in the next round of a loop"),

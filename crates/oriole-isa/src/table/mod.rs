@@ -86,6 +86,15 @@ impl Entry {
     }
 }
 
+/// Whether the name of an instruction in the table starts with this word: `cp` does, and `tcgen05`.
+pub fn is_opcode_word(word: &str) -> bool {
+    GROUPS
+        .into_iter()
+        .flatten()
+        .flat_map(|entry| entry.names)
+        .any(|name| name.split('.').next() == Some(word))
+}
+
 /// A form chosen by its length alone.
 const fn form(operands: &'static [Operand]) -> Form {
     Form {

@@ -71,10 +71,14 @@ impl<'run> Memory<'run> {
                 for instruction in function.instructions_of(block) {
                     here = here.union(clobbers(function.format(instruction)));
                 }
-                let mut inside = loops.innermost(block);
-                while let Some(this) = inside {
+                if let Some(this) = loops.innermost(block) {
                     changed[this] = changed[this].union(here);
-                    inside = loops.parent(this);
+                }
+            }
+            // Inner loops come before those around them.
+            for this in loops.iter() {
+                if let Some(parent) = loops.parent(this) {
+                    changed[parent] = changed[parent].union(changed[this]);
                 }
             }
         }

@@ -88,7 +88,9 @@ impl Parser<'_> {
                 return Err(Reported);
             }
         };
-        if !self.eat(TokenKind::Semicolon) {
+        if self.eat(TokenKind::Semicolon) {
+            function.semicolon = true;
+        } else if self.at(TokenKind::OpenBrace) {
             let open = self.advance();
             function.body = Some(self.function_body(open)?);
         }
@@ -103,7 +105,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Everything before the body's `{` or the prototype's `;`, at which it stops.
+    /// Everything before the body's `{`, the prototype's `;` or what follows a prototype without one, at which it stops.
     fn function_header(&mut self) -> Parsed<Function> {
         let first = self.body.words.len();
         let mut linkage = Linkage::Internal;
@@ -163,7 +165,10 @@ impl Parser<'_> {
             self.body.words.push(comment.text);
         }
         let comments = self.words_from(first);
-        if !matches!(self.kind, TokenKind::OpenBrace | TokenKind::Semicolon) {
+        // nvcc up to 7.0 wrote prototypes of functions without `;`, and ptxas reads them.
+        let is_prototype = kind == FunctionKind::Function
+            && (self.at(TokenKind::End) || self.at(TokenKind::DotWord) && self.ends_prototype());
+        if !matches!(self.kind, TokenKind::OpenBrace | TokenKind::Semicolon) && !is_prototype {
             return Err(self.unexpected("expected-body", "`{` or `;` after the function header"));
         }
         Ok(Function {
@@ -176,7 +181,28 @@ impl Parser<'_> {
             directives: first_directive..self.header_directives.len() as u32,
             comments,
             body: None,
+            semicolon: false,
         })
+    }
+
+    /// Whether the current word starts another statement of the module: the function before has no body.
+    fn ends_prototype(&self) -> bool {
+        matches!(
+            self.current_text(),
+            ".entry"
+                | ".func"
+                | ".visible"
+                | ".extern"
+                | ".weak"
+                | ".common"
+                | ".global"
+                | ".const"
+                | ".shared"
+                | ".tex"
+                | ".file"
+                | ".section"
+                | ".alias"
+        )
     }
 
     /// After an error in a header: skips the rest of it, and reads the body for its own errors.
@@ -312,11 +338,7 @@ impl Parser<'_> {
     /// `.maxntid 256, 1, 1` and the like, between a function's header and its body.
     fn header_directives(&mut self) -> Parsed<()> {
         while self.at(TokenKind::DotWord) {
-            // A new function: the one before has no body.
-            if matches!(
-                self.current_text(),
-                ".entry" | ".func" | ".visible" | ".extern" | ".weak"
-            ) {
+            if self.ends_prototype() {
                 return Ok(());
             }
             let first = self.body.words.len();

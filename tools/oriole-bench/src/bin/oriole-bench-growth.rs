@@ -1,0 +1,173 @@
+//! How the time of `oriole check`, `opt -O3` and `pressure` grows with the size of their input, on shapes that punish anything
+//! worse than linear.
+//!
+//!     cargo build --release -p oriole-cli
+//!     cargo run --release -p oriole-bench --bin oriole-bench-growth -- [--oriole PATH] [--from N] [--to N] [--rounds N]
+//!         [--shape NAME] [--command NAME] [--write FOLDER]
+//!
+//! The command runs in a process of its own on files of 10,000 and 160,000 statements, and the processor time of the fastest
+//! round counts. The exponent is that of the power of the size which leads from one time to the other, the time of an empty
+//! kernel taken off both; it must not be above 1.1.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use oriole_bench::{GROWTH_SHAPES, clock};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// The exponent that must not be exceeded.
+const BAR: f64 = 1.1;
+
+/// What is measured: the arguments before the file.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("check", &["check", "--quiet"]),
+    ("opt -O3", &["opt", "-O3", "-o", "/dev/null"]),
+    ("pressure", &["pressure", "--json"]),
+];
+
+struct Options {
+    oriole: PathBuf,
+    from: usize,
+    to: usize,
+    rounds: usize,
+    shape: Option<String>,
+    command: Option<String>,
+    write: Option<PathBuf>,
+}
+
+fn options() -> Option<Options> {
+    let own = std::env::current_exe().ok()?;
+    let mut options = Options {
+        oriole: own.with_file_name("oriole"),
+        from: 10_000,
+        to: 160_000,
+        rounds: 3,
+        shape: None,
+        command: None,
+        write: None,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let value = arguments.next()?;
+        match argument.as_str() {
+            "--oriole" => options.oriole = value.into(),
+            "--from" => options.from = value.parse().ok()?,
+            "--to" => options.to = value.parse().ok()?,
+            "--rounds" => options.rounds = value.parse().ok()?,
+            "--shape" => options.shape = Some(value),
+            "--command" => options.command = Some(value),
+            "--write" => options.write = Some(value.into()),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+/// The processor time of a command on a file, the best of some; nothing if it fails.
+fn time(oriole: &Path, arguments: &[&str], file: &Path, rounds: usize) -> Option<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..rounds.max(1) {
+        let start = clock::of_children();
+        let status = Command::new(oriole)
+            .args(arguments)
+            .arg(file)
+            .args(["--jobs", "1"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .ok()?;
+        if !status.success() {
+            return None;
+        }
+        best = best.min(clock::of_children() - start);
+    }
+    Some(best)
+}
+
+fn main() -> ExitCode {
+    let Some(options) = options() else {
+        eprintln!(
+            "usage: oriole-bench-growth [--oriole PATH] [--from N] [--to N] [--rounds N] [--shape NAME] [--command NAME] \
+             [--write FOLDER]"
+        );
+        return ExitCode::from(2);
+    };
+    let folder = match tempfile::tempdir() {
+        Ok(folder) => folder,
+        Err(error) => {
+            eprintln!("cannot make a folder: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let write = |name: &str, text: &str| {
+        let file = options.write.as_deref().unwrap_or(folder.path()).join(name);
+        std::fs::write(&file, text).map(|()| file)
+    };
+    let empty = match write(
+        "empty.ptx",
+        ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\nret;\n}\n",
+    ) {
+        Ok(empty) => empty,
+        Err(error) => {
+            eprintln!("cannot write a file: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!(
+        "{} against {} statements, the best of {} rounds\n{:24} {:>10} {:>10} {:>10}  exponent",
+        options.to, options.from, options.rounds, "shape", "command", "small ms", "large ms"
+    );
+    let mut reached = true;
+    for shape in GROWTH_SHAPES {
+        if options
+            .shape
+            .as_deref()
+            .is_some_and(|own| own != shape.name)
+        {
+            continue;
+        }
+        let files = [options.from, options.to].map(|statements| {
+            write(
+                &format!("{}-{statements}.ptx", shape.name),
+                &(shape.make)(statements),
+            )
+        });
+        let [Ok(small), Ok(large)] = files else {
+            eprintln!("cannot write a file");
+            return ExitCode::from(2);
+        };
+        for (name, arguments) in COMMANDS {
+            if options.command.as_deref().is_some_and(|own| own != *name) {
+                continue;
+            }
+            let measure = |file: &Path| time(&options.oriole, arguments, file, options.rounds);
+            let (Some(start), Some(one), Some(other)) =
+                (measure(&empty), measure(&small), measure(&large))
+            else {
+                println!("{:24} {name:>10} FAILED", shape.name);
+                reached = false;
+                continue;
+            };
+            let least = Duration::from_micros(1);
+            let work = |time: Duration| time.saturating_sub(start).max(least).as_secs_f64();
+            let exponent =
+                (work(other) / work(one)).ln() / (options.to as f64 / options.from as f64).ln();
+            reached &= exponent <= BAR;
+            println!(
+                "{:24} {name:>10} {:10.1} {:10.1}  {exponent:5.2}{}",
+                shape.name,
+                one.as_secs_f64() * 1e3,
+                other.as_secs_f64() * 1e3,
+                if exponent > BAR { "  ABOVE 1.1" } else { "" }
+            );
+        }
+    }
+    if reached {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

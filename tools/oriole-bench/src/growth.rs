@@ -1,0 +1,367 @@
+//! Modules of one shape and any size, to see how the time of a command grows with the size.
+//!
+//! Each shape is the worst case of some algorithm: dominance frontiers and live sets are quadratic on nested loops, a round
+//! per change is quadratic on chains of blocks, a walk of all callees per function is quadratic on chains of calls.
+
+use std::fmt::Write;
+
+/// A shape of module.
+#[derive(Clone, Copy, Debug)]
+pub struct GrowthShape {
+    /// What it is called.
+    pub name: &'static str,
+    /// Makes a module of about so many statements.
+    pub make: fn(usize) -> String,
+}
+
+/// All shapes.
+pub const GROWTH_SHAPES: &[GrowthShape] = &[
+    shape("nested-loops", nested_loops),
+    shape("nested-loops-counted", nested_loops_counted),
+    shape("one-instruction-arms", one_instruction_arms),
+    shape("two-sided-arms", two_sided_arms),
+    shape("nested-arms", nested_arms),
+    shape("branch-chain", branch_chain),
+    shape("branch-chain-backwards", branch_chain_backwards),
+    shape("call-chain", call_chain),
+    shape("wide-sum", wide_sum),
+    shape("tree-sum", tree_sum),
+    shape("rotated-loops", rotated_loops),
+    shape("sequential-loops", sequential_loops),
+    shape("irreducible-loops", irreducible_loops),
+    shape("random-forward", random_forward),
+    shape("random-ladder", random_ladder),
+    shape("ladder", ladder),
+];
+
+const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
+    GrowthShape { name, make }
+}
+
+/// A kernel that loads a pointer `%rd1` and a number `%r0`; `registers` of each kind are declared.
+fn kernel(registers: usize, body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
+         .reg .pred %p<{0}>;\n.reg .b32 %r<{0}>;\n.reg .b64 %rd<8>;\nld.param.u64 %rd1, [p];\nld.param.u32 %r0, [n];\n{body}ret;\n}}\n",
+        registers + 8
+    )
+}
+
+/// Numbers below a bound, the same every time.
+pub(crate) fn generator() -> impl FnMut(u64) -> u64 {
+    let mut state = 1u64;
+    move |bound| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    }
+}
+
+/// Loops in each other that all count with one register.
+fn nested_loops(statements: usize) -> String {
+    let depth = statements / 5;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for level in 0..depth {
+        let _ = writeln!(body, "L{level}:\nadd.u32 %r1, %r1, {level};");
+    }
+    for level in (0..depth).rev() {
+        let _ = writeln!(
+            body,
+            "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, %r0;\n@%p1 bra L{level};"
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(4, &body)
+}
+
+/// Loops in each other, each with a counter of its own, which is live in all loops inside.
+fn nested_loops_counted(statements: usize) -> String {
+    let depth = statements / 5;
+    let mut body = String::new();
+    for level in 1..=depth {
+        let _ = writeln!(body, "mov.u32 %r{level}, 0;\nL{level}:");
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    for level in (1..=depth).rev() {
+        let _ = writeln!(
+            body,
+            "add.u32 %r{level}, %r{level}, 1;\nsetp.lt.u32 %p{level}, %r{level}, %r0;\n@%p{level} bra L{level};"
+        );
+    }
+    kernel(depth, &body)
+}
+
+/// Branches round one instruction.
+fn one_instruction_arms(statements: usize) -> String {
+    let count = statements / 4;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for arm in 0..count {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p{arm}, %r0, {arm};\n@%p{arm} bra L{arm};\nadd.u32 %r1, %r1, {};\nL{arm}:",
+            arm % 7 + 1
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(count, &body)
+}
+
+/// Branches with one instruction on either side.
+fn two_sided_arms(statements: usize) -> String {
+    let count = statements / 7;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for arm in 0..count {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p{arm}, %r0, {arm};\n@%p{arm} bra A{arm};\nadd.u32 %r1, %r1, {};\nbra.uni E{arm};\nA{arm}:\n\
+             xor.b32 %r1, %r1, {arm};\nE{arm}:",
+            arm % 7 + 1
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(count, &body)
+}
+
+/// Branches round one instruction, each inside the one before.
+fn nested_arms(statements: usize) -> String {
+    let count = statements / 4;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for arm in 0..count {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p{arm}, %r0, {arm};\n@%p{arm} bra L{arm};\nadd.u32 %r1, %r1, {};",
+            arm % 7 + 1
+        );
+    }
+    for arm in (0..count).rev() {
+        let _ = writeln!(body, "L{arm}:");
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(count, &body)
+}
+
+/// Branches to branches, in order of the text.
+fn branch_chain(statements: usize) -> String {
+    let count = statements / 2;
+    let mut body = String::new();
+    for link in 0..count {
+        let _ = writeln!(body, "L{link}:\nbra L{};", link + 1);
+    }
+    let _ = writeln!(body, "L{count}:\nst.global.u32 [%rd1], %r0;");
+    kernel(4, &body)
+}
+
+/// Branches to branches, against the order of the text, entered by conditional branches as well.
+fn branch_chain_backwards(statements: usize) -> String {
+    let count = statements / 3;
+    let mut body = format!(
+        "setp.lt.u32 %p1, %r0, 7;\nbra L{};\nEND:\nst.global.u32 [%rd1], %r0;\nret;\n",
+        count - 1
+    );
+    body.push_str("L0:\nbra END;\n");
+    for link in 1..count {
+        let _ = writeln!(
+            body,
+            "L{link}:\n@%p1 bra L{};\nbra L{};",
+            link / 2,
+            link - 1
+        );
+    }
+    kernel(4, &body)
+}
+
+/// Functions that each call the next.
+fn call_chain(statements: usize) -> String {
+    let count = statements / 8;
+    let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+    let head = |index: usize| format!(".func (.param .b32 o) f{index}(.param .b32 a)\n");
+    for index in (0..count).rev() {
+        text.push_str(&head(index));
+        let call = if index + 1 < count {
+            format!(
+                "{{\n.param .b32 pa;\n.param .b32 po;\nst.param.b32 [pa], %r1;\ncall.uni (po), f{}, (pa);\n\
+                 ld.param.b32 %r1, [po];\n}}\n",
+                index + 1
+            )
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            text,
+            "{{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [a];\nadd.u32 %r1, %r1, {index};\n{call}st.param.b32 [o], %r1;\nret;\n}}"
+        );
+    }
+    let body = "{\n.param .b32 pa;\n.param .b32 po;\nst.param.b32 [pa], %r0;\ncall.uni (po), f0, (pa);\nld.param.b32 %r1, [po];\n}\n\
+                st.global.u32 [%rd1], %r1;\n";
+    let entry = kernel(4, body);
+    text.push_str(&entry[entry.find(".visible").unwrap_or(0)..]);
+    text
+}
+
+/// The sum of many loads, one after the other.
+fn wide_sum(statements: usize) -> String {
+    let count = statements / 2;
+    let mut body = String::new();
+    for term in 1..=count {
+        let _ = writeln!(body, "ld.global.u32 %r{term}, [%rd1+{}];", 4 * term);
+    }
+    for term in 2..=count {
+        let _ = writeln!(
+            body,
+            "add.u32 %r{}, %r{}, %r{term};",
+            count + term,
+            if term == 2 { 1 } else { count + term - 1 }
+        );
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{};", 2 * count);
+    kernel(2 * count, &body)
+}
+
+/// The sum of many loads as a balanced tree, with a constant in each.
+fn tree_sum(statements: usize) -> String {
+    let count = statements / 3;
+    let mut body = String::new();
+    for term in 1..=count {
+        let _ = writeln!(
+            body,
+            "ld.global.u32 %r{term}, [%rd1+{}];\nadd.u32 %r{term}, %r{term}, {};",
+            4 * term,
+            term % 5
+        );
+    }
+    let mut level: Vec<usize> = (1..=count).collect();
+    let mut next = count;
+    while level.len() > 1 {
+        let mut sums = Vec::new();
+        for pair in level.chunks(2) {
+            match pair {
+                [one, other] => {
+                    next += 1;
+                    let _ = writeln!(body, "add.u32 %r{next}, %r{one}, %r{other};");
+                    sums.push(next);
+                }
+                rest => sums.extend_from_slice(rest),
+            }
+        }
+        level = sums;
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{next};");
+    kernel(2 * count, &body)
+}
+
+/// Loops with their test at the end and a guard before them, one after the other.
+fn rotated_loops(statements: usize) -> String {
+    let count = statements / 10;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for index in 0..count {
+        let counter = index + 2;
+        let _ = writeln!(
+            body,
+            "mov.u32 %r{counter}, 0;\nsetp.le.u32 %p{index}, %r0, {index};\n@%p{index} bra E{index};\nL{index}:\n\
+             add.u32 %r{counter}, %r{counter}, 1;\nadd.u32 %r1, %r1, %r{counter};\nst.global.u32 [%rd1+{}], %r1;\n\
+             setp.lt.u32 %p{index}, %r{counter}, %r0;\n@%p{index} bra L{index};\nE{index}:",
+            4 * index
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(count, &body)
+}
+
+/// Loops with their test at the start, one after the other.
+fn sequential_loops(statements: usize) -> String {
+    let count = statements / 8;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for index in 0..count {
+        let counter = index + 2;
+        let _ = writeln!(
+            body,
+            "mov.u32 %r{counter}, 0;\nL{index}:\nsetp.ge.u32 %p{index}, %r{counter}, %r0;\n@%p{index} bra E{index};\n\
+             add.u32 %r{counter}, %r{counter}, 1;\nadd.u32 %r1, %r1, %r{counter};\nbra L{index};\nE{index}:"
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(count, &body)
+}
+
+/// Loops that are entered at two places, one after the other.
+fn irreducible_loops(statements: usize) -> String {
+    let count = statements / 8;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for index in 0..count {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p1, %r1, {index};\n@%p1 bra M{index};\nL{index}:\nadd.u32 %r1, %r1, 3;\nM{index}:\n\
+             add.u32 %r1, %r1, %r0;\nsetp.lt.u32 %p2, %r1, {};\n@%p2 bra L{index};",
+            100 + index
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(4, &body)
+}
+
+/// Branches to anywhere further down.
+fn random_forward(statements: usize) -> String {
+    let count = statements / 5;
+    let mut random = generator();
+    let mut body = String::from("mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n");
+    for block in 0..count {
+        let target = block + 1 + random((count - block) as u64) as usize;
+        let (a, b, c) = (random(4), random(4), random(4));
+        let _ = writeln!(
+            body,
+            "L{block}:\nadd.u32 %r{a}, %r{b}, %r{c};\nxor.b32 %r{c}, %r{a}, {block};\n\
+             setp.lt.u32 %p{block}, %r{c}, {block};\n@%p{block} bra L{target};"
+        );
+    }
+    let _ = writeln!(body, "L{count}:\nst.global.u32 [%rd1], %r0;");
+    for register in 1..4 {
+        let _ = writeln!(body, "st.global.u32 [%rd1+{}], %r{register};", 4 * register);
+    }
+    kernel(count, &body)
+}
+
+/// Branches near forwards and now and then backwards, over four registers that every block changes.
+fn random_ladder(statements: usize) -> String {
+    crate::hard_functions::blocks(statements / 6)
+}
+
+/// Registers assigned on both sides of many branches and read 31 branches below.
+fn ladder(statements: usize) -> String {
+    let count = statements / 6;
+    let mut body = String::new();
+    for rung in 0..count {
+        let _ = writeln!(
+            body,
+            "setp.lt.u32 %p1, %r0, {rung};\nmov.u32 %r{0}, 1;\n@%p1 bra E{rung};\nmov.u32 %r{0}, 2;\nE{rung}:\nadd.u32 %r{0}, %r{0}, %r{1};",
+            rung + 1,
+            rung.saturating_sub(30)
+        );
+    }
+    let _ = writeln!(body, "st.global.u32 [%rd1], %r{count};");
+    kernel(count, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_sound_and_about_as_large_as_asked() {
+        for shape in GROWTH_SHAPES {
+            let module = oriole::parse(shape.name, (shape.make)(2_000)).expect(shape.name);
+            assert_eq!(oriole::check(&module), [], "{}", shape.name);
+            let statements: usize = module
+                .functions
+                .iter()
+                .filter_map(|function| function.body.as_ref())
+                .map(|body| body.statements.len())
+                .sum();
+            assert!(
+                (1_300..=3_200).contains(&statements),
+                "{}: {statements}",
+                shape.name
+            );
+        }
+    }
+}
