@@ -9,7 +9,7 @@ mod pointers;
 
 use crate::Failure;
 use crate::report::Reporter;
-use inputs::Input;
+use inputs::{Input, Library};
 use oriole::Module;
 use oriole_diagnostics::Severity;
 use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
@@ -26,6 +26,8 @@ const DOUBTFUL: usize = 12;
 const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
 const STEPS: u64 = 20_000_000;
+/// Thread instructions of a run for each instruction of the kernel, at least: two blocks of 256 threads.
+const STEPS_OF_EACH: u64 = 512;
 
 /// What verification may use.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,7 @@ pub struct Limits {
 struct Judge<'a> {
     original: &'a Module,
     machines: [Machine; 2],
+    library: Library,
     deadline: Instant,
     memory: u64,
 }
@@ -150,6 +153,7 @@ impl<'a> Judge<'a> {
         Ok(Judge {
             original,
             machines: [decode(original)?, decode(optimized)?],
+            library: Library::default(),
             deadline: now.checked_add(limits.time).unwrap_or(now),
             memory: limits.memory,
         })
@@ -167,15 +171,16 @@ impl<'a> Judge<'a> {
         let mut reason = None;
         let (mut compared, mut passed_over) = (0, 0);
         let mut executed = BTreeSet::new();
+        let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
         for input in inputs::generate(self.original, body, &shape, &pointers) {
-            let expected = match self.execute(0, kernel, &input, false) {
+            let expected = match self.execute(0, kernel, &input, steps, false) {
                 Ok(outcome) => outcome,
                 Err(why) => {
                     reason.get_or_insert(why.into_text());
                     continue;
                 }
             };
-            let found = match self.execute(1, kernel, &input, false) {
+            let found = match self.execute(1, kernel, &input, steps, false) {
                 Err(Stopped::Limit(why)) => {
                     reason.get_or_insert(why);
                     continue;
@@ -184,7 +189,7 @@ impl<'a> Judge<'a> {
                 Ok(outcome) => Ok(outcome),
             };
             if let Some(difference) = compare(&expected, found) {
-                match self.unreliable(kernel, body, &input) {
+                match self.unreliable(kernel, body, &input, steps) {
                     Some(why) => {
                         reason.get_or_insert(format!("{why}; and {difference}"));
                         passed_over += 1;
@@ -228,6 +233,7 @@ impl<'a> Judge<'a> {
         which: usize,
         kernel: &str,
         input: &Input,
+        steps: u64,
         check: bool,
     ) -> Result<Outcome, Stopped> {
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -237,9 +243,9 @@ impl<'a> Judge<'a> {
             ));
         }
         let mut machine = self.machines[which].fresh();
-        let (launch, buffers) = input.launch(&mut machine, kernel);
+        let (launch, buffers) = input.launch(&mut machine, kernel, &self.library);
         let options = Options {
-            step_limit: STEPS,
+            step_limit: steps,
             memory_limit: self.memory,
             time_limit: Some(left),
             profile: !check,
@@ -275,7 +281,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Why nobody can rely on what a kernel does with an input.
-    fn unreliable(&self, kernel: &str, body: &Body, input: &Input) -> Option<String> {
+    fn unreliable(&self, kernel: &str, body: &Body, input: &Input, steps: u64) -> Option<String> {
         let clock = ["%clock", "%globaltimer"];
         for operand in &body.operands {
             if operand.kind == OperandKind::Name {
@@ -285,7 +291,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        let checked = self.execute(0, kernel, input, true).ok()?;
+        let checked = self.execute(0, kernel, input, steps, true).ok()?;
         let finding = checked
             .report
             .findings

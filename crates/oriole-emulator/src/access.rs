@@ -84,16 +84,8 @@ impl Executor<'_> {
                 let rank = (address >> CLUSTER_SHIFT) as usize;
                 let offset = address & ((1 << CLUSTER_SHIFT) - 1);
                 let owner = if rank == 0 { block } else { rank - 1 };
-                if let Some(other) = group.blocks.get(owner)
-                    && owner != block
-                    && other.live.iter().all(|&live| live == 0)
-                {
-                    return Err(Fault::at(
-                        TrapKind::InvalidAccess,
-                        format!("shared memory of block {owner} of the cluster, which has exited"),
-                        lane,
-                        address,
-                    ));
+                if owner != block {
+                    check_present(group, owner, lane, address)?;
                 }
                 let bytes = group
                     .blocks
@@ -680,6 +672,20 @@ impl Executor<'_> {
             counters.sectors += count;
             counters.ideal_sectors += ideal;
         }
+    }
+}
+
+/// Traps on shared memory of another block of the cluster that has exited.
+#[cold]
+fn check_present(group: &Group, owner: usize, lane: u32, address: u64) -> Outcome<()> {
+    match group.blocks.get(owner) {
+        Some(other) if other.live.iter().all(|&live| live == 0) => Err(Fault::at(
+            TrapKind::InvalidAccess,
+            format!("shared memory of block {owner} of the cluster, which has exited"),
+            lane,
+            address,
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -92,17 +92,27 @@ pub(crate) fn wavefronts(addresses: &[u64; 32], active: u32, width: u32) -> (u64
     let mut total = 0;
     let mut ideal = 0;
     for start in (0..32).step_by(group) {
-        let mut banks: [Vec<u64>; 32] = Default::default();
+        // Eight lanes of up to 32 bytes, or 32 of one word.
+        let mut words = [0; 64];
+        let mut count = 0;
         let lanes = addresses.iter().enumerate().skip(start).take(group);
         for (_, &address) in lanes.filter(|(lane, _)| active >> lane & 1 != 0) {
             for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
-                let bank = &mut banks[(word & 31) as usize];
-                if !bank.contains(&word) {
-                    bank.push(word);
+                if count < words.len() && (count == 0 || words[count - 1] != word) {
+                    words[count] = word;
+                    count += 1;
                 }
             }
         }
-        let most = banks.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        let words = &mut words[..count];
+        words.sort_unstable();
+        let mut banks = [0u64; 32];
+        for (index, word) in words.iter().enumerate() {
+            if index == 0 || words[index - 1] != *word {
+                banks[(word & 31) as usize] += 1;
+            }
+        }
+        let most = banks.into_iter().max().unwrap_or(0);
         total += most;
         ideal += u64::from(most > 0);
     }

@@ -414,12 +414,14 @@ impl Executor<'_> {
             for column in 0..columns {
                 let (lane, register, shift) =
                     wmma_place(row * columns + column, slots.len(), each, bits);
-                let element = if row_major {
-                    row * stride + column
+                let (outer, inner) = if row_major {
+                    (row, column)
                 } else {
-                    column * stride + row
+                    (column, row)
                 };
-                let address = addresses[lane].wrapping_add(element as u64 * u64::from(size));
+                let element = outer.wrapping_mul(stride).wrapping_add(inner);
+                let offset = (element as u64).wrapping_mul(u64::from(size));
+                let address = addresses[lane].wrapping_add(offset);
                 let spot = self.locate(
                     scene.warp,
                     scene.group,
@@ -430,6 +432,7 @@ impl Executor<'_> {
                     !loads,
                     lane,
                 )?;
+                self.check_spot(scene, lane, spot, size, !loads);
                 if loads {
                     let value = self.read(scene.warp, scene.group, lane, spot, size);
                     registers[register][lane] |= value << shift;
@@ -555,7 +558,7 @@ impl Executor<'_> {
             let mut rows = [None; 8];
             for (row, spot) in rows.iter_mut().enumerate() {
                 let lane = 8 * index + row;
-                *spot = Some(self.locate(
+                let place = self.locate(
                     scene.warp,
                     scene.group,
                     scene.block,
@@ -564,7 +567,9 @@ impl Executor<'_> {
                     16,
                     !loads,
                     lane,
-                )?);
+                )?;
+                self.check_spot(scene, lane, place, 16, !loads);
+                *spot = Some(place);
             }
             for lane in 0..32 {
                 let mut value = if loads { 0 } else { scene.slot(slot)[lane] };

@@ -140,11 +140,10 @@ impl Region {
     }
 
     pub(crate) fn read_bytes(&self) -> Vec<u8> {
-        let mut data: Vec<u8> = self
-            .words
-            .iter()
-            .flat_map(|word| word.load(Relaxed).to_le_bytes())
-            .collect();
+        let mut data = Vec::with_capacity(self.words.len() * 4);
+        for word in &self.words {
+            data.extend_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
         data.truncate(self.bytes as usize);
         data
     }

@@ -27,7 +27,7 @@ const BATCH: u64 = 256;
 /// Rounds in which every warp only looked at synchronisation variables, after which the next cluster gets its turn.
 const IDLE_ROUNDS: u32 = 64;
 /// Turns of clusters in which nothing was written, after which the launch is taken to wait forever.
-const IDLE_TURNS: usize = 1_000;
+const IDLE_TURNS: usize = 400;
 
 /// What a cluster leaves behind.
 #[derive(Default)]

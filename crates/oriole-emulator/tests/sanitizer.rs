@@ -167,6 +167,15 @@ fn asynchronous_copies() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].kind, FindingKind::Race);
     assert!(copy("cp.async.wait_group 0; bar.sync 0;", others, 64).is_empty());
+    // Matrix instructions read, too.
+    let matrix = "and.b32 %r6, %t, 7; shl.b32 %r6, %r6, 4; add.u32 %r6, %r6, %r2; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r6];";
+    let found = copy("", matrix, 32);
+    assert_eq!(found[0].kind, FindingKind::AsynchronousCopy, "{found:?}");
+    assert_eq!(
+        copy("cp.async.wait_all;", matrix, 32)[0].kind,
+        FindingKind::Race
+    );
+    assert!(copy("cp.async.wait_all; bar.sync 0;", matrix, 32).is_empty());
     // The source must stay until the copy has arrived.
     let found = copy("st.global.u32 [%a1], 5;", "cp.async.wait_group 0;", 32);
     assert_eq!(found.len(), 1, "{found:?}");

@@ -8,7 +8,8 @@ use super::pointers::Pointers;
 use oriole::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
 use oriole_syntax::tree::{Body, OperandKind, Storage};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of a buffer, at most.
 const BUFFER: usize = 256 << 10;
@@ -18,7 +19,7 @@ const BUFFERS: usize = 64 << 20;
 const SHARED: u64 = 32 << 10;
 
 /// What a buffer holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Contents {
     /// Single-precision numbers of moderate size.
     Floats,
@@ -188,12 +189,43 @@ impl Contents {
     }
 }
 
+/// What a buffer holds, the seed of its numbers, and its bytes.
+type Recipe = (Contents, u64, usize);
+
+/// Contents of buffers that were made before: kernels of one module are given the same ones.
+#[derive(Debug, Default)]
+pub struct Library {
+    made: Mutex<BTreeMap<Recipe, Arc<Vec<u8>>>>,
+}
+
+impl Library {
+    /// Buffers that are kept.
+    const MOST: usize = 128;
+
+    fn get(&self, contents: Contents, seed: u64, bytes: usize) -> Arc<Vec<u8>> {
+        let key = (contents, seed, bytes);
+        if let Ok(made) = self.made.lock()
+            && let Some(found) = made.get(&key)
+        {
+            return found.clone();
+        }
+        let new = Arc::new(contents.bytes(seed, bytes));
+        if let Ok(mut made) = self.made.lock()
+            && made.len() < Library::MOST
+        {
+            made.insert(key, new.clone());
+        }
+        new
+    }
+}
+
 impl Input {
     /// The launch, with buffers made in a machine: the same for equal machines.
     pub fn launch<'a>(
         &self,
         machine: &mut Machine,
         kernel: &'a str,
+        library: &Library,
     ) -> (Launch<'a>, Vec<(String, Buffer)>) {
         let holes: usize = self
             .parameters
@@ -212,7 +244,8 @@ impl Input {
                 } else {
                     format!("{name}+{hole}")
                 };
-                let buffer = machine.buffer(label.clone(), &self.contents.bytes(seed, bytes_each));
+                let contents = library.get(self.contents, seed, bytes_each);
+                let buffer = machine.buffer(label.clone(), &contents);
                 bytes[hole..hole + 8].copy_from_slice(&machine.address(buffer).to_le_bytes());
                 buffers.push((label, buffer));
             }

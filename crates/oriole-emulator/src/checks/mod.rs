@@ -24,6 +24,7 @@ use crate::execute::{Executor, lanes_of, source};
 use crate::launch::Group;
 use crate::program::{Access, Lanes, Order};
 use crate::report::{Finding, FindingKind};
+use crate::special::Scene;
 use crate::trap::Outcome;
 use crate::warp::{Fragment, PendingCopy, Warp};
 
@@ -355,6 +356,38 @@ impl Executor<'_> {
             report = report.note();
         }
         self.report(group, block, warp, fragment, report);
+    }
+
+    /// Checks what a matrix instruction reads or writes through the address of a lane.
+    pub(crate) fn check_spot(
+        &self,
+        scene: &mut Scene<'_>,
+        lane: usize,
+        spot: Spot,
+        bytes: u32,
+        writes: bool,
+    ) {
+        let options = self.launch.options;
+        if !options.check_races && !options.check_uninitialized {
+            return;
+        }
+        let Scene {
+            warp,
+            fragment,
+            group,
+            block,
+            ..
+        } = scene;
+        self.check_written(warp, fragment, group, *block, spot, bytes, lane, writes);
+        let manner = Manner {
+            writes,
+            strong: None,
+            copies: false,
+        };
+        self.check_race(
+            warp, fragment, group, *block, spot, bytes, lane, manner, false,
+        );
+        self.remember(warp, fragment, group, *block, spot, bytes, lane, manner);
     }
 
     /// Checks an atomic before it is executed.
