@@ -263,3 +263,24 @@ fn what_ptxas_refuses_is_warned_of_and_does_not_fail_the_check() {
     }
     assert!(out(output).contains("1 file checked, no errors"));
 }
+
+/// A few of the calls that `oriole-fuzz --commands` makes by the million.
+#[test]
+fn mutated_files_break_no_command() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mutator = oriole_fuzz::Mutator::new(oriole_fuzz::seeds(&root).unwrap());
+    let folder = folder();
+    let program = Path::new(env!("CARGO_BIN_EXE_oriole"));
+    // The emulator has a fuzzer's findings of its own to mend.
+    let without = Some("run".to_owned());
+    let commands =
+        oriole_fuzz::commands::Commands::new(program, folder.path(), "input.ptx", without);
+    for number in (0..25).chain([201_268]) {
+        for command in 0..oriole_fuzz::commands::COUNT {
+            if !commands.skips(command) {
+                let result = commands.run(command, mutator.input(number).as_bytes());
+                assert_eq!(result, Ok(()), "input {number}");
+            }
+        }
+    }
+}

@@ -68,8 +68,8 @@ struct Emitter<'a> {
     /// Labels before the cursor.
     label_cursor: usize,
     cursor: usize,
-    /// A directive that belongs to the next instruction, held back until it is known to stay.
-    pending: Option<Statement>,
+    /// Directives that belong to the next instruction, held back until it is known to stay.
+    pending: Vec<Statement>,
     mnemonics: DenseMap<&'static str, Text>,
     /// Tables of branch targets that list a label of a removed block: they go with their branch.
     dead_tables: DenseSet<u32>,
@@ -124,7 +124,7 @@ pub(crate) fn emit(
         starts_block: vec![false; scopes.labels.len()],
         label_cursor: 0,
         cursor: 0,
-        pending: None,
+        pending: Vec::new(),
         mnemonics: DenseMap::new(),
         dead_tables: DenseSet::new(),
     };
@@ -388,9 +388,7 @@ impl Emitter<'_> {
                 if let Some(copies) = assignment.ties.get(&instruction) {
                     self.copies(copies);
                 }
-                if let Some(directive) = self.pending.take() {
-                    self.body.statements.push(directive);
-                }
+                self.body.statements.append(&mut self.pending);
                 if !is_terminator || ending != Ending::Dropped {
                     let turned = is_terminator && ending == Ending::Turned;
                     self.instruction(block, instruction, format, turned);
@@ -407,9 +405,7 @@ impl Emitter<'_> {
                 && (function.blocks()[block].falls_through || ending != Ending::Kept);
         }
         self.flush(self.original.statements.len());
-        if let Some(directive) = self.pending.take() {
-            self.body.statements.push(directive);
-        }
+        self.body.statements.append(&mut self.pending);
     }
 
     /// Blocks for the copies of edges to `target`, right before it: in its scope, and the last one without a branch.
@@ -439,7 +435,7 @@ impl Emitter<'_> {
             self.cursor += 1;
             match statement {
                 // Removed, or it stands elsewhere now. A directive for it goes with it.
-                Statement::Instruction(_) => self.pending = None,
+                Statement::Instruction(_) => self.pending.clear(),
                 Statement::Label(_) => {
                     let label = self.label_cursor;
                     self.label_cursor += 1;
@@ -454,7 +450,7 @@ impl Emitter<'_> {
                     }
                 }
                 Statement::Directive(directive) if self.binds_to_next(&directive) => {
-                    self.pending = Some(statement);
+                    self.pending.push(statement);
                 }
                 _ => {
                     self.body.statements.push(statement);
@@ -474,6 +470,8 @@ impl Emitter<'_> {
     /// `.pragma "used_bytes_mask …"` speaks of the load behind it and of no other.
     fn binds_to_next(&self, directive: &Directive) -> bool {
         match *self.original.words(directive.words) {
+            // Where nothing was edited, nothing behind it goes away.
+            _ if !self.function.is_edited() => false,
             [keyword, argument, ..] => {
                 self.module.text(keyword) == ".pragma"
                     && self.module.text(argument).starts_with("\"used_bytes_mask")

@@ -91,7 +91,7 @@ impl Runs {
                 exposed.iter().map(|pair| pair.1),
             );
             own.clear();
-            for &(block, around) in graph.live() {
+            for &(block, around) in graph.live_nodes() {
                 match of_loops.get(around as usize) {
                     Some(blocks) => own.extend_from_slice(blocks),
                     None => own.push((block, block + 1)),

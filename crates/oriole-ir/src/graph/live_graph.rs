@@ -118,7 +118,7 @@ impl<'graph> LiveGraph<'graph> {
     }
 
     /// Where the register is live at the start: blocks, each with the loop that it stands for or [`NONE`].
-    pub fn live(&self) -> &[(u32, u32)] {
+    pub fn live_nodes(&self) -> &[(u32, u32)] {
         &self.nodes
     }
 

@@ -23,6 +23,9 @@ struct LoopData {
     header: u32,
     /// The loop around it, or [`NONE`].
     parent: u32,
+    /// A loop further out, or [`NONE`]: with these and parents any loop around it is a logarithm of steps away (Myers, "An
+    /// applicative random-access stack", 1983).
+    jump: u32,
     depth: u32,
     /// Its position in a preorder of the nest, and that of the last loop inside it.
     enter: u32,
@@ -57,6 +60,7 @@ impl LoopNest {
             nest.loops.push(LoopData {
                 header,
                 parent: NONE,
+                jump: NONE,
                 depth: 0,
                 enter: 0,
                 leave: 0,
@@ -114,10 +118,34 @@ impl LoopNest {
             let enter = *place;
             *place += sizes[index];
             next[index] = enter + 1;
+            let jump = self.jump_of(self.loops[index].parent);
             let this = &mut self.loops[index];
+            this.jump = jump;
             this.depth = depth + 1;
             this.enter = enter;
             this.leave = enter + sizes[index] - 1;
+        }
+    }
+
+    /// The jump of a loop with this parent, whose own jump is known.
+    fn jump_of(&self, parent: u32) -> u32 {
+        let depth = |this: u32| match this {
+            NONE => 0,
+            this => self.loops[this as usize].depth,
+        };
+        if parent == NONE {
+            return NONE;
+        }
+        let first = self.loops[parent as usize].jump;
+        let second = match first {
+            NONE => NONE,
+            first => self.loops[first as usize].jump,
+        };
+        // Two equal jumps from the parent make one of both.
+        if first != NONE && depth(parent) - depth(first) == depth(first) - depth(second) {
+            second
+        } else {
+            parent
         }
     }
 
@@ -186,8 +214,12 @@ impl LoopNest {
                 .is_none_or(|position| position > range.end())
         };
         let mut found = self.innermost(node).filter(is_free)?;
+        // All loops around one that is not free are not free either.
         while let Some(parent) = self.parent(found).filter(is_free) {
-            found = parent;
+            let jump = Some(self.loops[found as usize].jump);
+            found = jump
+                .filter(|&jump| jump != NONE && is_free(&jump))
+                .unwrap_or(parent);
         }
         Some(found)
     }

@@ -3,11 +3,12 @@
 //!
 //!     cargo build --release -p oriole-cli
 //!     cargo run --release -p oriole-bench --bin oriole-bench-growth -- [--oriole PATH] [--from N] [--to N] [--rounds N]
-//!         [--shape NAME] [--command NAME] [--write FOLDER]
+//!         [--instructions] [--shape NAME] [--command NAME] [--write FOLDER]
 //!
 //! The command runs in a process of its own on files of 10,000 and 160,000 statements, and the processor time of the fastest
 //! round counts. The exponent is that of the power of the size which leads from one time to the other, the time of an empty
-//! kernel taken off both; it must not be above 1.1.
+//! kernel taken off both; it must not be above 1.1. With `--instructions` machine instructions under callgrind are counted
+//! instead: other work on the machine and its caches do not change these.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -15,7 +16,6 @@
 use oriole_bench::{GROWTH_SHAPES, clock};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
 
 /// The exponent that must not be exceeded.
 const BAR: f64 = 1.1;
@@ -32,6 +32,7 @@ struct Options {
     from: usize,
     to: usize,
     rounds: usize,
+    instructions: bool,
     shape: Option<String>,
     command: Option<String>,
     write: Option<PathBuf>,
@@ -44,12 +45,17 @@ fn options() -> Option<Options> {
         from: 10_000,
         to: 160_000,
         rounds: 3,
+        instructions: false,
         shape: None,
         command: None,
         write: None,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
+        if argument == "--instructions" {
+            options.instructions = true;
+            continue;
+        }
         let value = arguments.next()?;
         match argument.as_str() {
             "--oriole" => options.oriole = value.into(),
@@ -65,24 +71,46 @@ fn options() -> Option<Options> {
     Some(options)
 }
 
-/// The processor time of a command on a file, the best of some; nothing if it fails.
-fn time(oriole: &Path, arguments: &[&str], file: &Path, rounds: usize) -> Option<Duration> {
-    let mut best = Duration::MAX;
+/// What a command on a file costs: milliseconds of processor time, the best of some rounds, or a million machine instructions.
+/// Nothing if it fails.
+fn cost(options: &Options, arguments: &[&str], file: &Path) -> Option<f64> {
+    let mut best = f64::INFINITY;
+    let rounds = if options.instructions {
+        1
+    } else {
+        options.rounds
+    };
     for _ in 0..rounds.max(1) {
         let start = clock::of_children();
-        let status = Command::new(oriole)
+        let mut command = if options.instructions {
+            let mut command = Command::new("valgrind");
+            command
+                .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+                .arg(&options.oriole);
+            command
+        } else {
+            Command::new(&options.oriole)
+        };
+        let output = command
             .args(arguments)
             .arg(file)
             .args(["--jobs", "1"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
+            .stderr(Stdio::piped())
+            .output()
             .ok()?;
-        if !status.success() {
+        if !output.status.success() {
             return None;
         }
-        best = best.min(clock::of_children() - start);
+        let cost = if options.instructions {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let (_, count) = said.split_once("Collected : ")?;
+            count.split_whitespace().next()?.parse::<f64>().ok()? / 1e6
+        } else {
+            (clock::of_children() - start).as_secs_f64() * 1e3
+        };
+        best = best.min(cost);
     }
     Some(best)
 }
@@ -90,7 +118,7 @@ fn time(oriole: &Path, arguments: &[&str], file: &Path, rounds: usize) -> Option
 fn main() -> ExitCode {
     let Some(options) = options() else {
         eprintln!(
-            "usage: oriole-bench-growth [--oriole PATH] [--from N] [--to N] [--rounds N] [--shape NAME] [--command NAME] \
+            "usage: oriole-bench-growth [--oriole PATH] [--from N] [--to N] [--rounds N] [--instructions] [--shape NAME] [--command NAME] \
              [--write FOLDER]"
         );
         return ExitCode::from(2);
@@ -117,8 +145,18 @@ fn main() -> ExitCode {
         }
     };
     println!(
-        "{} against {} statements, the best of {} rounds\n{:24} {:>10} {:>10} {:>10}  exponent",
-        options.to, options.from, options.rounds, "shape", "command", "small ms", "large ms"
+        "{} against {} statements, {}\n{:24} {:>10} {:>10} {:>10}  exponent",
+        options.to,
+        options.from,
+        if options.instructions {
+            "million machine instructions".to_owned()
+        } else {
+            format!("milliseconds, the best of {} rounds", options.rounds)
+        },
+        "shape",
+        "command",
+        "small",
+        "large"
     );
     let mut reached = true;
     for shape in GROWTH_SHAPES {
@@ -143,7 +181,7 @@ fn main() -> ExitCode {
             if options.command.as_deref().is_some_and(|own| own != *name) {
                 continue;
             }
-            let measure = |file: &Path| time(&options.oriole, arguments, file, options.rounds);
+            let measure = |file: &Path| cost(&options, arguments, file);
             let (Some(start), Some(one), Some(other)) =
                 (measure(&empty), measure(&small), measure(&large))
             else {
@@ -151,16 +189,13 @@ fn main() -> ExitCode {
                 reached = false;
                 continue;
             };
-            let least = Duration::from_micros(1);
-            let work = |time: Duration| time.saturating_sub(start).max(least).as_secs_f64();
+            let work = |cost: f64| (cost - start).max(1e-3);
             let exponent =
                 (work(other) / work(one)).ln() / (options.to as f64 / options.from as f64).ln();
             reached &= exponent <= BAR;
             println!(
-                "{:24} {name:>10} {:10.1} {:10.1}  {exponent:5.2}{}",
+                "{:24} {name:>10} {one:10.1} {other:10.1}  {exponent:5.2}{}",
                 shape.name,
-                one.as_secs_f64() * 1e3,
-                other.as_secs_f64() * 1e3,
                 if exponent > BAR { "  ABOVE 1.1" } else { "" }
             );
         }
