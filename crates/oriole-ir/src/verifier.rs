@@ -14,6 +14,9 @@
 //! 10. Pinned leaves hold no values; registers stand only where they are pinned, and no value lives in a pinned register.
 //! 11. Every value that is used is defined, and its definition dominates the use. Blocks that cannot be reached are
 //!     exempt from dominance.
+//!
+//! One more rule is about what passes create, not about one function, so the runner of passes checks it (`oriole_opt`'s
+//! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::partial_loads`).
 
 use crate::entities::{Block, Instruction, Value};
 use crate::function::{Definition, Function};
