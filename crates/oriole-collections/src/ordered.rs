@@ -4,7 +4,8 @@
 //! and keys have no natural order of their own.
 
 use crate::{DenseKey, DenseMap, Lookup};
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A map that iterates in insertion order.
 #[derive(Clone)]
@@ -60,7 +61,8 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         let next = self.entries.len();
         let position = *self.positions.get_or_insert(key.clone(), next as u32) as usize;
         if position < next {
-            return Some(std::mem::replace(&mut self.entries[position].1, value));
+            drop(key);
+            return Some(core::mem::replace(&mut self.entries[position].1, value));
         }
         self.entries.push((key, value));
         None

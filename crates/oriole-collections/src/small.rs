@@ -4,10 +4,12 @@
 //! the entries lie in an array and a lookup compares keys one after the other. The `N + 1`st entry moves them all into a
 //! table of the design `T`; clearing comes back inside.
 
+use crate::key::Sentinels;
 use crate::map::{self, Map};
 use crate::raw::RawTable;
 use crate::{DenseKey, Lookup, SmallVec};
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
 pub struct SmallMap<K, V, const N: usize, T> {
@@ -86,7 +88,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         {
             let mut map = Map::new();
             map.reserve(N + 1);
-            map.extend(std::mem::take(entries));
+            map.extend(core::mem::take(entries));
             self.repr = Repr::Table(map);
         }
     }
@@ -96,7 +98,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Repr::Inline(entries) = &mut self.repr {
             if let Some(at) = Self::position(entries, &key) {
-                return Some(std::mem::replace(&mut entries[at].1, value));
+                return Some(core::mem::replace(&mut entries[at].1, value));
             }
             self.make_room();
         }
@@ -208,7 +210,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     }
 
     /// Every entry by ascending key.
-    pub fn iter_sorted(&self) -> std::vec::IntoIter<(&K, &V)>
+    pub fn iter_sorted(&self) -> alloc::vec::IntoIter<(&K, &V)>
     where
         K: Ord,
     {
@@ -221,7 +223,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
 /// Iterator of [`SmallMap::iter_unordered`].
 pub enum Iter<'a, K, V, T: RawTable<K, V>> {
     /// Inside the object.
-    Inline(std::slice::Iter<'a, (K, V)>),
+    Inline(core::slice::Iter<'a, (K, V)>),
     /// In a table.
     Table(map::Iter<'a, K, V, T>),
 }
@@ -361,7 +363,7 @@ impl<T> Copy for Pointer<T> {}
 impl<T> PartialEq for Pointer<T> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
+        core::ptr::eq(self.0, other.0)
     }
 }
 
@@ -377,8 +379,10 @@ impl<T> DenseKey for Pointer<T> {
         self.0.classic_hash()
     }
     #[inline(always)]
-    fn classic_sentinels() -> Option<[Self; 2]> {
-        Some([-1isize, -2].map(|value| Self(std::ptr::without_provenance(value as usize))))
+    fn classic_sentinels() -> Option<Sentinels<Self>> {
+        let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
+        // SAFETY: pointers are equal when they are the same.
+        Some(unsafe { Sentinels::new(of(-1), of(-2)) })
     }
 }
 

@@ -2,7 +2,7 @@
 //! minimum of many rounds.
 //!
 //! `collections-bench [mix] [miss] [hits] [latency] [iterate] [octave] [bytes] [cliffs] [cold] [--rounds N]`; without a
-//! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=hybrid,hashbrown+fx` in the environment
+//! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=swiss,hashbrown+fx` in the environment
 //! leaves the other contenders out, and `ROWS=tiny` the other rows of the mix, for profiling.
 
 mod cliffs;
