@@ -5,6 +5,7 @@
 //! zeros nor all ones: the right one when each of thousands of blocks keeps a set over thousands of values.
 
 use crate::Entity;
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;

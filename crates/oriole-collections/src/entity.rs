@@ -174,7 +174,7 @@ impl<E: Entity> PackedOption<E> {
     /// Leaves nothing and returns what was there.
     #[inline]
     pub fn take(&mut self) -> Option<E> {
-        std::mem::take(self).expand()
+        core::mem::take(self).expand()
     }
 }
 

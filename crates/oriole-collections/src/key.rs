@@ -16,7 +16,6 @@
 //! tables notice when they are crowded beyond all chance and then hash by a secret ([`DenseKey::mix_keyed`]); only then does their
 //! iteration order differ from run to run.
 
-use crate::hashed::{keyed_hash, mix_hash};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -416,10 +415,10 @@ macro_rules! hashed_keys {
         #[cfg(feature = "std")]
         impl DenseKey for $t {
             fn mix(&self) -> u64 {
-                mix_hash(self)
+                crate::hashed::mix_hash(self)
             }
             fn mix_keyed(&self, secret: u64) -> u64 {
-                keyed_hash(self, secret)
+                crate::hashed::keyed_hash(self, secret)
             }
         }
     )*};

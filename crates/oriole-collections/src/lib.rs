@@ -29,6 +29,7 @@
 //! `instrument`: count what every table does (see [`instrument`]).
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![allow(clippy::disallowed_methods)] // this crate is where bucket order is at home; clippy.toml is for its users
 
 extern crate alloc;
 
@@ -37,6 +38,8 @@ pub mod classic;
 pub mod entity;
 mod group;
 pub mod hashed;
+#[doc = include_str!("idioms.md")]
+pub mod idioms {}
 pub mod index_vec;
 pub mod instrument;
 pub mod interner;
@@ -89,3 +92,8 @@ pub use swiss::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
 #[cold]
 #[inline(always)]
 pub(crate) fn cold() {}
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

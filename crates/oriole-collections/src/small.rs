@@ -10,8 +10,16 @@ use crate::raw::RawTable;
 use crate::{DenseKey, Lookup, SmallVec};
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Index;
 
 /// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
+///
+/// ```
+/// let mut map = oriole_collections::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
+/// *map.entry(2).or_insert("") = "two";
+/// assert!(map.is_small());
+/// assert_eq!(map[&2], "two");
+/// ```
 pub struct SmallMap<K, V, const N: usize, T> {
     repr: Repr<K, V, N, T>,
 }
@@ -142,6 +150,43 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         self.get_or_insert_with(key, V::default)
     }
 
+    /// The entry of a key, for looking and changing.
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, N, T> {
+        match self.contains_key(&key) {
+            true => Entry::Occupied(OccupiedEntry { map: self, key }),
+            false => Entry::Vacant(VacantEntry { map: self, key }),
+        }
+    }
+
+    /// Every entry with its value mutable, in no particular order.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V, T> {
+        match &mut self.repr {
+            Repr::Inline(entries) => IterMut::Inline(entries.iter_mut()),
+            Repr::Table(map) => IterMut::Table(map.iter_mut_unordered()),
+        }
+    }
+
+    /// Every entry; the same as [`SmallMap::iter_unordered`].
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, K, V, T> {
+        self.iter_unordered()
+    }
+
+    /// Every key, in no particular order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &K> {
+        self.iter_unordered().map(|(key, _)| key)
+    }
+
+    /// Every value, in no particular order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.iter_unordered().map(|(_, value)| value)
+    }
+
+    /// Every value, mutable, in no particular order.
+    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut V> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+
     /// Removes a key and returns its value. Other entries may move.
     #[inline]
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
@@ -217,6 +262,190 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         let mut entries: Vec<(&K, &V)> = self.iter_unordered().collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+}
+
+/// A key's place in a [`SmallMap`], present or not.
+pub enum Entry<'a, K, V, const N: usize, T> {
+    /// The key is present.
+    Occupied(OccupiedEntry<'a, K, V, N, T>),
+    /// The key is missing.
+    Vacant(VacantEntry<'a, K, V, N, T>),
+}
+
+/// An entry that is present.
+pub struct OccupiedEntry<'a, K, V, const N: usize, T> {
+    map: &'a mut SmallMap<K, V, N, T>,
+    key: K,
+}
+
+/// An entry that is missing.
+pub struct VacantEntry<'a, K, V, const N: usize, T> {
+    map: &'a mut SmallMap<K, V, N, T>,
+    key: K,
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> Entry<'a, K, V, N, T> {
+    /// The value, `value` when missing.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, made by `make` when missing.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(OccupiedEntry { map, key })
+            | Entry::Vacant(VacantEntry { map, key }) => map.get_or_insert_with(key, make),
+        }
+    }
+
+    /// The value, made of the key by `make` when missing.
+    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let value = make(&entry.key);
+                entry.insert(value)
+            }
+        }
+    }
+
+    /// The value, the default when missing.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value when present.
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+
+    /// The key looked for.
+    pub fn key(&self) -> &K {
+        match self {
+            Entry::Occupied(OccupiedEntry { key, .. }) | Entry::Vacant(VacantEntry { key, .. }) => {
+                key
+            }
+        }
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> OccupiedEntry<'a, K, V, N, T> {
+    /// The value.
+    pub fn get(&self) -> &V {
+        self.map.get(&self.key).expect("the entry is present")
+    }
+
+    /// The value.
+    pub fn get_mut(&mut self) -> &mut V {
+        self.map.get_mut(&self.key).expect("the entry is present")
+    }
+
+    /// The value, for as long as the map was borrowed.
+    pub fn into_mut(self) -> &'a mut V {
+        self.map.get_mut(&self.key).expect("the entry is present")
+    }
+
+    /// Replaces the value.
+    pub fn insert(&mut self, value: V) -> V {
+        core::mem::replace(self.get_mut(), value)
+    }
+
+    /// Removes the entry.
+    pub fn remove(self) -> V {
+        self.map.remove(&self.key).expect("the entry is present")
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> VacantEntry<'a, K, V, N, T> {
+    /// The key looked for.
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
+    /// Stores a value.
+    pub fn insert(self, value: V) -> &'a mut V {
+        self.map.get_or_insert_with(self.key, || value)
+    }
+}
+
+/// Iterator of [`SmallMap::iter_mut`].
+pub enum IterMut<'a, K, V, T: RawTable<K, V>> {
+    /// Inside the object.
+    Inline(core::slice::IterMut<'a, (K, V)>),
+    /// In a table.
+    Table(map::IterMut<'a, K, V, T>),
+}
+
+impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            IterMut::Inline(entries) => entries.next().map(|(key, value)| (&*key, value)),
+            IterMut::Table(entries) => entries.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            IterMut::Inline(entries) => entries.size_hint(),
+            IterMut::Table(entries) => entries.size_hint(),
+        }
+    }
+}
+
+impl<K, V, T: RawTable<K, V>> ExactSizeIterator for IterMut<'_, K, V, T> {}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> IntoIterator
+    for &'a SmallMap<K, V, N, T>
+{
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_unordered()
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> IntoIterator
+    for &'a mut SmallMap<K, V, N, T>
+{
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
+impl<K, V, Q, const N: usize, T> Index<&Q> for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    Q: Lookup<K> + ?Sized,
+    T: RawTable<K, V>,
+{
+    type Output = V;
+
+    #[track_caller]
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("no entry for the key")
+    }
+}
+
+impl<K, V, const N: usize, const M: usize, T> From<[(K, V); M]> for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    T: RawTable<K, V>,
+{
+    fn from(entries: [(K, V); M]) -> Self {
+        entries.into_iter().collect()
     }
 }
 

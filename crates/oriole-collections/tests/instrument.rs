@@ -1,5 +1,6 @@
 //! The counts and the trace of an instrumented build. Compiled only with `--features instrument`; the tests of the trace
 //! reader run in every build.
+#![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![cfg(feature = "instrument")]
 
 use oriole_collections::instrument::{self, Event};

@@ -6,6 +6,7 @@
 //! test --release --test model long_run` is the long one: a million steps per design and kind of key. Without the variable
 //! the same test runs 4,000 steps of each.
 
+#![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![allow(clippy::forget_non_drop)] // forgetting iterators is what is tested, whether they have a destructor or not
 
 use oriole_collections::map::{Entry, Map};

@@ -1,5 +1,7 @@
 //! The rules of each design, one by one: when they grow, what they reserve, what moves, what a stale cursor says.
 
+#![allow(clippy::disallowed_methods)] // bucket order is tested here
+
 use oriole_collections::classic::Address48;
 use oriole_collections::classic::{self, EightAligned};
 use oriole_collections::map::Map;

@@ -5,6 +5,8 @@
 //! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=swiss,hashbrown+fx` in the environment
 //! leaves the other contenders out, and `ROWS=tiny` the other rows of the mix, for profiling.
 
+#![allow(clippy::disallowed_methods)] // bucket order is measured here
+
 mod cliffs;
 mod contender;
 mod keys;

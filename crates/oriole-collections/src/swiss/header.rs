@@ -94,26 +94,6 @@ impl Shape {
     }
 }
 
-/// Copies a slot.
-///
-/// # Safety
-///
-/// So many bytes must be readable and writable there, and not overlap.
-#[inline(always)]
-unsafe fn copy_slot(from: *const u8, to: *mut u8, stride: usize) {
-    // SAFETY: the caller vouches for the bytes; copies of a known size need no call.
-    unsafe {
-        match stride {
-            4 => to.copy_from_nonoverlapping(from, 4),
-            8 => to.copy_from_nonoverlapping(from, 8),
-            16 => to.copy_from_nonoverlapping(from, 16),
-            24 => to.copy_from_nonoverlapping(from, 24),
-            32 => to.copy_from_nonoverlapping(from, 32),
-            _ => to.copy_from_nonoverlapping(from, stride),
-        }
-    }
-}
-
 /// A new table that is not one yet: dropping it frees its allocation.
 struct Unfinished(Header, Shape);
 
@@ -213,6 +193,7 @@ impl Header {
         }
     }
 
+    #[inline]
     fn allocate(shape: Shape, buckets: usize) -> Result<Unfinished, TryReserveError> {
         debug_assert!(buckets >= FIRST && buckets.is_power_of_two() && buckets <= 1 << 31);
         let (layout, slots) = shape.layout(buckets)?;
@@ -222,7 +203,11 @@ impl Header {
                 return Err(TryReserveError::AllocError { layout });
             };
             let tags = base.add(slots);
-            tags.write_bytes(UNUSED, layout.size() - slots);
+            if buckets <= SMALL {
+                tags.write_bytes(UNUSED, WIDTH);
+            } else {
+                tags.write_bytes(UNUSED, buckets + WIDTH);
+            }
             tags
         };
         let mask = (buckets - 1) as u32;
@@ -282,37 +267,13 @@ impl Header {
                     .copy_from_nonoverlapping(old_tags.sub(bytes), bytes);
                 new_tags.copy_from_nonoverlapping(old_tags, WIDTH);
             } else {
-                let home_mask = next.home_mask as usize;
-                let mut first = 0;
-                while first < self.buckets() {
-                    let mut used = Group::load(old_tags.add(first)).used();
-                    while used != 0 {
-                        let index = first + used.trailing_zeros() as usize;
-                        used &= used - 1;
-                        let slot = old_tags.sub((index + 1) * stride);
-                        let hash = hash(slot, secret);
-                        // Tags are looked at one by one: a window read right after a tag in it was written would wait for the
-                        // write to reach the cache.
-                        let mut window = hash as usize & home_mask;
-                        let (mut place, mut step) = (window, 0);
-                        while *new_tags.add(place) != UNUSED {
-                            place = (place + 1) & next.mask as usize;
-                            if place.wrapping_sub(window) & next.mask as usize == WIDTH & home_mask
-                            {
-                                step += WIDTH;
-                                window = (window + step) & home_mask;
-                                place = window;
-                            }
-                        }
-                        *new_tags.add(place) = tag_of(hash);
-                        copy_slot(slot, new_tags.sub((place + 1) * stride), stride);
-                    }
-                    first += WIDTH;
-                }
-                if home_mask != 0 {
-                    new_tags
-                        .add(buckets)
-                        .copy_from_nonoverlapping(new_tags, WIDTH);
+                // Copies of a known size need no call.
+                match stride {
+                    4 => self.rehash_into::<4>(next, stride, secret, hash),
+                    8 => self.rehash_into::<8>(next, stride, secret, hash),
+                    16 => self.rehash_into::<16>(next, stride, secret, hash),
+                    24 => self.rehash_into::<24>(next, stride, secret, hash),
+                    _ => self.rehash_into::<0>(next, stride, secret, hash),
                 }
             }
             next.len = self.len;
@@ -322,6 +283,74 @@ impl Header {
         }
         // `unfinished` is the old table now, and frees its allocation only.
         Ok(())
+    }
+
+    /// Copies every entry to its place in a table without any. `KNOWN` is the stride, or zero.
+    ///
+    /// # Safety
+    ///
+    /// As for `resize`.
+    #[inline(always)]
+    unsafe fn rehash_into<const KNOWN: usize>(
+        &self,
+        next: &mut Self,
+        stride: usize,
+        secret: u64,
+        hash: HashSlot,
+    ) {
+        let stride = if KNOWN == 0 { stride } else { KNOWN };
+        let (old_tags, new_tags) = (self.tags.as_ptr(), next.tags.as_ptr());
+        let (mask, home_mask) = (next.mask as usize, next.home_mask as usize);
+        // SAFETY: the caller vouches for room and for the hash. Indices are masked.
+        unsafe {
+            let mut first = 0;
+            while first < self.buckets() {
+                let mut used = Group::load(old_tags.add(first)).used();
+                while used != 0 {
+                    let index = first + used.trailing_zeros() as usize;
+                    used &= used - 1;
+                    let slot = old_tags.sub((index + 1) * stride);
+                    let hash = hash(slot, secret);
+                    // Tags are looked at one by one: a window read right after a tag in it was written would wait for the
+                    // write to reach the cache.
+                    let mut place = hash as usize & home_mask;
+                    if *new_tags.add(place) != UNUSED {
+                        place = next.first_unused(place);
+                    }
+                    *new_tags.add(place) = tag_of(hash);
+                    new_tags
+                        .sub((place + 1) * stride)
+                        .copy_from_nonoverlapping(slot, stride);
+                }
+                first += WIDTH;
+            }
+            if home_mask != 0 {
+                new_tags
+                    .add(mask + 1)
+                    .copy_from_nonoverlapping(new_tags, WIDTH);
+            }
+        }
+    }
+
+    /// The first unused bucket on the way from a home, while the repeated tags are not yet there.
+    ///
+    /// # Safety
+    ///
+    /// There must be room.
+    #[inline]
+    unsafe fn first_unused(&self, home: usize) -> usize {
+        let (mut window, mut place, mut step) = (home, home, 0);
+        let (mask, home_mask) = (self.mask as usize, self.home_mask as usize);
+        // SAFETY: indices are masked.
+        while unsafe { self.tag(place) } != UNUSED {
+            place = (place + 1) & mask;
+            if place.wrapping_sub(window) & mask == WIDTH & home_mask {
+                step += WIDTH;
+                window = (window + step) & home_mask;
+                place = window;
+            }
+        }
+        place
     }
 
     /// Makes room where `vacant` was found in a full or crowded table; the key's hash and bucket from now on.
@@ -338,6 +367,14 @@ impl Header {
         vacant: Vacant,
         key: *const u8,
     ) -> (u64, usize) {
+        if self.mask == 0 {
+            // More than half of all growths are a table's first.
+            match Self::allocate(shape, FIRST) {
+                Ok(mut table) => core::mem::swap(self, &mut table.0),
+                Err(error) => error.raise(),
+            }
+            return (vacant.hash, 0);
+        }
         let (buckets, len) = (self.buckets(), self.len as usize);
         if self.left != 0 && self.secret != 0 {
             // A secret was of no help: the keys' own hashes collide.
@@ -349,7 +386,7 @@ impl Header {
             self.secret
         };
         // A table that is full of erased marks rather than entries gets none of either by moving to as many buckets.
-        let wanted = if buckets != 0 && (self.left != 0 || len < limit(buckets) / 2) {
+        let wanted = if self.left != 0 || len < limit(buckets) / 2 {
             Ok(buckets)
         } else {
             buckets_for(limit(buckets) + 1)
