@@ -394,11 +394,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let hash = query.lookup_mix();
         if self.buckets == 0 {
-            return Err(Vacant {
-                hash,
-                index: 0,
-                crowded: false,
-            });
+            return Err(Vacant { hash, index: 0 });
         }
         let mask = self.mask();
         let mut index = hash as usize & mask;
@@ -412,11 +408,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 index = (index + 1) & mask;
             }
         }
-        Err(Vacant {
-            hash,
-            index,
-            crowded: false,
-        })
+        Err(Vacant { hash, index })
     }
 
     #[inline]

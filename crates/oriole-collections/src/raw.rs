@@ -34,8 +34,6 @@ pub struct Vacant {
     pub hash: u64,
     /// The bucket to fill, as long as the table is not changed in between and needs no growth.
     pub index: usize,
-    /// Whether the search took so long that keys must have been chosen to collide.
-    pub crowded: bool,
 }
 
 /// Why room for more entries cannot be made.

@@ -114,21 +114,31 @@ impl<K, V> Table<K, V> {
         self.search(query, hash, WIDTH, &mut Crowd::default()).ok()
     }
 
-    /// As `find_later`, with the place for one that is missing.
+    /// As `find_later`, with the place for one that is missing. Where the search took so long that keys must have been chosen to
+    /// collide, the table is first hashed anew with a secret.
     #[cold]
     #[inline(never)]
     fn find_later_or_vacant<Q: Lookup<K> + ?Sized>(
-        &self,
+        &mut self,
         query: &Q,
-        hash: u64,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant> {
-        let mut crowd = Crowd::default();
-        self.search(query, hash, 0, &mut crowd)
-            .map_err(|index| Vacant {
-                hash,
-                index,
-                crowded: crowd.is_too_many(),
-            })
+        mut hash: u64,
+    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    where
+        K: DenseKey,
+    {
+        loop {
+            let mut crowd = Crowd::default();
+            let index = match self.search(query, hash, 0, &mut crowd) {
+                Ok(slot) => return Ok(slot),
+                Err(index) => index,
+            };
+            // SAFETY: shape and hash are those of the slots.
+            let took = unsafe { self.header.take_secret(crowd, Self::SHAPE, hash_slot::<K>) };
+            if !took {
+                return Err(Vacant { hash, index });
+            }
+            hash = self.hash_of(query);
+        }
     }
 
     /// The entry of a query, or the bucket where one would go, from the first window on or from a later one.
@@ -297,16 +307,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 }
                 matching &= matching - 1;
             }
-            if group.unused() == 0 {
+            // Erased buckets before the unused one are left to insertions that find no unused one.
+            let unused = group.unused();
+            if unused == 0 {
                 return self.find_later_or_vacant(query, hash);
             }
-            (home + group.free().trailing_zeros() as usize) & mask
+            (home + unused.trailing_zeros() as usize) & mask
         };
-        Err(Vacant {
-            hash,
-            index,
-            crowded: false,
-        })
+        Err(Vacant { hash, index })
     }
 
     #[inline]
@@ -314,19 +322,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let Vacant {
-            mut hash,
-            mut index,
-            crowded,
-        } = vacant;
+        let Vacant { hash, mut index } = vacant;
         // SAFETY: the caller vouches for the vacancy; where there is room it is a free bucket. Hashing keys, which may panic, is
         // done before anything of this table changes.
         unsafe {
-            if self.header.left == 0 || crowded {
-                let key = (&raw const slot.key).cast();
-                (hash, index) = self
-                    .header
-                    .make_room(Self::SHAPE, hash_slot::<K>, vacant, key);
+            if self.header.left == 0 {
+                index = self.header.make_room(Self::SHAPE, hash_slot::<K>, hash);
             }
             let at = self.slot(index);
             self.header.left -= u32::from(self.header.tag(index) == UNUSED);

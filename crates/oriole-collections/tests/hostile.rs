@@ -333,7 +333,7 @@ fn sizes() -> &'static [u32] {
     if cfg!(miri) || std::env::var_os("ORIOLE_SLOW").is_some() {
         &[3, 20]
     } else {
-        &[0, 3, 8, 15, 16, 28, 60]
+        &[3, 15, 40]
     }
 }
 

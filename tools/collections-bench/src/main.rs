@@ -1,7 +1,8 @@
 //! Benchmarks of the tables of `oriole-collections` against others: all contenders in one binary, interleaved, the
 //! minimum of many rounds.
 //!
-//! `collections-bench [mix] [miss] [hits] [latency] [iterate] [octave] [bytes] [cliffs] [cold] [--rounds N]`; without a
+//! `collections-bench [mix] [miss] [hits] [latency] [iterate] [octave] [bytes] [cliffs] [cold] [sites] [flood]
+//! [--rounds N]`; without a
 //! section, all of them. `collections-bench replay FILE...` replays traces. `ONLY=swiss,hashbrown+fx` in the environment
 //! leaves the other contenders out, and `ROWS=tiny` the other rows of the mix, for profiling.
 
@@ -9,10 +10,12 @@
 
 mod cliffs;
 mod contender;
+mod flood;
 mod keys;
 mod measure;
 mod replay;
 mod sections;
+mod sites;
 
 fn main() {
     let mut words = Vec::new();

@@ -609,7 +609,7 @@ pub fn run(sections: &[String], rounds: usize) {
         ),
     }
     type Section = fn(usize);
-    const ALL: [(&str, Section); 9] = [
+    const ALL: [(&str, Section); 11] = [
         ("mix", mix),
         ("miss", miss),
         ("hits", hits),
@@ -619,6 +619,8 @@ pub fn run(sections: &[String], rounds: usize) {
         ("bytes", bytes),
         ("cliffs", crate::cliffs::run),
         ("cold", cold),
+        ("sites", crate::sites::run),
+        ("flood", crate::flood::run),
     ];
     for section in sections {
         let known = ALL.iter().any(|(name, _)| name == section);

@@ -150,7 +150,6 @@ unsafe impl RawStrings for Strings {
         self.probe(hash, key).0.map_err(|index| Vacant {
             hash: hash.into(),
             index,
-            crowded: false,
         })
     }
 

@@ -444,20 +444,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let hash = u64::from(query.lookup_classic_hash());
         if self.buckets == 0 {
-            return Err(Vacant {
-                hash,
-                index: 0,
-                crowded: false,
-            });
+            return Err(Vacant { hash, index: 0 });
         }
         match self.probe(query).0 {
             // SAFETY: the probe returns an index below the bucket count.
             Ok(index) => Ok(unsafe { self.slot(index) }),
-            Err(index) => Err(Vacant {
-                hash,
-                index,
-                crowded: false,
-            }),
+            Err(index) => Err(Vacant { hash, index }),
         }
     }
 

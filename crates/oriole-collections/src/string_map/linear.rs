@@ -128,7 +128,6 @@ unsafe impl RawStrings for Table {
         self.probe(hash, key).map_err(|index| Vacant {
             hash: hash.into(),
             index,
-            crowded: false,
         })
     }
 

@@ -4,7 +4,7 @@
 //! they need to know of a type is its [`Shape`] and a function that hashes the key of a slot.
 
 use crate::group::{ERASED, Group, LEAST, UNUSED, WIDTH, tag_of};
-use crate::raw::{TryReserveError, Vacant};
+use crate::raw::TryReserveError;
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -353,56 +353,62 @@ impl Header {
         place
     }
 
-    /// Makes room where `vacant` was found in a full or crowded table; the key's hash and bucket from now on.
+    /// Makes room in a full table for a key with this hash; its bucket.
     ///
     /// # Safety
     ///
-    /// As for `resize`; `key` must be such a key, which `vacant` was found for.
+    /// As for `resize`, but for the buckets.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn make_room(
         &mut self,
         shape: Shape,
         hash: HashSlot,
-        vacant: Vacant,
-        key: *const u8,
-    ) -> (u64, usize) {
+        key_hash: u64,
+    ) -> usize {
         if self.mask == 0 {
             // More than half of all growths are a table's first.
             match Self::allocate(shape, FIRST) {
                 Ok(mut table) => core::mem::swap(self, &mut table.0),
                 Err(error) => error.raise(),
             }
-            return (vacant.hash, 0);
+            return 0;
         }
         let (buckets, len) = (self.buckets(), self.len as usize);
-        if self.left != 0 && self.secret != 0 {
-            // A secret was of no help: the keys' own hashes collide.
-            return (vacant.hash, vacant.index);
-        }
-        let secret = if self.secret == 0 && vacant.crowded {
-            crate::secret::draw()
-        } else {
-            self.secret
-        };
-        // A table that is full of erased marks rather than entries gets none of either by moving to as many buckets.
-        let wanted = if self.left != 0 || len < limit(buckets) / 2 {
+        // A table that is full of erased marks rather than entries gets rid of them by moving to as many buckets.
+        let wanted = if len < limit(buckets) / 2 {
             Ok(buckets)
         } else {
             buckets_for(limit(buckets) + 1)
         };
         // SAFETY: the caller vouches for all of it, and there is more room than entries.
         unsafe {
-            let key_hash = if secret == self.secret {
-                vacant.hash
-            } else {
-                hash(key, secret)
-            };
-            match wanted.and_then(|wanted| self.resize(shape, wanted, secret, hash)) {
-                Ok(()) => (key_hash, self.first_free(key_hash)),
+            match wanted.and_then(|wanted| self.resize(shape, wanted, self.secret, hash)) {
+                Ok(()) => self.first_free(key_hash),
                 Err(error) => error.raise(),
             }
         }
+    }
+
+    /// Hashes every key anew with a secret, where a search has met a crowd and the table has none yet; whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for `resize`, but for the buckets.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn take_secret(
+        &mut self,
+        crowd: Crowd,
+        shape: Shape,
+        hash: HashSlot,
+    ) -> bool {
+        if !crowd.is_too_many() || self.secret != 0 {
+            // Where a secret was of no help, the keys' own hashes collide.
+            return false;
+        }
+        // SAFETY: the caller vouches for all of it, and there is as much room as before.
+        unsafe { self.resize(shape, self.buckets(), crate::secret::draw(), hash) }.is_ok()
     }
 
     /// # Safety
@@ -555,7 +561,7 @@ impl Crowd {
     }
 
     #[inline(always)]
-    pub(super) fn is_too_many(self) -> bool {
+    fn is_too_many(self) -> bool {
         self.0 > CROWDED
     }
 }
