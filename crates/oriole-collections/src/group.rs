@@ -25,16 +25,52 @@ pub(crate) const WIDTH: usize = 16;
 mod imp {
     use super::{ERASED, LEAST, UNUSED};
     use core::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8,
-        _mm_movemask_epi8, _mm_set1_epi8, _mm_shuffle_epi32, _mm_shufflehi_epi16,
-        _mm_unpacklo_epi8, _subborrow_u64,
+        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
+        _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_storeu_si128, _mm_unpacklo_epi8,
+        _subborrow_u64,
     };
 
     /// Sixteen tags.
     #[derive(Clone, Copy)]
     pub(crate) struct Group(__m128i);
 
+    /// All ones in the middle: the sixteen bytes from `16 - n` on have them in byte `n`.
+    const LANE: [u8; 32] = {
+        let mut lanes = [0; 32];
+        lanes[16] = 0xFF;
+        lanes
+    };
+
     impl Group {
+        /// The same with one tag another.
+        #[inline(always)]
+        pub(crate) fn with(self, lane: usize, tag: u8) -> Self {
+            debug_assert!(lane < 16);
+            // SAFETY: SSE2 is part of the target; the mask lies within the array whatever the lane.
+            unsafe {
+                let mask = _mm_loadu_si128(
+                    (&raw const *(const { &LANE }))
+                        .cast::<u8>()
+                        .add(16 - (lane & 15))
+                        .cast(),
+                );
+                let tag = _mm_and_si128(mask, _mm_set1_epi8(tag as i8));
+                Self(_mm_or_si128(_mm_andnot_si128(mask, self.0), tag))
+            }
+        }
+
+        /// Writes the tags.
+        ///
+        /// # Safety
+        ///
+        /// Sixteen bytes must be writable at `tags`.
+        #[inline(always)]
+        pub(crate) unsafe fn store(self, tags: *mut u8) {
+            // SAFETY: the caller vouches for the bytes; the store needs no alignment.
+            unsafe { _mm_storeu_si128(tags.cast(), self.0) };
+        }
+
         /// # Safety
         ///
         /// Sixteen bytes must be readable at `tags`.
@@ -130,6 +166,25 @@ mod generic {
     }
 
     impl Group {
+        /// The same with one tag another.
+        #[inline(always)]
+        pub(crate) fn with(self, lane: usize, tag: u8) -> Self {
+            let mut bytes = self.0.to_le_bytes();
+            bytes[lane] = tag;
+            Self(u128::from_le_bytes(bytes))
+        }
+
+        /// Writes the tags.
+        ///
+        /// # Safety
+        ///
+        /// Sixteen bytes must be writable at `tags`.
+        #[inline(always)]
+        pub(crate) unsafe fn store(self, tags: *mut u8) {
+            // SAFETY: the caller vouches for the bytes.
+            unsafe { tags.cast::<[u8; 16]>().write(self.0.to_le_bytes()) };
+        }
+
         /// # Safety
         ///
         /// Sixteen bytes must be readable at `tags`.
@@ -213,6 +268,7 @@ mod tests {
         fn both_implementations_agree_with_a_byte_loop(
             bytes in prop::array::uniform16(prop_oneof![0u8..4, any::<u8>()]),
             tag in 2u8..4,
+            lane in 0usize..16,
         ) {
             let mask = |test: &dyn Fn(u8) -> bool| {
                 bytes.iter().enumerate().map(|(i, &b)| (test(b) as u32) << i).sum::<u32>()
@@ -228,6 +284,14 @@ mod tests {
             prop_assert_eq!(slow.free(), mask(&|b| b < 2));
             prop_assert_eq!(fast.used(), mask(&|b| b >= 2));
             prop_assert_eq!(slow.used(), mask(&|b| b >= 2));
+            let (mut one, mut two, mut changed) = ([0u8; 16], [0u8; 16], bytes);
+            changed[lane] = tag;
+            // SAFETY: sixteen bytes are writable.
+            unsafe {
+                fast.with(lane, tag).store(one.as_mut_ptr());
+                slow.with(lane, tag).store(two.as_mut_ptr());
+            }
+            prop_assert_eq!((one, two), (changed, changed));
         }
     }
 }

@@ -3,10 +3,10 @@
 //! One allocation holds the slots and then a tag byte for each bucket. A tag is eight bits of the key's hash, or one of two values
 //! that mean "unused" and "erased". Power-of-two buckets, at least four.
 //!
-//! **Up to sixteen buckets** there is one window, in which every key is at home: a lookup compares all tags at once. Tables of 4, 8 and
-//! 16 buckets fill to 4, 8 and 15 entries, which keep their buckets when the table grows, so that growing is a plain copy.
+//! **Four or sixteen buckets** are one window, in which every key is at home: a lookup compares all tags at once. They fill to 4 and 15
+//! entries, which keep their buckets when the table grows from one to the other, so that growing is a plain copy.
 //!
-//! **From 32 buckets on** a key's home is the low bits of its hash, and its window the sixteen buckets from there on; the first
+//! **From 64 buckets on** a key's home is the low bits of its hash, and its window the sixteen buckets from there on; the first
 //! sixteen tags are repeated at the end so that a window may start anywhere. Lookups examine the window at home, then those 16,
 //! 48, 96, … buckets on, until one holds the key or has an unused bucket. Load at most 7/8.
 //!

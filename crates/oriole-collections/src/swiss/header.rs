@@ -13,6 +13,8 @@ use core::ptr::NonNull;
 const SMALL: usize = WIDTH;
 /// Least buckets of an allocated table.
 const FIRST: usize = 4;
+/// Least buckets of a table of more than one window.
+const LARGE: usize = 4 * WIDTH;
 /// How many windows and false matches a search for a place may meet. With keys that were not chosen, one insertion in some
 /// billions meets more.
 const CROWDED: u32 = 12;
@@ -47,11 +49,11 @@ pub(super) struct Header {
 /// The tags of every table without an allocation. Nothing is ever written here.
 static NO_TAGS: [u8; WIDTH] = [UNUSED; WIDTH];
 
-/// How many entries so many buckets may have. Every table keeps an unused tag, at which lookups end; up to eight buckets it
-/// lies beyond them.
+/// How many entries so many buckets may have. Every table keeps an unused tag, at which lookups end; that of a table of four lies
+/// beyond them.
 const fn limit(buckets: usize) -> usize {
     match buckets {
-        ..=8 => buckets,
+        ..=FIRST => buckets,
         SMALL => SMALL - 1,
         _ => buckets - buckets / 8,
     }
@@ -62,8 +64,9 @@ pub(super) fn buckets_for(entries: usize) -> Result<usize, TryReserveError> {
     let buckets = match entries {
         0 => 0,
         1..=FIRST => FIRST,
-        5..=8 => 8,
-        9..SMALL => SMALL,
+        5..SMALL => SMALL,
+        // From one window to four: a table that has outgrown one is likely to outgrow two.
+        SMALL..=56 => LARGE,
         _ => entries
             .checked_mul(8)
             .and_then(|eighths| eighths.div_ceil(7).checked_next_power_of_two())
@@ -164,12 +167,18 @@ impl Header {
     #[inline(always)]
     pub(super) unsafe fn set_tag(&mut self, index: usize, tag: u8) {
         debug_assert!(self.mask != 0 && index <= self.mask as usize);
-        let repeated =
-            (index.wrapping_sub(WIDTH) & self.mask as usize) + (self.home_mask as usize & WIDTH);
-        // SAFETY: both lie within the tags: in a small table they are the same.
+        // SAFETY: both lie within the tags.
         unsafe {
-            self.tags.as_ptr().add(index).write(tag);
-            self.tags.as_ptr().add(repeated).write(tag);
+            let tags = self.tags.as_ptr();
+            if self.home_mask == 0 {
+                // All of them are written: a lookup that follows reads all, and a processor cannot forward part of what it reads
+                // from a narrower write still under way.
+                Group::load(tags).with(index, tag).store(tags);
+                return;
+            }
+            let repeated = (index.wrapping_sub(WIDTH) & self.mask as usize) + WIDTH;
+            tags.add(index).write(tag);
+            tags.add(repeated).write(tag);
         }
     }
 
@@ -495,7 +504,7 @@ impl Header {
         unsafe {
             if self.home_mask == 0 {
                 self.left += 1;
-                self.tags.as_ptr().add(index).write(UNUSED);
+                self.set_tag(index, UNUSED);
                 return;
             }
             // Which of the two it is cannot be predicted, so there is no branch.

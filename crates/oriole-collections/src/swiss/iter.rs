@@ -61,13 +61,6 @@ impl<K, V> RawIter<K, V> {
         let (used, seen) = unsafe {
             match buckets {
                 ..=WIDTH => (u64::from(Group::load(tags).used()), buckets),
-                32 => {
-                    let later = Group::load(tags.add(WIDTH)).used();
-                    (
-                        u64::from(Group::load(tags).used() | later << WIDTH),
-                        buckets,
-                    )
-                }
                 _ => (used_64(tags), 64),
             }
         };
