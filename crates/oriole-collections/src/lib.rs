@@ -17,7 +17,7 @@
 //!
 //! The tables come in three designs with one API: [`swiss`] (the default), [`linear`] (LLVM's of 2026) and [`classic`]
 //! (LLVM's until then). A program that wants a particular one names it by its module. The names at the crate's root are the swiss ones;
-//! to measure a whole program with another design, build it with `RUSTFLAGS='--cfg oriole_tables="classic"'` (or `"linear"`).
+//! to measure a whole program with another design, build it with `RUSTFLAGS='--cfg oriole_tables="classic"'` (or `"linear"`, or `"hashbrown"`).
 //!
 //! Nothing is seeded: the same operations give the same tables, and the same iteration order, in every run. The one exception is a
 //! table that finds its keys to have been chosen to collide: it hashes with a random secret from then on; see [`key`].
@@ -34,6 +34,8 @@
 extern crate alloc;
 
 pub mod bit_set;
+#[cfg(oriole_tables = "hashbrown")]
+pub mod brown;
 pub mod classic;
 pub mod entity;
 mod group;
@@ -77,6 +79,8 @@ pub use smallvec::{SmallVec, smallvec};
 pub use string_map::swiss::{ByteStringMap, ByteStringSet};
 pub use union_find::UnionFind;
 
+#[cfg(oriole_tables = "hashbrown")]
+pub use brown::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
 #[cfg(oriole_tables = "classic")]
 pub use classic::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet, StringMap, StringSet};
 #[cfg(oriole_tables = "linear")]
@@ -85,7 +89,11 @@ pub use linear::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
 pub use string_map::linear::{StringMap, StringSet};
 #[cfg(not(any(oriole_tables = "classic", oriole_tables = "linear")))]
 pub use string_map::swiss::{StringMap, StringSet};
-#[cfg(not(any(oriole_tables = "classic", oriole_tables = "linear")))]
+#[cfg(not(any(
+    oriole_tables = "classic",
+    oriole_tables = "linear",
+    oriole_tables = "hashbrown"
+)))]
 pub use swiss::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
 
 /// Called where a compiler shall think that it hardly ever comes.

@@ -4,6 +4,7 @@
 //! the entries lie in an array and a lookup compares keys one after the other. The `N + 1`st entry moves them all into a
 //! table of the design `T`; clearing comes back inside.
 
+use crate::instrument::{Description, Tally};
 use crate::key::Sentinels;
 use crate::map::{self, Map};
 use crate::raw::RawTable;
@@ -22,6 +23,19 @@ use core::ops::Index;
 /// ```
 pub struct SmallMap<K, V, const N: usize, T> {
     repr: Repr<K, V, N, T>,
+    /// Counts what happens inside the object; a table counts for itself.
+    tally: Tally,
+}
+
+fn describe<K, V, T: RawTable<K, V>>() -> Description {
+    Description {
+        kind: "SmallDenseMap",
+        design: T::NAME,
+        key: core::any::type_name::<K>(),
+        value: core::any::type_name::<V>(),
+        key_bytes: size_of::<K>(),
+        value_bytes: size_of::<V>(),
+    }
 }
 
 enum Repr<K, V, const N: usize, T> {
@@ -32,10 +46,22 @@ enum Repr<K, V, const N: usize, T> {
 
 impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// An empty map; allocates nothing.
+    #[track_caller]
     pub fn new() -> Self {
         Self {
             repr: Repr::Inline(SmallVec::new()),
+            tally: Tally::new(describe::<K, V, T>),
         }
+    }
+
+    /// Counts a lookup inside the object: as many probes as keys are compared.
+    #[inline(always)]
+    fn count<Q: Lookup<K> + ?Sized>(&self, len: usize, found: Option<usize>, key: &Q) {
+        self.tally.find(
+            found.is_some(),
+            || found.map_or(len, |at| at + 1),
+            || key.lookup_mix(),
+        );
     }
 
     /// Number of entries.
@@ -68,7 +94,11 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     #[inline]
     pub fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         match &self.repr {
-            Repr::Inline(entries) => Self::position(entries, key).map(|at| &entries[at].1),
+            Repr::Inline(entries) => {
+                let found = Self::position(entries, key);
+                self.count(entries.len(), found, key);
+                found.map(|at| &entries[at].1)
+            }
             Repr::Table(map) => map.get(key),
         }
     }
@@ -76,6 +106,9 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// The value of a key.
     #[inline]
     pub fn get_mut<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
+        if let Repr::Inline(entries) = &self.repr {
+            self.count(entries.len(), Self::position(entries, key), key);
+        }
         match &mut self.repr {
             Repr::Inline(entries) => Self::position(entries, key).map(|at| &mut entries[at].1),
             Repr::Table(map) => map.get_mut(key),
@@ -106,12 +139,15 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Repr::Inline(entries) = &mut self.repr {
             if let Some(at) = Self::position(entries, &key) {
+                self.tally.find(true, || at + 1, || key.mix());
+                drop(key);
                 return Some(core::mem::replace(&mut entries[at].1, value));
             }
             self.make_room();
         }
         match &mut self.repr {
             Repr::Inline(entries) => {
+                self.tally.insert(entries.len(), || key.mix(), false, || 0);
                 entries.push((key, value));
                 None
             }
@@ -131,10 +167,17 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         }
         match &mut self.repr {
             Repr::Inline(entries) => {
-                let at = known.unwrap_or_else(|| {
-                    entries.push((key, make()));
-                    entries.len() - 1
-                });
+                let at = match known {
+                    Some(at) => {
+                        self.tally.find(true, || at + 1, || key.mix());
+                        at
+                    }
+                    None => {
+                        self.tally.insert(entries.len(), || key.mix(), false, || 0);
+                        entries.push((key, make()));
+                        entries.len() - 1
+                    }
+                };
                 &mut entries[at].1
             }
             Repr::Table(map) => map.get_or_insert_with(key, make),
@@ -192,7 +235,12 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
         match &mut self.repr {
             Repr::Inline(entries) => {
-                Self::position(entries, key).map(|at| entries.swap_remove(at).1)
+                let found = Self::position(entries, key);
+                let len = entries.len();
+                self.tally.erase(found.is_some(), len, || key.lookup_mix());
+                let (key, value) = entries.swap_remove(found?);
+                drop(key);
+                Some(value)
             }
             Repr::Table(map) => map.remove(key),
         }
@@ -228,7 +276,16 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// Keeps the entries for which `keep` is true, in one pass.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         match &mut self.repr {
-            Repr::Inline(entries) => entries.retain(|(key, value)| keep(key, value)),
+            Repr::Inline(entries) => {
+                let tally = &mut self.tally;
+                entries.retain(|(key, value)| {
+                    let kept = keep(key, value);
+                    if !kept {
+                        tally.erase(true, 1, || key.mix());
+                    }
+                    kept
+                });
+            }
             Repr::Table(map) => map.retain(keep),
         }
     }
@@ -242,7 +299,8 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
 
     /// Removes every entry and any table.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        self.tally.clear();
+        self.repr = Repr::Inline(SmallVec::new());
     }
 
     /// Every entry: in insertion order while small and nothing was erased, else in no particular order.
@@ -527,6 +585,7 @@ where
                 Repr::Inline(entries) => Repr::Inline(entries.clone()),
                 Repr::Table(map) => Repr::Table(map.clone()),
             },
+            tally: Tally::new(describe::<K, V, T>),
         }
     }
 }
