@@ -310,6 +310,12 @@ impl Header {
         let stride = if KNOWN == 0 { stride } else { KNOWN };
         let (old_tags, new_tags) = (self.tags.as_ptr(), next.tags.as_ptr());
         let (mask, home_mask) = (next.mask as usize, next.home_mask as usize);
+        // Entries lie at or soon after their home, so in the order of their buckets they go into each half of a table twice as large
+        // in about the order of their homes there. Each gets the next place of its half that is not before its home: whether that
+        // is free can be predicted, and whether its home is cannot.
+        let half = self.mask as usize;
+        let doubles = self.home_mask != 0 && mask == 2 * half + 1;
+        let mut cursors = [0, half + 1];
         // SAFETY: the caller vouches for room and for the hash. Indices are masked.
         unsafe {
             let mut first = 0;
@@ -322,9 +328,21 @@ impl Header {
                     let hash = hash(slot, secret);
                     // Tags are looked at one by one: a window read right after a tag in it was written would wait for the
                     // write to reach the cache.
-                    let mut place = hash as usize & home_mask;
+                    let home = hash as usize & home_mask;
+                    let mut place = home;
+                    if doubles {
+                        let cursor = &mut cursors[usize::from(home > half)];
+                        place = home.max(*cursor);
+                        // Not outside its window or its half, and not from the table's other end.
+                        if place - home < WIDTH && place ^ home <= half && home & half <= index {
+                            *cursor = place + 1;
+                        } else {
+                            crate::cold();
+                            place = home;
+                        }
+                    }
                     if *new_tags.add(place) != UNUSED {
-                        place = next.first_unused(place);
+                        place = next.first_unused(home);
                     }
                     *new_tags.add(place) = tag_of(hash);
                     new_tags
