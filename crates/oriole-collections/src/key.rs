@@ -23,7 +23,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
-use core::hash::Hasher;
 use core::num::NonZero;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -205,15 +204,52 @@ pub const fn keyed_word(word: u64, secret: u64) -> u64 {
     fold(first ^ secret.rotate_left(47), FOLD)
 }
 
-/// SipHash of a byte string by a secret.
+/// SipHash-1-3 of a byte string by a secret.
 #[cold]
 #[inline(never)]
 pub fn keyed_bytes(bytes: &[u8], secret: u64) -> u64 {
-    // Deprecated in favour of hashers of `std`, which cannot be given a key and are not in `core`.
-    #[allow(deprecated)]
-    let mut hasher = core::hash::SipHasher::new_with_keys(secret, !secret);
-    hasher.write(bytes);
-    hasher.finish()
+    sip_hash(bytes, [secret, !secret])
+}
+
+/// SipHash with one round for each word and three at the end (Aumasson and Bernstein, 2012).
+fn sip_hash(bytes: &[u8], key: [u64; 2]) -> u64 {
+    // "somepseudorandomlygeneratedbytes".
+    let mut state = [
+        key[0] ^ 0x736F_6D65_7073_6575,
+        key[1] ^ 0x646F_7261_6E64_6F6D,
+        key[0] ^ 0x6C79_6765_6E65_7261,
+        key[1] ^ 0x7465_6462_7974_6573,
+    ];
+    fn round([a, b, c, d]: &mut [u64; 4]) {
+        *a = a.wrapping_add(*b);
+        *c = c.wrapping_add(*d);
+        *b = b.rotate_left(13) ^ *a;
+        *d = d.rotate_left(16) ^ *c;
+        *a = a.rotate_left(32);
+        *c = c.wrapping_add(*b);
+        *a = a.wrapping_add(*d);
+        *b = b.rotate_left(17) ^ *c;
+        *d = d.rotate_left(21) ^ *a;
+        *c = c.rotate_left(32);
+    }
+    let mut take = |word: u64| {
+        state[3] ^= word;
+        round(&mut state);
+        state[0] ^= word;
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        take(u64::from_le_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    last[7] = bytes.len() as u8;
+    take(u64::from_le_bytes(last));
+    state[2] ^= 0xFF;
+    for _ in 0..3 {
+        round(&mut state);
+    }
+    state[0] ^ state[1] ^ state[2] ^ state[3]
 }
 
 /// XXH3 of a byte string.
@@ -568,6 +604,18 @@ mod tests {
             );
         }
         assert_eq!(unmix32(mix64(5)), None);
+    }
+
+    #[test]
+    fn sip_hash_is_the_standard_library_s() {
+        use std::hash::Hasher;
+        let bytes: Vec<u8> = (0..100).collect();
+        for length in 0..100 {
+            // Without a key of its own it has that of zero.
+            let mut hasher = std::hash::DefaultHasher::new();
+            hasher.write(&bytes[..length]);
+            assert_eq!(sip_hash(&bytes[..length], [0, 0]), hasher.finish());
+        }
     }
 
     #[test]

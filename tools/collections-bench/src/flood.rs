@@ -33,6 +33,15 @@ fn names(count: usize, bits: u32, random: &mut Random) -> Vec<String> {
     names
 }
 
+/// Prints a PTX module with so many global variables whose names have equal low hash bits (none: any names), to try a whole program
+/// with.
+pub fn print_module(count: usize, bits: u32) {
+    println!(".version 8.0\n.target sm_80\n.address_size 64");
+    for name in names(count, bits, &mut Random(41)) {
+        println!(".global .u32 {name};");
+    }
+}
+
 /// Prints the section.
 pub fn run(rounds: usize) {
     println!("\n## Keys chosen to collide: time over that of random keys (build and find all)\n");
