@@ -15,7 +15,9 @@ pub struct RawIter<K, V> {
     /// first to be done; taking turns between two words does not.
     pending: u64,
     other: u64,
-    /// The tags after those of `pending` and `other`, and their end.
+    /// Those of the 64 buckets after, found early so that nothing waits for them.
+    next: (u64, u64),
+    /// The tags after those of `next`, and their end.
     tags: *const u8,
     end: *const u8,
     entries: PhantomData<Slot<K, V>>,
@@ -58,10 +60,11 @@ impl<K, V> RawIter<K, V> {
         let tags = header.tags.as_ptr().cast_const();
         let buckets = header.buckets();
         // SAFETY: so many tags are there; the first sixteen always.
-        let (used, seen) = unsafe {
+        let (used, next, seen) = unsafe {
             match buckets {
-                ..=WIDTH => (u64::from(Group::load(tags).used()), buckets),
-                _ => (used_64(tags), 64),
+                ..=WIDTH => (u64::from(Group::load(tags).used()), 0, buckets),
+                64 => (used_64(tags), 0, 64),
+                _ => (used_64(tags), used_64(tags.add(64)), 128),
             }
         };
         let (pending, other) = deal(used);
@@ -69,6 +72,7 @@ impl<K, V> RawIter<K, V> {
             slots: header.tags,
             pending,
             other,
+            next: deal(next),
             // SAFETY: so many tags are there, or sixteen of no table.
             tags: unsafe { tags.add(seen) },
             // SAFETY: as above.
@@ -77,23 +81,27 @@ impl<K, V> RawIter<K, V> {
         }
     }
 
-    /// Takes the bits of the next 64 tags; whether there are any.
+    /// Goes on to the next 64 buckets that have entries; whether there are any.
     #[inline(always)]
     fn refill(&mut self) -> bool {
-        while self.tags != self.end {
-            // SAFETY: a multiple of 64 tags is left, and slots for all of them.
-            let used = unsafe {
-                let used = used_64(self.tags);
-                self.tags = self.tags.add(64);
+        loop {
+            (self.pending, self.other) = self.next;
+            // SAFETY: a multiple of 64 tags is left. Slots are only gone to where there are some.
+            unsafe {
+                if self.tags != self.end {
+                    self.next = deal(used_64(self.tags));
+                    self.tags = self.tags.add(64);
+                } else if self.pending != 0 {
+                    self.next = (0, 0);
+                } else {
+                    return false;
+                }
                 self.slots = self.slots.sub(64 * Slot::<K, V>::STRIDE);
-                used
-            };
-            if used != 0 {
-                (self.pending, self.other) = deal(used);
+            }
+            if self.pending != 0 {
                 return true;
             }
         }
-        false
     }
 }
 
@@ -123,6 +131,7 @@ impl<K, V> Iterator for RawIter<K, V> {
     /// Counted from the tags, so that stepping need not count.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = (self.pending | self.other).count_ones() as usize;
+        left += (self.next.0 | self.next.1).count_ones() as usize;
         let mut tags = self.tags;
         while tags != self.end {
             // SAFETY: a multiple of 64 tags is left.
