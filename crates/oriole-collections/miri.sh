@@ -10,7 +10,7 @@ if ! cargo +nightly miri --version >/dev/null 2>&1; then
     exit 1
 fi
 # Backtraces of the panics that tests expect would take minutes each.
-export PROPTEST_CASES=1 ORIOLE_MODEL_STEPS=100 RUST_BACKTRACE=0
+export PROPTEST_CASES=1 ORIOLE_MODEL_STEPS=100 RUST_BACKTRACE=0 ORIOLE_NO_LEAKS=1
 for model in "" "-Zmiri-tree-borrows"; do
     echo "== miri $model"
     MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-strict-provenance $model" cargo +nightly miri test --lib --tests

@@ -5,8 +5,11 @@
 //! zeros nor all ones: the right one when each of thousands of blocks keeps a set over thousands of values.
 
 use crate::Entity;
-use std::fmt;
-use std::marker::PhantomData;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
 
 /// What a bit set can be indexed by: any [`Entity`], `usize` or `u32`.
 pub trait BitIndex: Copy {
@@ -313,7 +316,7 @@ impl Chunk {
 
     /// Applies `change` word by word and returns whether anything changed; keeps the canonical form.
     fn update(&mut self, mut change: impl FnMut(usize, u64) -> u64) -> bool {
-        let mut words = match std::mem::replace(self, Chunk::Zeros) {
+        let mut words = match core::mem::replace(self, Chunk::Zeros) {
             Chunk::Zeros => Box::new([0; CHUNK_WORDS]),
             Chunk::Ones => Box::new([!0; CHUNK_WORDS]),
             Chunk::Mixed(words) => words,
@@ -494,7 +497,7 @@ impl<I: BitIndex> ChunkedBitSet<I> {
             .flat_map(|(number, chunk)| {
                 (0..CHUNK_WORDS).flat_map(move |position| {
                     let mut pending = chunk.word(position);
-                    std::iter::from_fn(move || {
+                    core::iter::from_fn(move || {
                         (pending != 0).then(|| {
                             let offset = pending.trailing_zeros() as usize;
                             pending &= pending - 1;

@@ -3,10 +3,10 @@
 //! An entity is an index that cannot be mixed up with another kind of index, half the size of a pointer, and stable
 //! while the vector that holds its data grows. The largest value is reserved, so [`PackedOption`] needs no extra room.
 
-use std::fmt;
+use core::fmt;
 
 /// A 32-bit index newtype; implemented by [`entity!`](macro@crate::entity).
-pub trait Entity: Copy + Eq + Ord + std::hash::Hash + fmt::Debug {
+pub trait Entity: Copy + Eq + Ord + core::hash::Hash + fmt::Debug {
     /// What [`fmt::Display`] writes before the number, such as `v` in `v7`.
     const PREFIX: &'static str;
     /// The entity with this index; panics when the index does not fit.
@@ -101,20 +101,23 @@ macro_rules! entity {
                 self.0.wrapping_mul(37)
             }
             #[inline(always)]
-            fn classic_sentinels() -> ::std::option::Option<[Self; 2]> {
-                ::std::option::Option::Some([Self(u32::MAX), Self(u32::MAX - 1)])
+            fn classic_sentinels() -> ::core::option::Option<$crate::key::Sentinels<Self>> {
+                // SAFETY: this macro has derived `Eq`, so entities are equal when their numbers are.
+                ::core::option::Option::Some(unsafe {
+                    $crate::key::Sentinels::new(Self(u32::MAX), Self(u32::MAX - 1))
+                })
             }
         }
 
-        impl ::std::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                ::std::write!(f, ::std::concat!($prefix, "{}"), self.0)
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::write!(f, ::core::concat!($prefix, "{}"), self.0)
             }
         }
 
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                ::std::fmt::Display::fmt(self, f)
+        impl ::core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(self, f)
             }
         }
     )+};
@@ -171,7 +174,7 @@ impl<E: Entity> PackedOption<E> {
     /// Leaves nothing and returns what was there.
     #[inline]
     pub fn take(&mut self) -> Option<E> {
-        std::mem::take(self).expand()
+        core::mem::take(self).expand()
     }
 }
 

@@ -1,8 +1,7 @@
 //! A window of sixteen tags examined at once.
 //!
-//! Tags have all eight bits of a byte but for two values, which free buckets have. Lists have wide tags of 16 bits. On x86-64 a window is one SSE2 register,
-//! which every such processor has; elsewhere it is a 128-bit integer with the usual byte-parallel arithmetic. A test
-//! holds the two against each other.
+//! Tags have all eight bits of a byte but for two values, which free buckets have. On x86-64 a window is one SSE2
+//! register, which every such processor has; elsewhere it is a 128-bit integer with the usual byte-parallel arithmetic. A test holds the two against each other.
 
 /// The tag of a bucket that was never used since the last rehash, or whose emptying no lookup can notice.
 pub(crate) const UNUSED: u8 = 0;
@@ -22,33 +21,56 @@ pub(crate) fn tag_of(hash: u64) -> u8 {
 /// Tags per window.
 pub(crate) const WIDTH: usize = 16;
 
-/// Eight wide tags, as many as are compared at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(16))]
-pub(crate) struct WideTags(pub(crate) [u16; 8]);
-
-impl WideTags {
-    /// No tags.
-    pub(crate) const NONE: Self = Self([0; 8]);
-}
-
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 mod imp {
-    use super::{ERASED, LEAST, UNUSED, WideTags};
-    use crate::key::ROTATION;
-    use std::arch::x86_64::{
-        __m128i, _MM_HINT_T0, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmpeq_epi16,
-        _mm_cvtsi64_si128, _mm_load_si128, _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8,
-        _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16, _mm_prefetch, _mm_set1_epi8,
-        _mm_set1_epi16, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_shufflelo_epi16,
-        _mm_store_si128, _mm_unpacklo_epi8, _mm_unpacklo_epi64, _subborrow_u64,
+    use super::{ERASED, LEAST, UNUSED};
+    use core::arch::x86_64::{
+        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
+        _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_storeu_si128, _mm_unpacklo_epi8,
+        _subborrow_u64,
     };
 
     /// Sixteen tags.
     #[derive(Clone, Copy)]
     pub(crate) struct Group(__m128i);
 
+    /// All ones in the middle: the sixteen bytes from `16 - n` on have them in byte `n`.
+    const LANE: [u8; 32] = {
+        let mut lanes = [0; 32];
+        lanes[16] = 0xFF;
+        lanes
+    };
+
     impl Group {
+        /// The same with one tag another.
+        #[inline(always)]
+        pub(crate) fn with(self, lane: usize, tag: u8) -> Self {
+            debug_assert!(lane < 16);
+            // SAFETY: SSE2 is part of the target; the mask lies within the array whatever the lane.
+            unsafe {
+                let mask = _mm_loadu_si128(
+                    (&raw const *(const { &LANE }))
+                        .cast::<u8>()
+                        .add(16 - (lane & 15))
+                        .cast(),
+                );
+                let tag = _mm_and_si128(mask, _mm_set1_epi8(tag as i8));
+                Self(_mm_or_si128(_mm_andnot_si128(mask, self.0), tag))
+            }
+        }
+
+        /// Writes the tags.
+        ///
+        /// # Safety
+        ///
+        /// Sixteen bytes must be writable at `tags`.
+        #[inline(always)]
+        pub(crate) unsafe fn store(self, tags: *mut u8) {
+            // SAFETY: the caller vouches for the bytes; the store needs no alignment.
+            unsafe { _mm_storeu_si128(tags.cast(), self.0) };
+        }
+
         /// # Safety
         ///
         /// Sixteen bytes must be readable at `tags`.
@@ -112,127 +134,6 @@ mod imp {
         }
     }
 
-    /// All ones in the middle lane: the eight lanes from `8 - n` on have them in lane `n`.
-    const LANE: [u16; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0xFFFF, 0, 0, 0, 0, 0, 0, 0];
-
-    /// A wide tag looked for, in every lane.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Wide(__m128i);
-
-    impl Wide {
-        /// The tag of a hash: sixteen of its bits that in most mixers are the top ones of a product, so that they depend on all
-        /// of the key and no shift is left to do.
-        #[inline(always)]
-        pub(crate) fn of(hash: u64) -> Self {
-            let product = hash.rotate_right(ROTATION);
-            // SAFETY: SSE2 is part of the target.
-            unsafe {
-                let half = _mm_shufflelo_epi16::<0xFF>(_mm_cvtsi64_si128(product as i64));
-                Self(_mm_unpacklo_epi64(half, half))
-            }
-        }
-
-        /// A tag itself.
-        #[inline(always)]
-        pub(crate) fn tag(tag: u16) -> Self {
-            // SAFETY: SSE2 is part of the target.
-            Self(unsafe { _mm_set1_epi16(tag as i16) })
-        }
-
-        /// With the lowest bit set.
-        #[inline(always)]
-        pub(crate) fn or_one(self) -> Self {
-            // SAFETY: SSE2 is part of the target.
-            Self(unsafe { _mm_or_si128(self.0, _mm_set1_epi16(1)) })
-        }
-
-        #[inline(always)]
-        fn equal(self, tags: &WideTags) -> __m128i {
-            // SAFETY: SSE2 is part of the target, and the tags are aligned.
-            unsafe { _mm_cmpeq_epi16(_mm_load_si128(tags.0.as_ptr().cast()), self.0) }
-        }
-
-        /// Two bits for each of eight tags that is this one.
-        #[inline(always)]
-        pub(crate) fn pairs(self, tags: &WideTags) -> u32 {
-            // SAFETY: SSE2 is part of the target.
-            unsafe { _mm_movemask_epi8(self.equal(tags)) as u32 }
-        }
-
-        /// Which of sixteen tags are this one.
-        #[inline(always)]
-        pub(crate) fn among(self, tags: &[WideTags; 2]) -> Matches {
-            // SAFETY: SSE2 is part of the target.
-            Matches(unsafe { _mm_packs_epi16(self.equal(&tags[0]), self.equal(&tags[1])) })
-        }
-
-        /// Sets one tag, by writing all eight: a lookup that follows reads all eight, and a processor cannot forward part of
-        /// what it reads from a narrower write still under way.
-        #[inline(always)]
-        pub(crate) fn store(self, tags: &mut WideTags, lane: usize) {
-            debug_assert!(lane < 8);
-            // SAFETY: SSE2 is part of the target; the mask lies within the array whatever the lane.
-            unsafe {
-                let mask = _mm_loadu_si128(
-                    (&raw const *(const { &LANE }))
-                        .cast::<u16>()
-                        .add(8 - (lane & 7))
-                        .cast(),
-                );
-                let all: *mut __m128i = tags.0.as_mut_ptr().cast();
-                let others = _mm_andnot_si128(mask, _mm_load_si128(all));
-                _mm_store_si128(all, _mm_or_si128(others, _mm_and_si128(mask, self.0)));
-            }
-        }
-    }
-
-    /// Which of sixteen tags match.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Matches(__m128i);
-
-    impl Matches {
-        /// One bit for each tag that does.
-        #[inline(always)]
-        pub(crate) fn bits(self) -> u32 {
-            // SAFETY: SSE2 is part of the target.
-            unsafe { _mm_movemask_epi8(self.0) as u32 }
-        }
-
-        /// Which match here or there.
-        #[inline(always)]
-        pub(crate) fn or(self, other: Self) -> Self {
-            // SAFETY: SSE2 is part of the target.
-            Self(unsafe { _mm_or_si128(self.0, other.0) })
-        }
-    }
-
-    /// Moves one of sixteen tags to where another is, and leaves zero. Both halves are written, each once; see
-    /// [`Wide::store`].
-    #[inline(always)]
-    pub(crate) fn move_tag(tags: &mut [WideTags; 2], from: usize, to: usize) {
-        /// All ones in the middle: the sixteen lanes from `16 - n` on have them in lane `n`.
-        const LANES: [u16; 32] = {
-            let mut lanes = [0; 32];
-            lanes[16] = 0xFFFF;
-            lanes
-        };
-        debug_assert!(from < 16 && to < 16);
-        let (from, to) = (from % 16, to % 16);
-        let tag = Wide::tag(tags[from / 8].0[from % 8]);
-        for (half, tags) in tags.iter_mut().enumerate() {
-            // SAFETY: SSE2 is part of the target; the masks lie within the array whatever the lanes.
-            unsafe {
-                let lanes = (const { &LANES }).as_ptr();
-                let leave = _mm_loadu_si128(lanes.add(16 - from + 8 * half).cast());
-                let enter = _mm_loadu_si128(lanes.add(16 - to + 8 * half).cast());
-                let all: *mut __m128i = tags.0.as_mut_ptr().cast();
-                let others = _mm_andnot_si128(enter, _mm_load_si128(all));
-                let moved = _mm_or_si128(others, _mm_and_si128(enter, tag.0));
-                _mm_store_si128(all, _mm_andnot_si128(leave, moved));
-            }
-        }
-    }
-
     /// A word less one, and whether it was zero, by one subtraction: a compiler would make two instructions of it again if it
     /// knew that the borrow of the subtraction says just this.
     #[inline(always)]
@@ -241,13 +142,6 @@ mod imp {
         let borrow = _subborrow_u64(0, word, 1, &mut less);
         (less, borrow != 0)
     }
-
-    /// Starts fetching the cache line at an address, which need not be valid.
-    #[inline(always)]
-    pub(crate) fn prefetch<T>(address: *const T) {
-        // SAFETY: a prefetch accesses nothing architecturally, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
-    }
 }
 
 #[cfg(any(
@@ -255,8 +149,7 @@ mod imp {
     not(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))
 ))]
 mod generic {
-    use super::{ERASED, UNUSED, WideTags, tag_of};
-    use crate::key::ROTATION;
+    use super::{ERASED, UNUSED, tag_of};
 
     /// Sixteen tags.
     #[derive(Clone, Copy)]
@@ -273,6 +166,25 @@ mod generic {
     }
 
     impl Group {
+        /// The same with one tag another.
+        #[inline(always)]
+        pub(crate) fn with(self, lane: usize, tag: u8) -> Self {
+            let mut bytes = self.0.to_le_bytes();
+            bytes[lane] = tag;
+            Self(u128::from_le_bytes(bytes))
+        }
+
+        /// Writes the tags.
+        ///
+        /// # Safety
+        ///
+        /// Sixteen bytes must be writable at `tags`.
+        #[inline(always)]
+        pub(crate) unsafe fn store(self, tags: *mut u8) {
+            // SAFETY: the caller vouches for the bytes.
+            unsafe { tags.cast::<[u8; 16]>().write(self.0.to_le_bytes()) };
+        }
+
         /// # Safety
         ///
         /// Sixteen bytes must be readable at `tags`.
@@ -329,93 +241,6 @@ mod generic {
         }
     }
 
-    /// A wide tag looked for.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Wide(u16);
-
-    #[allow(
-        dead_code,
-        reason = "the same interface as the vector version; each design uses part of it"
-    )]
-    impl Wide {
-        /// The tag of a hash.
-        #[inline(always)]
-        pub(crate) fn of(hash: u64) -> Self {
-            Self((hash.rotate_right(ROTATION) >> 48) as u16)
-        }
-
-        /// A tag itself.
-        #[inline(always)]
-        pub(crate) fn tag(tag: u16) -> Self {
-            Self(tag)
-        }
-
-        /// With the lowest bit set.
-        #[inline(always)]
-        pub(crate) fn or_one(self) -> Self {
-            Self(self.0 | 1)
-        }
-
-        /// Two bits for each of eight tags that is this one.
-        #[inline(always)]
-        pub(crate) fn pairs(self, tags: &WideTags) -> u32 {
-            let mut mask = 0;
-            for (lane, &other) in tags.0.iter().enumerate() {
-                mask |= if other == self.0 { 3 << (2 * lane) } else { 0 };
-            }
-            mask
-        }
-
-        /// Which of sixteen tags are this one.
-        #[inline(always)]
-        pub(crate) fn among(self, tags: &[WideTags; 2]) -> Matches {
-            let mut mask = 0;
-            for (lane, &other) in tags[0].0.iter().chain(&tags[1].0).enumerate() {
-                mask |= u32::from(other == self.0) << lane;
-            }
-            Matches(mask)
-        }
-
-        /// Sets one tag.
-        #[inline(always)]
-        pub(crate) fn store(self, tags: &mut WideTags, lane: usize) {
-            tags.0[lane] = self.0;
-        }
-    }
-
-    /// Which of sixteen tags match.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Matches(u32);
-
-    #[allow(
-        dead_code,
-        reason = "the same interface as the vector version; each design uses part of it"
-    )]
-    impl Matches {
-        /// One bit for each tag that does.
-        #[inline(always)]
-        pub(crate) fn bits(self) -> u32 {
-            self.0
-        }
-
-        /// Which match here or there.
-        #[inline(always)]
-        pub(crate) fn or(self, other: Self) -> Self {
-            Self(self.0 | other.0)
-        }
-    }
-
-    /// Moves one of sixteen tags to where another is, and leaves zero.
-    #[inline(always)]
-    #[allow(
-        dead_code,
-        reason = "the same interface as the vector version; each design uses part of it"
-    )]
-    pub(crate) fn move_tag(tags: &mut [WideTags; 2], from: usize, to: usize) {
-        tags[to / 8].0[to % 8] = tags[from / 8].0[from % 8];
-        tags[from / 8].0[from % 8] = 0;
-    }
-
     /// A word less one, and whether it was zero.
     #[inline(always)]
     #[allow(
@@ -425,25 +250,16 @@ mod generic {
     pub(crate) fn less_one(word: u64) -> (u64, bool) {
         word.overflowing_sub(1)
     }
-
-    /// Does nothing here.
-    #[inline(always)]
-    #[allow(
-        dead_code,
-        reason = "the same interface as the vector version; each design uses part of it"
-    )]
-    pub(crate) fn prefetch<T>(_: *const T) {}
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
-pub(crate) use generic::{Group, Narrow, Wide, less_one, move_tag, prefetch};
+pub(crate) use generic::{Group, Narrow, less_one};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
-pub(crate) use imp::{Group, Narrow, Wide, less_one, move_tag, prefetch};
+pub(crate) use imp::{Group, Narrow, less_one};
 
 #[cfg(test)]
 mod tests {
-    use super::{Group, WideTags, generic};
-    use crate::key::ROTATION;
+    use super::{Group, generic};
     use proptest::prelude::*;
 
     proptest! {
@@ -452,6 +268,7 @@ mod tests {
         fn both_implementations_agree_with_a_byte_loop(
             bytes in prop::array::uniform16(prop_oneof![0u8..4, any::<u8>()]),
             tag in 2u8..4,
+            lane in 0usize..16,
         ) {
             let mask = |test: &dyn Fn(u8) -> bool| {
                 bytes.iter().enumerate().map(|(i, &b)| (test(b) as u32) << i).sum::<u32>()
@@ -467,28 +284,14 @@ mod tests {
             prop_assert_eq!(slow.free(), mask(&|b| b < 2));
             prop_assert_eq!(fast.used(), mask(&|b| b >= 2));
             prop_assert_eq!(slow.used(), mask(&|b| b >= 2));
-        }
-
-        #[test]
-        fn wide_tags_too(words in prop::array::uniform16(0u16..4), tag in 0u16..4, lane in 0usize..8, other in 0usize..16) {
-            let expected: u32 = words.iter().enumerate().map(|(i, &w)| u32::from(w == tag) << i).sum();
-            let tags = [0, 8].map(|at| WideTags(words[at..at + 8].try_into().expect("eight")));
-            let hash = (u64::from(tag) << 48 | 0xABCD_1234).rotate_left(ROTATION);
-            let pairs: u32 = (0..8).map(|i| ((expected >> i & 1) * 3) << (2 * i)).sum();
-            prop_assert_eq!(super::Wide::of(hash).among(&tags).bits(), expected);
-            prop_assert_eq!(super::Wide::tag(tag).among(&tags).bits(), expected);
-            prop_assert_eq!(generic::Wide::of(hash).among(&tags).bits(), expected);
-            prop_assert_eq!(super::Wide::of(hash).pairs(&tags[0]), pairs);
-            prop_assert_eq!(generic::Wide::of(hash).pairs(&tags[0]), pairs);
-            let (mut fast, mut slow) = (tags[0], tags[0]);
-            super::Wide::tag(9).store(&mut fast, lane);
-            generic::Wide::tag(9).store(&mut slow, lane);
-            prop_assert_eq!(fast, slow);
-            prop_assert_eq!(fast.0[lane], 9);
-            let (mut fast, mut slow) = (tags, tags);
-            super::move_tag(&mut fast, lane * 2, other);
-            generic::move_tag(&mut slow, lane * 2, other);
-            prop_assert_eq!(fast, slow);
+            let (mut one, mut two, mut changed) = ([0u8; 16], [0u8; 16], bytes);
+            changed[lane] = tag;
+            // SAFETY: sixteen bytes are writable.
+            unsafe {
+                fast.with(lane, tag).store(one.as_mut_ptr());
+                slow.with(lane, tag).store(two.as_mut_ptr());
+            }
+            prop_assert_eq!((one, two), (changed, changed));
         }
     }
 }

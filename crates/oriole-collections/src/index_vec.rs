@@ -4,9 +4,11 @@
 //! as a secondary map that grows on demand with a default value.
 
 use crate::Entity;
-use std::fmt;
-use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
 
 /// A vector whose index type is the entity `K`.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -156,13 +158,13 @@ impl<K: Entity, V> IndexVec<K, V> {
 
     /// Every item in order.
     #[inline]
-    pub fn values(&self) -> std::slice::Iter<'_, V> {
+    pub fn values(&self) -> core::slice::Iter<'_, V> {
         self.items.iter()
     }
 
     /// Every item in order.
     #[inline]
-    pub fn values_mut(&mut self) -> std::slice::IterMut<'_, V> {
+    pub fn values_mut(&mut self) -> core::slice::IterMut<'_, V> {
         self.items.iter_mut()
     }
 
@@ -286,7 +288,7 @@ impl<K: Entity, V> Extend<V> for IndexVec<K, V> {
 
 impl<'a, K: Entity, V> IntoIterator for &'a IndexVec<K, V> {
     type Item = &'a V;
-    type IntoIter = std::slice::Iter<'a, V>;
+    type IntoIter = core::slice::Iter<'a, V>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.items.iter()

@@ -19,6 +19,10 @@
 //! and 4 erase are followed by the key's hash (`u64`), 7 reserve by the number of entries (`u64`); 5 clear and 6 drop by
 //! nothing. [`read_trace`] reads it.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// What a table is, for reports.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(feature = "instrument"), allow(dead_code))]

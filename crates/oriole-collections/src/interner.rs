@@ -3,8 +3,9 @@
 //! A [`Symbol`] is a 32-bit entity, numbered in order of first appearance, so symbols are the same in every run for the
 //! same input. The bytes live in the string table's nodes, which never move.
 
+use crate::string_map::Entry;
 use crate::{IndexVec, StringMap};
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 crate::entity! {
     /// An interned string.
@@ -25,7 +26,8 @@ unsafe impl Sync for Interner {}
 
 impl Interner {
     /// No strings yet.
-    pub fn new() -> Self {
+    #[track_caller]
+    pub const fn new() -> Self {
         Self {
             numbers: StringMap::new(),
             names: IndexVec::new(),
@@ -34,13 +36,18 @@ impl Interner {
 
     /// The symbol of a string; a new one at its first appearance.
     pub fn intern(&mut self, name: &str) -> Symbol {
-        let next = self.names.next_key();
-        let symbol = *self.numbers.get_or_insert_with(name, || next);
-        if symbol == next {
-            let (stored, _) = self.numbers.get_key_value(name).expect("just inserted");
-            self.names.push(NonNull::from(stored));
+        let Self { numbers, names } = self;
+        match numbers.entry(name) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                // Room first, so that the two cannot come to disagree.
+                names.reserve(1);
+                let symbol = names.next_key();
+                let stored = entry.insert_entry(symbol).into_key();
+                names.push(NonNull::from(stored));
+                symbol
+            }
         }
-        symbol
     }
 
     /// The symbol of a string that was interned before.
@@ -91,8 +98,8 @@ impl Clone for Interner {
     }
 }
 
-impl std::fmt::Debug for Interner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for Interner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }

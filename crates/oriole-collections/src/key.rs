@@ -11,12 +11,19 @@
 //!   rotation sends a key that differs only above bit `k` to bits above `k` alone, which leaves the slot constant.
 //! - Addresses use just that plain multiplication and rotation: no two objects are 2^38 bytes apart by habit.
 //!
-//! No seed, no address of a static, nothing from the environment takes part: the same keys in the same order give the
-//! same table in every run.
+//! No seed, no address of a static, nothing from the environment takes part, so the same keys in the same order give the
+//! same table in every run. That also means that anybody can write keys that collide. Tables of the default design and string
+//! tables notice when they are crowded beyond all chance and then hash by a secret ([`DenseKey::mix_keyed`]); only then does their
+//! iteration order differ from run to run.
 
-use std::num::{
-    NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize,
-};
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::num::NonZero;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Multipliers of the mixers. Multiplying turns a strided sequence of keys into another arithmetic progression, so
@@ -84,10 +91,23 @@ pub const fn chain(state: u64, word: u64) -> u64 {
 
 /// A key of a dense table: equality and a fixed 64-bit hash.
 ///
-/// Equal keys must return equal hashes, and the hash must depend on nothing but the key's value.
+/// Equal keys must return equal hashes, and a hash must depend on nothing but the key's value. A borrowed form (`K: Borrow<Q>`)
+/// must hash as the key does. A key that breaks these rules makes tables forget it or hold it twice; it cannot make them unsound.
+///
+/// Implemented for numbers, `bool`, `char`, pointers, strings, byte strings, paths, slices, arrays, tuples of up to twelve,
+/// `Option`, and through `&T`, `Box`, `Rc`, `Arc`, `Cow` and `Vec` for what they hold. [`dense_key!`](crate::dense_key) implements
+/// it for structs and enums, [`Hashed`](crate::Hashed) for everything that is [`Hash`].
 pub trait DenseKey: Eq {
     /// The key's hash; both its low and its high bits must be well mixed.
     fn mix(&self) -> u64;
+
+    /// The key's hash by a secret. Keys chosen to have equal [`mix`](DenseKey::mix)es must have different ones of these, or tables of
+    /// them can be flooded. The default is enough where different keys have different `mix`es; keys of several parts should
+    /// [`chain`] those of their parts.
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 
     /// The hash the [classic](crate::classic) tables use: LLVM's `k * 37` for numbers, `(p >> 4) ^ (p >> 9)` for pointers.
     #[inline(always)]
@@ -98,7 +118,7 @@ pub trait DenseKey: Eq {
     /// The two values the classic tables reserve to mark empty and erased buckets; `None` for a type without values to
     /// spare, which costs those tables a byte per bucket.
     #[inline(always)]
-    fn classic_sentinels() -> Option<[Self; 2]>
+    fn classic_sentinels() -> Option<Sentinels<Self>>
     where
         Self: Sized,
     {
@@ -106,10 +126,45 @@ pub trait DenseKey: Eq {
     }
 }
 
+/// Two reserved values of a key type; see [`DenseKey::classic_sentinels`].
+///
+/// The classic tables take a bucket for used when its key equals neither, so their memory safety depends on the type's `==`. That
+/// is why these can only be made by `unsafe` code.
+#[derive(Clone, Copy, Debug)]
+pub struct Sentinels<K> {
+    pub(crate) empty: K,
+    pub(crate) erased: K,
+}
+
+impl<K> Sentinels<K> {
+    /// Two reserved values.
+    ///
+    /// # Safety
+    ///
+    /// The values must differ. `K` must have no destructor, and its `==` and its hashes must neither panic nor ever change their
+    /// answers: a value that equals one of these once must always do so, and no other value may.
+    #[inline(always)]
+    pub const unsafe fn new(empty: K, erased: K) -> Self {
+        Self { empty, erased }
+    }
+
+    /// The values that mean empty and erased.
+    pub fn into_array(self) -> [K; 2] {
+        [self.empty, self.erased]
+    }
+}
+
 /// Something that can be looked up among keys of type `K`: the key itself, or a borrowed form of it.
-pub trait Lookup<K> {
+///
+/// Everything that a key can be [borrowed](Borrow) as is one: `"a"` finds a `String`, a `&str`, a `Box<str>` or a `Cow<str>`. A type
+/// of your own can be one too, for example to hash and compare operands that lie in a pool.
+pub trait Lookup<K: ?Sized> {
     /// The hash the equal key would return from [`DenseKey::mix`].
     fn lookup_mix(&self) -> u64;
+    /// The hash the equal key would return from [`DenseKey::mix_keyed`].
+    fn lookup_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.lookup_mix(), secret)
+    }
     /// The hash the equal key would return from [`DenseKey::classic_hash`].
     #[inline(always)]
     fn lookup_classic_hash(&self) -> u32 {
@@ -119,10 +174,14 @@ pub trait Lookup<K> {
     fn matches(&self, key: &K) -> bool;
 }
 
-impl<K: DenseKey> Lookup<K> for K {
+impl<K: Borrow<Q> + ?Sized, Q: DenseKey + ?Sized> Lookup<K> for Q {
     #[inline(always)]
     fn lookup_mix(&self) -> u64 {
         self.mix()
+    }
+    #[inline(always)]
+    fn lookup_keyed(&self, secret: u64) -> u64 {
+        self.mix_keyed(secret)
     }
     #[inline(always)]
     fn lookup_classic_hash(&self) -> u32 {
@@ -130,56 +189,71 @@ impl<K: DenseKey> Lookup<K> for K {
     }
     #[inline(always)]
     fn matches(&self, key: &K) -> bool {
-        *self == *key
+        *self == *key.borrow()
     }
 }
 
-impl Lookup<String> for str {
-    #[inline]
-    fn lookup_mix(&self) -> u64 {
-        mix_bytes(self.as_bytes())
+/// Hashes a word by a secret: two folded products, each by a part of it.
+#[inline]
+pub const fn keyed_word(word: u64, secret: u64) -> u64 {
+    const fn fold(word: u64, odd: u64) -> u64 {
+        let product = (word as u128).wrapping_mul(odd as u128);
+        (product as u64) ^ ((product >> 64) as u64)
     }
-    #[inline]
-    fn matches(&self, key: &String) -> bool {
-        self == key.as_str()
-    }
+    let first = fold(word ^ secret, secret.rotate_left(29) | 1);
+    fold(first ^ secret.rotate_left(47), FOLD)
 }
 
-impl Lookup<Box<str>> for str {
-    #[inline]
-    fn lookup_mix(&self) -> u64 {
-        mix_bytes(self.as_bytes())
-    }
-    #[inline]
-    fn matches(&self, key: &Box<str>) -> bool {
-        *self == **key
-    }
+/// SipHash-1-3 of a byte string by a secret.
+#[cold]
+#[inline(never)]
+pub fn keyed_bytes(bytes: &[u8], secret: u64) -> u64 {
+    sip_hash(bytes, [secret, !secret])
 }
 
-impl<T: DenseKey> Lookup<Vec<T>> for [T] {
-    #[inline]
-    fn lookup_mix(&self) -> u64 {
-        mix_slice(self)
+/// SipHash with one round for each word and three at the end (Aumasson and Bernstein, 2012).
+fn sip_hash(bytes: &[u8], key: [u64; 2]) -> u64 {
+    // "somepseudorandomlygeneratedbytes".
+    let mut state = [
+        key[0] ^ 0x736F_6D65_7073_6575,
+        key[1] ^ 0x646F_7261_6E64_6F6D,
+        key[0] ^ 0x6C79_6765_6E65_7261,
+        key[1] ^ 0x7465_6462_7974_6573,
+    ];
+    fn round([a, b, c, d]: &mut [u64; 4]) {
+        *a = a.wrapping_add(*b);
+        *c = c.wrapping_add(*d);
+        *b = b.rotate_left(13) ^ *a;
+        *d = d.rotate_left(16) ^ *c;
+        *a = a.rotate_left(32);
+        *c = c.wrapping_add(*b);
+        *a = a.wrapping_add(*d);
+        *b = b.rotate_left(17) ^ *c;
+        *d = d.rotate_left(21) ^ *a;
+        *c = c.rotate_left(32);
     }
-    #[inline]
-    fn matches(&self, key: &Vec<T>) -> bool {
-        self == key.as_slice()
+    let mut take = |word: u64| {
+        state[3] ^= word;
+        round(&mut state);
+        state[0] ^= word;
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        take(u64::from_le_bytes(*word));
     }
-}
-
-impl<T: DenseKey> Lookup<Box<[T]>> for [T] {
-    #[inline]
-    fn lookup_mix(&self) -> u64 {
-        mix_slice(self)
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    last[7] = bytes.len() as u8;
+    take(u64::from_le_bytes(last));
+    state[2] ^= 0xFF;
+    for _ in 0..3 {
+        round(&mut state);
     }
-    #[inline]
-    fn matches(&self, key: &Box<[T]>) -> bool {
-        *self == **key
-    }
+    state[0] ^ state[1] ^ state[2] ^ state[3]
 }
 
 /// XXH3 of a byte string.
-#[inline]
+#[inline(never)] // there shall be one copy of it in a program
 pub fn mix_bytes(bytes: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(bytes)
 }
@@ -206,8 +280,9 @@ macro_rules! word_keys {
                 (*self as u32).wrapping_mul(37)
             }
             #[inline(always)]
-            fn classic_sentinels() -> Option<[Self; 2]> {
-                Some([$empty, $tombstone])
+            fn classic_sentinels() -> Option<Sentinels<Self>> {
+                // SAFETY: numbers are equal when they are the same.
+                Some(unsafe { Sentinels::new($empty, $tombstone) })
             }
         }
     )*};
@@ -245,6 +320,11 @@ impl DenseKey for u128 {
     fn mix(&self) -> u64 {
         chain(mix64(*self as u64), (*self >> 64) as u64)
     }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        let low = keyed_word(*self as u64, secret);
+        chain(low, keyed_word((*self >> 64) as u64, secret))
+    }
 }
 
 impl DenseKey for i128 {
@@ -252,11 +332,15 @@ impl DenseKey for i128 {
     fn mix(&self) -> u64 {
         (*self as u128).mix()
     }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        (*self as u128).mix_keyed(secret)
+    }
 }
 
 macro_rules! nonzero_keys {
-    ($($t:ty),*) => {$(
-        impl DenseKey for $t {
+    ($($t:ty)*) => {$(
+        impl DenseKey for NonZero<$t> {
             #[inline(always)]
             fn mix(&self) -> u64 {
                 self.get().mix()
@@ -264,15 +348,7 @@ macro_rules! nonzero_keys {
         }
     )*};
 }
-nonzero_keys!(
-    NonZeroU8,
-    NonZeroU16,
-    NonZeroU32,
-    NonZeroU64,
-    NonZeroUsize,
-    NonZeroI32,
-    NonZeroI64
-);
+nonzero_keys!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 
 impl DenseKey for () {
     #[inline(always)]
@@ -299,18 +375,21 @@ macro_rules! pointer_keys {
                 classic_address_hash(self.addr())
             }
             #[inline(always)]
-            fn classic_sentinels() -> Option<[Self; 2]> {
-                Some([$make(-4096isize as usize), $make(-8192isize as usize)])
+            fn classic_sentinels() -> Option<Sentinels<Self>> {
+                // SAFETY: pointers are equal when they are the same.
+                Some(unsafe {
+                    Sentinels::new($make(-4096isize as usize), $make(-8192isize as usize))
+                })
             }
         }
     )*};
 }
 pointer_keys! {
-    *const T, std::ptr::without_provenance;
-    *mut T, std::ptr::without_provenance_mut;
+    *const T, core::ptr::without_provenance;
+    *mut T, core::ptr::without_provenance_mut;
 }
 
-impl<T> DenseKey for std::ptr::NonNull<T> {
+impl<T> DenseKey for core::ptr::NonNull<T> {
     #[inline(always)]
     fn mix(&self) -> u64 {
         mix_address(self.addr().get())
@@ -329,47 +408,98 @@ impl<K: DenseKey> DenseKey for Option<K> {
             Some(key) => key.mix(),
         }
     }
-}
-
-impl DenseKey for &str {
     #[inline]
-    fn mix(&self) -> u64 {
-        mix_bytes(self.as_bytes())
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        match self {
+            None => keyed_word(GOLDEN, secret),
+            Some(key) => key.mix_keyed(secret),
+        }
     }
 }
 
-impl DenseKey for String {
-    #[inline]
-    fn mix(&self) -> u64 {
-        mix_bytes(self.as_bytes())
-    }
+macro_rules! byte_string_keys {
+    ($($(#[$attribute:meta])* $t:ty, $bytes:expr;)*) => {$(
+        $(#[$attribute])*
+        impl DenseKey for $t {
+            #[inline]
+            fn mix(&self) -> u64 {
+                let bytes: fn(&$t) -> &[u8] = $bytes;
+                mix_bytes(bytes(self))
+            }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                let bytes: fn(&$t) -> &[u8] = $bytes;
+                keyed_bytes(bytes(self), secret)
+            }
+        }
+    )*};
+}
+byte_string_keys! {
+    str, str::as_bytes;
+    String, String::as_bytes;
+    core::ffi::CStr, core::ffi::CStr::to_bytes;
+    alloc::ffi::CString, alloc::ffi::CString::as_bytes;
+    #[cfg(feature = "std")]
+    std::ffi::OsStr, std::ffi::OsStr::as_encoded_bytes;
+    #[cfg(feature = "std")]
+    std::ffi::OsString, |string| string.as_encoded_bytes();
 }
 
-impl DenseKey for Box<str> {
-    #[inline]
-    fn mix(&self) -> u64 {
-        mix_bytes(self.as_bytes())
-    }
+macro_rules! hashed_keys {
+    ($($t:ty),*) => {$(
+        /// Through [`Hash`], because paths that are spelled differently can be equal.
+        #[cfg(feature = "std")]
+        impl DenseKey for $t {
+            fn mix(&self) -> u64 {
+                crate::hashed::mix_hash(self)
+            }
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                crate::hashed::keyed_hash(self, secret)
+            }
+        }
+    )*};
+}
+hashed_keys!(std::path::Path, std::path::PathBuf);
+
+macro_rules! delegated_keys {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        impl<$($generics)*> DenseKey for $t {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                (**self).mix()
+            }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                (**self).mix_keyed(secret)
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                (**self).classic_hash()
+            }
+        }
+    )*};
+}
+delegated_keys! {
+    [T: DenseKey + ?Sized] &T;
+    [T: DenseKey + ?Sized] &mut T;
+    [T: DenseKey + ?Sized] Box<T>;
+    [T: DenseKey + ?Sized] Rc<T>;
+    [T: DenseKey + ?Sized] Arc<T>;
+    [T: DenseKey + ToOwned + ?Sized] Cow<'_, T>;
+    [T: DenseKey] Vec<T>;
 }
 
-impl<T: DenseKey> DenseKey for Vec<T> {
+impl<T: DenseKey> DenseKey for [T] {
     #[inline]
     fn mix(&self) -> u64 {
         mix_slice(self)
     }
-}
-
-impl<T: DenseKey> DenseKey for Box<[T]> {
-    #[inline]
-    fn mix(&self) -> u64 {
-        mix_slice(self)
-    }
-}
-
-impl<T: DenseKey> DenseKey for &[T] {
-    #[inline]
-    fn mix(&self) -> u64 {
-        mix_slice(self)
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        let mut state = keyed_word(self.len() as u64, secret);
+        for item in self {
+            state = chain(state, item.mix_keyed(secret));
+        }
+        state
     }
 }
 
@@ -377,6 +507,10 @@ impl<T: DenseKey, const N: usize> DenseKey for [T; N] {
     #[inline]
     fn mix(&self) -> u64 {
         mix_slice(self)
+    }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        self.as_slice().mix_keyed(secret)
     }
 }
 
@@ -391,17 +525,27 @@ macro_rules! tuple_keys {
                 $(let state = chain(state, $rest.mix());)*
                 state
             }
+            #[inline]
+            #[allow(non_snake_case)]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                let ($first, $($rest,)*) = self;
+                let state = $first.mix_keyed(secret);
+                $(let state = chain(state, $rest.mix_keyed(secret));)*
+                state
+            }
             #[inline(always)]
             #[allow(non_snake_case)]
-            fn classic_sentinels() -> Option<[Self; 2]> {
+            fn classic_sentinels() -> Option<Sentinels<Self>> {
                 // Empty where all parts are, as LLVM has it for pairs.
-                let [$first, other_first] = $first::classic_sentinels()?;
-                let tombstone = (other_first, $({
-                    let [_, other] = $rest::classic_sentinels()?;
-                    other
-                },)*);
-                $(let [$rest, _] = $rest::classic_sentinels()?;)*
-                Some([($first, $($rest,)*), tombstone])
+                let $first = $first::classic_sentinels()?;
+                $(let $rest = $rest::classic_sentinels()?;)*
+                // SAFETY: tuples are equal when their parts are, of which each keeps the rules.
+                Some(unsafe {
+                    Sentinels::new(
+                        ($first.empty, $($rest.empty,)*),
+                        ($first.erased, $($rest.erased,)*),
+                    )
+                })
             }
         }
     )*};
@@ -413,30 +557,12 @@ tuple_keys! {
     (A, B, C, D);
     (A, B, C, D, E);
     (A, B, C, D, E, F);
-}
-
-/// Implements [`DenseKey`] for a struct whose identity is the listed fields.
-///
-/// ```
-/// #[derive(Clone, Copy, PartialEq, Eq)]
-/// struct Expression { opcode: u16, left: u32, right: u32 }
-/// oriole_collections::dense_key!(Expression { opcode, left, right });
-/// let mut table = oriole_collections::DenseMap::new();
-/// table.insert(Expression { opcode: 3, left: 1, right: 2 }, "add");
-/// assert_eq!(table.get(&Expression { opcode: 3, left: 1, right: 2 }), Some(&"add"));
-/// ```
-#[macro_export]
-macro_rules! dense_key {
-    ($name:ident { $($field:ident),+ $(,)? }) => {
-        impl $crate::DenseKey for $name {
-            #[inline]
-            fn mix(&self) -> u64 {
-                let state = 0u64;
-                $(let state = $crate::key::chain(state, $crate::DenseKey::mix(&self.$field));)+
-                state
-            }
-        }
-    };
+    (A, B, C, D, E, F, G);
+    (A, B, C, D, E, F, G, H);
+    (A, B, C, D, E, F, G, H, I);
+    (A, B, C, D, E, F, G, H, I, J);
+    (A, B, C, D, E, F, G, H, I, J, L);
+    (A, B, C, D, E, F, G, H, I, J, L, M);
 }
 
 #[cfg(test)]
@@ -478,6 +604,18 @@ mod tests {
             );
         }
         assert_eq!(unmix32(mix64(5)), None);
+    }
+
+    #[test]
+    fn sip_hash_is_the_standard_library_s() {
+        use std::hash::Hasher;
+        let bytes: Vec<u8> = (0..100).collect();
+        for length in 0..100 {
+            // Without a key of its own it has that of zero.
+            let mut hasher = std::hash::DefaultHasher::new();
+            hasher.write(&bytes[..length]);
+            assert_eq!(sip_hash(&bytes[..length], [0, 0]), hasher.finish());
+        }
     }
 
     #[test]

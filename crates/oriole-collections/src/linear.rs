@@ -8,11 +8,12 @@
 //!
 //! Policy: power-of-two buckets, at least 64, load at most 3/4.
 
-use crate::raw::{RawTable, Slot, Vacant};
+use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::marker::PhantomData;
-use std::ptr::NonNull;
+use alloc::alloc::{alloc, dealloc};
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// Least number of buckets of an allocated table.
 pub const MIN_BUCKETS: usize = 64;
@@ -41,40 +42,47 @@ unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
 // SAFETY: shared access only reads the slots, like a `Vec` of them.
 unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
-fn buckets_for(entries: usize) -> usize {
-    // The least power of two of which `entries` is at most three quarters.
-    (entries * 4)
-        .div_ceil(3)
-        .next_power_of_two()
-        .max(MIN_BUCKETS)
+/// The least power of two of which `entries` is at most three quarters.
+fn buckets_for(entries: usize) -> Result<usize, TryReserveError> {
+    let buckets = entries
+        .checked_mul(4)
+        .and_then(|quarters| quarters.div_ceil(3).checked_next_power_of_two())
+        .ok_or(TryReserveError::CapacityOverflow)?
+        .max(MIN_BUCKETS);
+    if buckets > 1 << 31 {
+        return Err(TryReserveError::CapacityOverflow);
+    }
+    Ok(buckets)
 }
 
 impl<K, V> Table<K, V> {
-    fn layout(buckets: usize) -> (Layout, usize) {
-        let slots = Layout::array::<Slot<K, V>>(buckets).expect("table too large");
-        let bits = Layout::array::<u64>(buckets / 64).expect("table too large");
-        slots.extend(bits).expect("table too large")
+    fn layout(buckets: usize) -> Result<(Layout, usize), TryReserveError> {
+        // 64 slots always end on a multiple of eight bytes, so nothing lies between them and the used bits.
+        let align = align_of::<Slot<K, V>>().max(align_of::<u64>());
+        Slot::<K, V>::STRIDE
+            .checked_mul(buckets)
+            .and_then(|slots| Some((slots, slots.checked_add(buckets / 8)?)))
+            .and_then(|(slots, bytes)| Some((Layout::from_size_align(bytes, align).ok()?, slots)))
+            .ok_or(TryReserveError::CapacityOverflow)
     }
 
-    fn allocate(buckets: usize) -> Self {
-        assert!(
-            buckets.is_power_of_two() && buckets <= 1 << 31,
-            "table too large"
-        );
-        let (layout, bits) = Self::layout(buckets);
+    /// A table without entries whose slots are nobody's.
+    fn allocate(buckets: usize) -> Result<Unowned<K, V, Self>, TryReserveError> {
+        debug_assert!(buckets.is_power_of_two() && buckets <= 1 << 31);
+        let (layout, bits) = Self::layout(buckets)?;
         // SAFETY: the layout is not empty, because it holds at least one word of used bits.
         let base = unsafe { alloc(layout) };
         let Some(base) = NonNull::new(base) else {
-            handle_alloc_error(layout)
+            return Err(TryReserveError::AllocError { layout });
         };
         // SAFETY: the words of used bits lie at `bits` within the allocation just made.
         unsafe { base.add(bits).write_bytes(0, buckets / 8) };
-        Self {
+        Ok(Unowned::new(Self {
             slots: base.cast(),
             buckets: buckets as u32,
             len: 0,
             owned: PhantomData,
-        }
+        }))
     }
 
     #[inline(always)]
@@ -85,9 +93,12 @@ impl<K, V> Table<K, V> {
     /// The used bits; only meaningful when there are buckets.
     #[inline(always)]
     fn bits(&self) -> *mut u64 {
-        let end = self.slots.as_ptr().wrapping_add(self.buckets as usize) as *mut u8;
-        // Where slots are less aligned than words, 64 buckets still end on a multiple of eight bytes.
-        end as *mut u64
+        let bytes = self.buckets as usize * Slot::<K, V>::STRIDE;
+        self.slots
+            .as_ptr()
+            .cast::<u8>()
+            .wrapping_add(bytes)
+            .cast::<u64>()
     }
 
     #[inline(always)]
@@ -112,7 +123,7 @@ impl<K, V> Table<K, V> {
     #[inline(always)]
     unsafe fn slot(&self, index: usize) -> NonNull<Slot<K, V>> {
         // SAFETY: the caller gives an index below the bucket count.
-        unsafe { self.slots.add(index) }
+        unsafe { self.slots.byte_add(index * Slot::<K, V>::STRIDE) }
     }
 
     /// First unused bucket at or after the home of `hash`. There must be one.
@@ -132,55 +143,51 @@ impl<K, V> Table<K, V> {
         (self.len as usize + 1) * 4 > self.buckets as usize * 3
     }
 
+    /// Moves the entries to so many buckets. The old table stays as it is until every key has been hashed, so a panic in a hash
+    /// loses and doubles nothing.
     #[cold]
     #[inline(never)]
-    fn rehash(&mut self, buckets: usize)
+    fn rehash(&mut self, buckets: usize) -> Result<(), TryReserveError>
     where
         K: DenseKey,
     {
-        let mut next = Self::allocate(buckets);
+        let mut next = Self::allocate(buckets)?;
         for slot in self.raw_iter() {
-            // SAFETY: the new table has room for every entry; each slot is read once and the old table forgets them
-            // all before it is dropped.
+            // SAFETY: the new table has room for every entry; each is copied once, and the old table is freed below without
+            // dropping them.
             unsafe {
-                let index = next.first_unused(slot.as_ref().key.mix());
-                next.set_used(index);
-                next.slot(index).write(slot.read());
+                let index = next.table.first_unused(slot.as_ref().key.mix());
+                next.table.set_used(index);
+                next.table.slot(index).copy_from_nonoverlapping(slot, 1);
             }
         }
-        next.len = self.len;
-        self.len = 0;
-        self.release();
-        std::mem::swap(self, &mut next);
-        // `next` now holds the old, already released table; its drop finds no buckets.
+        next.table.len = self.len;
+        core::mem::swap(self, &mut next.table);
+        Ok(())
     }
 
     /// Frees the allocation without dropping slots.
     fn release(&mut self) {
-        if self.buckets != 0 {
-            let (layout, _) = Self::layout(self.buckets as usize);
+        if let Ok((layout, _)) = Self::layout(self.buckets as usize)
+            && self.buckets != 0
+        {
             // SAFETY: the allocation was made with this layout.
             unsafe { dealloc(self.slots.as_ptr().cast(), layout) };
             self.slots = NonNull::dangling();
             self.buckets = 0;
+            self.len = 0;
         }
-    }
-
-    fn drop_slots(&mut self) {
-        if std::mem::needs_drop::<Slot<K, V>>() {
-            for slot in self.raw_iter() {
-                // SAFETY: the iterator yields each occupied slot once, and the caller forgets them afterwards.
-                unsafe { slot.drop_in_place() };
-            }
-        }
-        self.len = 0;
     }
 }
 
 impl<K, V> Drop for Table<K, V> {
     fn drop(&mut self) {
-        self.drop_slots();
-        self.release();
+        let table = core::mem::replace(self, Self::EMPTY);
+        let old = Unowned::<K, V, Self>::new(table);
+        if core::mem::needs_drop::<Slot<K, V>>() {
+            // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
+            unsafe { drop_all(old.table.raw_iter()) };
+        }
     }
 }
 
@@ -249,7 +256,11 @@ impl<K, V> RawIter<K, V> {
         self.bits = self.first_word.wrapping_add(word);
         self.end = self.bits.wrapping_add(CHUNK_WORDS);
         // SAFETY: the chunk lies within the table. The slots are those of the word before, as `next` expects.
-        self.slots = unsafe { self.first_slot.add(word * 64).sub(64) };
+        self.slots = unsafe {
+            self.first_slot
+                .byte_add(word * 64 * Slot::<K, V>::STRIDE)
+                .byte_sub(64 * Slot::<K, V>::STRIDE)
+        };
         true
     }
 }
@@ -273,13 +284,13 @@ impl<K, V> Iterator for RawIter<K, V> {
             unsafe {
                 self.pending = *self.bits;
                 self.bits = self.bits.add(1);
-                self.slots = self.slots.add(64);
+                self.slots = self.slots.byte_add(64 * Slot::<K, V>::STRIDE);
             }
         }
         let offset = self.pending.trailing_zeros() as usize;
         self.pending &= self.pending - 1;
         // SAFETY: the bit stands for a used bucket.
-        Some(unsafe { self.slots.add(offset) })
+        Some(unsafe { self.slots.byte_add(offset * Slot::<K, V>::STRIDE) })
     }
 
     /// Counted from the bits, so that stepping need not count.
@@ -329,7 +340,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     fn allocated_bytes(&self) -> usize {
         match self.buckets as usize {
             0 => 0,
-            buckets => Self::layout(buckets).0.size(),
+            buckets => Self::layout(buckets).map_or(0, |(layout, _)| layout.size()),
         }
     }
 
@@ -383,11 +394,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let hash = query.lookup_mix();
         if self.buckets == 0 {
-            return Err(Vacant {
-                hash,
-                index: 0,
-                form: 0,
-            });
+            return Err(Vacant { hash, index: 0 });
         }
         let mask = self.mask();
         let mut index = hash as usize & mask;
@@ -401,11 +408,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
                 index = (index + 1) & mask;
             }
         }
-        Err(Vacant {
-            hash,
-            index,
-            form: 0,
-        })
+        Err(Vacant { hash, index })
     }
 
     #[inline]
@@ -415,7 +418,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     {
         let mut index = vacant.index;
         if self.is_full() {
-            self.rehash(buckets_for(self.len as usize + 1));
+            let buckets = buckets_for(self.len as usize + 1);
+            if let Err(error) = buckets.and_then(|buckets| self.rehash(buckets)) {
+                error.raise();
+            }
             // SAFETY: the table has just grown, so it has an unused bucket.
             index = unsafe { self.first_unused(vacant.hash) };
         }
@@ -438,35 +444,21 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let mask = self.mask();
-        let mut hole = self.position(at);
+        let hole = self.position(at);
         // SAFETY: the caller vouches that `at` is occupied; its bit is cleared before anything else can look at it.
         let erased = unsafe {
             self.set_unused(hole);
             at.read()
         };
         self.len -= 1;
-        let mut index = (hole + 1) & mask;
-        // SAFETY: `index` is masked, used slots are initialised, and the load limit leaves an unused bucket to stop at.
-        // An entry moves into the hole when its home is not cyclically inside (hole, index]: the distance from home to
-        // index is then at least the distance from hole to index.
-        unsafe {
-            while self.used(index) {
-                let candidate = self.slot(index);
-                let home = candidate.as_ref().key.mix() as usize & mask;
-                if index.wrapping_sub(home) & mask >= index.wrapping_sub(hole) & mask {
-                    let mut target = self.slot(hole);
-                    target.write(candidate.read());
-                    // The bits are right before the callback runs, so a panic in it leaks and doubles nothing.
-                    self.set_used(hole);
-                    self.set_unused(index);
-                    hole = index;
-                    let Slot { key, value } = target.as_mut();
-                    on_moved(key, value);
-                }
-                index = (index + 1) & mask;
-            }
-        }
+        let index = (hole + 1) & self.mask();
+        let mut gap = Gap {
+            table: self,
+            hole,
+            index,
+            hashing: false,
+        };
+        while gap.step(&mut on_moved) {}
         erased
     }
 
@@ -477,77 +469,65 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.len == 0 {
             return;
         }
-        let mask = self.mask();
-        // SAFETY: indices are masked; slots are touched only when used. Starting after an unused bucket, every run is
-        // walked from its first bucket, so an entry behind a removal can be put at its first unused bucket from home on,
-        // which is at the latest its own.
-        unsafe {
-            let mut start = 0;
-            while self.used(start) {
-                start = (start + 1) & mask;
-            }
-            let mut removed_in_run = false;
-            for step in 1..=mask {
-                let index = (start + step) & mask;
-                if !self.used(index) {
-                    removed_in_run = false;
-                    continue;
-                }
-                let mut slot = self.slot(index);
-                let Slot { key, value } = slot.as_mut();
-                if !keep(key, value) {
-                    self.set_unused(index);
-                    self.len -= 1;
-                    removed_in_run = true;
-                    slot.drop_in_place();
-                } else if removed_in_run {
-                    let hash = slot.as_ref().key.mix();
-                    self.set_unused(index);
-                    let target = self.first_unused(hash);
-                    self.set_used(target);
-                    if target != index {
-                        self.slot(target).write(slot.read());
-                    }
-                }
-            }
+        let mut start = 0;
+        // SAFETY: the index is masked, and the load limit leaves an unused bucket.
+        while unsafe { self.used(start) } {
+            start = (start + 1) & self.mask();
+        }
+        // Starting after an unused bucket, every run is walked from its first bucket.
+        let mut pass = Pass {
+            start,
+            step: 1,
+            removed_in_run: false,
+            hashing: false,
+            table: self,
+        };
+        while pass.step <= pass.table.mask() {
+            pass.visit(&mut keep);
         }
     }
 
-    fn clear(&mut self) {
-        if self.buckets == 0 {
-            return;
-        }
+    fn reset(&mut self) {
         let (len, buckets) = (self.len as usize, self.buckets as usize);
-        self.drop_slots();
         if len * 4 < buckets && buckets > MIN_BUCKETS {
             self.release();
-            if len != 0 {
-                *self = Self::allocate((len.next_power_of_two() * 2).max(MIN_BUCKETS));
+            if len != 0
+                && let buckets = (len.next_power_of_two() * 2).max(MIN_BUCKETS)
+                && let Ok(table) = Self::allocate(buckets)
+            {
+                *self = table.into_inner();
             }
         } else {
             // SAFETY: the used bits of an allocated table are `buckets / 64` words.
             unsafe { self.bits().write_bytes(0, buckets / 64) };
+            self.len = 0;
         }
     }
 
-    fn reserve(&mut self, additional: usize)
+    fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
     where
         K: DenseKey,
     {
-        let buckets = buckets_for(self.len as usize + additional);
+        let entries = (self.len as usize).checked_add(additional);
+        let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
         if additional != 0 && buckets > self.buckets as usize {
-            self.rehash(buckets);
+            self.rehash(buckets)?;
         }
+        Ok(())
     }
 
-    fn shrink_to_fit(&mut self)
+    fn shrink_to(&mut self, capacity: usize)
     where
         K: DenseKey,
     {
-        if self.len == 0 {
+        let wanted = capacity.max(self.len as usize);
+        if wanted == 0 {
             self.release();
-        } else if buckets_for(self.len as usize) < self.buckets as usize {
-            self.rehash(buckets_for(self.len as usize));
+        } else if let Ok(buckets) = buckets_for(wanted)
+            && buckets < self.buckets as usize
+        {
+            // A failed allocation leaves the table as it is.
+            let _ = self.rehash(buckets);
         }
     }
 
@@ -569,11 +549,9 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
 
     #[inline]
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
-        if size_of::<Slot<K, V>>() == 0 {
-            return self.raw_iter_index();
-        }
         // SAFETY: `slot` points into this table's buckets.
-        unsafe { slot.offset_from_unsigned(self.slots) }
+        let bytes = unsafe { slot.cast::<u8>().offset_from_unsigned(self.slots.cast()) };
+        bytes / Slot::<K, V>::STRIDE
     }
 
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
@@ -583,9 +561,16 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    fn free_forgetting(mut self) {
-        self.len = 0;
-        self.release();
+    /// After an unused bucket: what is erased pulls entries back, which can then not come from before the start.
+    fn scan_start(&self) -> usize {
+        // SAFETY: the index is below the bucket count.
+        (0..self.buckets as usize)
+            .find(|&index| unsafe { !self.used(index) })
+            .unwrap_or(0)
+    }
+
+    fn free_forgetting(self) {
+        core::mem::ManuallyDrop::new(self).release();
     }
 
     fn duplicate(&self) -> Self
@@ -596,7 +581,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         if self.len == 0 {
             return Self::EMPTY;
         }
-        let mut copy = Self::allocate(self.buckets as usize);
+        let mut copy = match Self::allocate(self.buckets as usize) {
+            Ok(copy) => copy.into_inner(),
+            Err(error) => error.raise(),
+        };
         for slot in self.raw_iter() {
             let index = self.position(slot);
             // SAFETY: the copy has the same buckets; its bit is set only after the clone succeeded.
@@ -610,12 +598,111 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 }
 
-impl<K, V> Table<K, V> {
-    /// The only bucket in use when slots have no size: keys of a zero-sized type are all equal.
-    fn raw_iter_index(&self) -> usize {
-        (0..self.buckets as usize)
-            // SAFETY: the index is below the bucket count.
-            .find(|&index| unsafe { self.used(index) })
-            .unwrap_or(0)
+/// One pass of `retain`. An entry behind a removal moves to its first unused bucket from home on, which is at the latest its own. A
+/// pass that is cut short by a panic goes on without removing, or entries behind the last hole could not be found any more.
+struct Pass<'a, K: DenseKey, V> {
+    table: &'a mut Table<K, V>,
+    start: usize,
+    step: usize,
+    removed_in_run: bool,
+    /// A key is being hashed.
+    hashing: bool,
+}
+
+impl<K: DenseKey, V> Pass<'_, K, V> {
+    fn visit(&mut self, keep: &mut impl FnMut(&K, &mut V) -> bool) {
+        let table = &mut *self.table;
+        let index = (self.start + self.step) & table.mask();
+        self.step += 1;
+        // SAFETY: indices are masked; slots are touched only when used.
+        unsafe {
+            if !table.used(index) {
+                self.removed_in_run = false;
+                return;
+            }
+            let mut slot = table.slot(index);
+            let Slot { key, value } = slot.as_mut();
+            // Should it panic, the entry is visited again.
+            self.step -= 1;
+            let kept = keep(key, value);
+            self.step += 1;
+            if !kept {
+                table.set_unused(index);
+                table.len -= 1;
+                self.removed_in_run = true;
+                slot.drop_in_place();
+            } else if self.removed_in_run {
+                self.hashing = true;
+                let hash = slot.as_ref().key.mix();
+                self.hashing = false;
+                table.set_unused(index);
+                let target = table.first_unused(hash);
+                table.set_used(target);
+                if target != index {
+                    table.slot(target).copy_from_nonoverlapping(slot, 1);
+                }
+            }
+        }
+    }
+}
+
+impl<K: DenseKey, V> Drop for Pass<'_, K, V> {
+    fn drop(&mut self) {
+        // Were hashes to panic, doing it again would abort.
+        while !self.hashing && self.removed_in_run && self.step <= self.table.mask() {
+            self.visit(&mut |_, _| true);
+        }
+    }
+}
+
+/// The hole that an erasure leaves, on its way to the end of the run. When a callback panics, the rest of the way is gone without
+/// one, or entries behind the hole could not be found any more.
+struct Gap<'a, K: DenseKey, V> {
+    table: &'a mut Table<K, V>,
+    hole: usize,
+    /// The next bucket to look at.
+    index: usize,
+    /// A key is being hashed.
+    hashing: bool,
+}
+
+impl<K: DenseKey, V> Gap<'_, K, V> {
+    /// Looks at one bucket; whether the run goes on.
+    #[inline(always)]
+    fn step(&mut self, on_moved: &mut impl FnMut(&K, &mut V)) -> bool {
+        let mask = self.table.mask();
+        let (hole, index) = (self.hole, self.index);
+        // SAFETY: indices are masked, used slots are initialised, and the load limit leaves an unused bucket to stop at.
+        unsafe {
+            if !self.table.used(index) {
+                return false;
+            }
+            let candidate = self.table.slot(index);
+            self.hashing = true;
+            let home = candidate.as_ref().key.mix() as usize & mask;
+            self.hashing = false;
+            self.index = (index + 1) & mask;
+            // It moves into the hole when its home is not cyclically inside (hole, index]: the distance from home to index is
+            // then at least that from hole to index.
+            if index.wrapping_sub(home) & mask >= index.wrapping_sub(hole) & mask {
+                let mut target = self.table.slot(hole);
+                target.copy_from_nonoverlapping(candidate, 1);
+                // The bits are right before the callback runs.
+                self.table.set_used(hole);
+                self.table.set_unused(index);
+                self.hole = index;
+                let Slot { key, value } = target.as_mut();
+                on_moved(key, value);
+            }
+            true
+        }
+    }
+}
+
+impl<K: DenseKey, V> Drop for Gap<'_, K, V> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Were hashes to panic, doing it again would abort. After a regular end there is nothing left to do.
+        while !self.hashing && self.step(&mut |_, _| ()) {}
     }
 }

@@ -5,8 +5,9 @@
 //! so a list that grows leaves its old block to the next one. The pool is freed at once.
 
 use crate::Entity;
-use std::fmt;
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
 
 /// A list of entities stored in a [`ListPool`]; four bytes, and nothing while empty.
 ///

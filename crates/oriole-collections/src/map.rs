@@ -1,18 +1,28 @@
 //! `Map`: the public face of every table design of this crate.
 //!
-//! All methods live here once; the design (`T`) only knows about buckets. Iteration is called `iter_unordered`, because
-//! bucket order is an accident of hashing: it is the same in every run (nothing is seeded), but it changes when a key is
-//! added. Where output depends on order, use [`Map::iter_sorted`], [`Map::into_sorted_vec`] or
-//! [`OrderedMap`](crate::OrderedMap).
+//! All methods live here once; the design (`T`) only knows about buckets. Bucket order, in which [`Map::iter`] goes, is an
+//! accident of hashing and changes when a key is added. Where output depends on order, use [`Map::iter_sorted`],
+//! [`Map::into_sorted_vec`] or [`OrderedMap`](crate::OrderedMap). Every iterator of bucket order has a second name that says so
+//! (`iter_unordered`): a compiler that must be deterministic forbids the first (clippy's `disallowed-methods`) and has to
+//! justify the second.
+
+mod entry;
+mod iter;
+
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use iter::{
+    Drain, ExtractIf, IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut,
+};
 
 use crate::instrument::{Description, Tally};
-use crate::raw::{RawTable, Slot, Vacant};
+use crate::raw::{RawTable, Slot, TryReserveError, Vacant};
 use crate::witness::{Stamp, Witness};
 use crate::{DenseKey, Lookup};
-use std::fmt;
-use std::marker::PhantomData;
-use std::ops::Index;
-use std::ptr::NonNull;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::Index;
+use core::ptr::NonNull;
 
 /// A hash map over the table design `T`; use it through an alias such as [`DenseMap`](crate::DenseMap).
 pub struct Map<K, V, T> {
@@ -33,8 +43,8 @@ fn describe<K, V, T: RawTable<K, V>>() -> Description {
     Description {
         kind: "DenseMap",
         design: T::NAME,
-        key: std::any::type_name::<K>(),
-        value: std::any::type_name::<V>(),
+        key: core::any::type_name::<K>(),
+        value: core::any::type_name::<V>(),
         key_bytes: size_of::<K>(),
         value_bytes: size_of::<V>(),
     }
@@ -82,44 +92,85 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
 
     /// Every entry, in bucket order.
     #[inline]
+    pub fn iter(&self) -> Iter<'_, K, V, T> {
+        Iter::new(&self.raw)
+    }
+
+    /// Every entry, in bucket order; the same as [`Map::iter`].
+    #[inline]
     pub fn iter_unordered(&self) -> Iter<'_, K, V, T> {
-        Iter {
-            raw: self.raw.raw_iter(),
-            borrow: PhantomData,
-        }
+        Iter::new(&self.raw)
     }
 
     /// Every entry with its value mutable, in bucket order.
     #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V, T> {
+        IterMut::new(&mut self.raw)
+    }
+
+    /// Every entry with its value mutable, in bucket order; the same as [`Map::iter_mut`].
+    #[inline]
     pub fn iter_mut_unordered(&mut self) -> IterMut<'_, K, V, T> {
-        IterMut {
-            raw: self.raw.raw_iter(),
-            borrow: PhantomData,
-        }
+        IterMut::new(&mut self.raw)
     }
 
     /// Every key, in bucket order.
     #[inline]
-    pub fn keys_unordered(&self) -> impl ExactSizeIterator<Item = &K> + use<'_, K, V, T> {
-        self.iter_unordered().map(|(key, _)| key)
+    pub fn keys(&self) -> Keys<'_, K, V, T> {
+        Keys(Iter::new(&self.raw))
+    }
+
+    /// Every key, in bucket order; the same as [`Map::keys`].
+    #[inline]
+    pub fn keys_unordered(&self) -> Keys<'_, K, V, T> {
+        Keys(Iter::new(&self.raw))
     }
 
     /// Every value, in bucket order.
     #[inline]
-    pub fn values_unordered(&self) -> impl ExactSizeIterator<Item = &V> + use<'_, K, V, T> {
-        self.iter_unordered().map(|(_, value)| value)
+    pub fn values(&self) -> Values<'_, K, V, T> {
+        Values(Iter::new(&self.raw))
     }
 
-    /// Every value, in bucket order.
+    /// Every value, in bucket order; the same as [`Map::values`].
     #[inline]
-    pub fn values_mut_unordered(
-        &mut self,
-    ) -> impl ExactSizeIterator<Item = &mut V> + use<'_, K, V, T> {
-        self.iter_mut_unordered().map(|(_, value)| value)
+    pub fn values_unordered(&self) -> Values<'_, K, V, T> {
+        Values(Iter::new(&self.raw))
+    }
+
+    /// Every value, mutable, in bucket order.
+    #[inline]
+    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V, T> {
+        ValuesMut(IterMut::new(&mut self.raw))
+    }
+
+    /// Every value, mutable, in bucket order; the same as [`Map::values_mut`].
+    #[inline]
+    pub fn values_mut_unordered(&mut self) -> ValuesMut<'_, K, V, T> {
+        ValuesMut(IterMut::new(&mut self.raw))
+    }
+
+    /// The keys, in bucket order.
+    pub fn into_keys(self) -> IntoKeys<K, V, T> {
+        IntoKeys(self.into_iter())
+    }
+
+    /// The values, in bucket order.
+    pub fn into_values(self) -> IntoValues<K, V, T> {
+        IntoValues(self.into_iter())
+    }
+
+    /// Removes every entry and yields them, in bucket order. The allocation is kept as by [`Map::clear`]; entries that are not
+    /// asked for are dropped with the iterator. When the iterator is forgotten, they leak, and the map is empty.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn drain(&mut self) -> Drain<'_, K, V, T> {
+        self.witness.mutate();
+        self.tally.clear();
+        Drain::new(&mut self.raw)
     }
 
     /// Every entry by ascending key.
-    pub fn iter_sorted(&self) -> std::vec::IntoIter<(&K, &V)>
+    pub fn iter_sorted(&self) -> alloc::vec::IntoIter<(&K, &V)>
     where
         K: Ord,
     {
@@ -131,7 +182,7 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     /// The entries by ascending key.
     pub fn into_sorted_vec(self) -> Vec<(K, V)>
     where
-        K: Ord + DenseKey,
+        K: Ord,
     {
         let mut entries: Vec<(K, V)> = self.into_iter().collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -152,25 +203,39 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[track_caller]
     pub fn with_capacity(entries: usize) -> Self {
         let mut map = Self::new();
-        map.raw.reserve(entries);
-        map.tally.reserve(entries, || map.raw.allocated_bytes());
+        map.reserve(entries);
         map
     }
 
-    /// Makes room for `additional` more entries.
+    /// Makes room for `additional` more entries. Panics when there cannot be so many.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn reserve(&mut self, additional: usize) {
+        if let Err(error) = self.try_reserve(additional) {
+            error.raise();
+        }
+    }
+
+    /// Makes room for `additional` more entries, or says why it cannot.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
         self.witness.mutate();
-        self.raw.reserve(additional);
+        self.raw.try_reserve(additional)?;
         self.tally
             .reserve(additional, || self.raw.allocated_bytes());
+        Ok(())
     }
 
     /// Reallocates to the least size that holds the entries.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn shrink_to_fit(&mut self) {
+        self.shrink_to(0);
+    }
+
+    /// Reallocates to the least size that holds the entries and at least `capacity`.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn shrink_to(&mut self, capacity: usize) {
         self.witness.mutate();
-        self.raw.shrink_to_fit();
+        self.raw.shrink_to(capacity);
     }
 
     #[inline(always)]
@@ -261,6 +326,30 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         })
     }
 
+    /// The values of several keys at once. Panics when two of the keys are the same entry's.
+    ///
+    /// ```
+    /// let mut map = oriole_collections::DenseMap::from([("a", 1), ("b", 2)]);
+    /// if let [Some(a), Some(b)] = map.get_disjoint_mut(["a", "b"]) {
+    ///     std::mem::swap(a, b);
+    /// }
+    /// assert_eq!((map["a"], map["b"]), (2, 1));
+    /// ```
+    pub fn get_disjoint_mut<Q: Lookup<K> + ?Sized, const N: usize>(
+        &mut self,
+        keys: [&Q; N],
+    ) -> [Option<&mut V>; N] {
+        let slots = keys.map(|key| self.find_slot(key));
+        for (index, slot) in slots.iter().enumerate() {
+            assert!(
+                slot.is_none() || !slots[..index].contains(slot),
+                "two of the keys are the same"
+            );
+        }
+        // SAFETY: the table vouches for the slots, which are different ones, and `self` stays borrowed exclusively.
+        slots.map(|slot| slot.map(|slot| unsafe { &mut (*slot.as_ptr()).value }))
+    }
+
     /// The value of a key, or a copy of `default`.
     #[inline]
     pub fn get_or<Q: Lookup<K> + ?Sized>(&self, key: &Q, default: V) -> V
@@ -282,8 +371,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find_or_vacant(&key) {
             Ok(mut slot) => {
-                // SAFETY: the table vouches for the slot.
-                Some(std::mem::replace(
+                // First, so that nothing is on its way to the caller should its destructor panic.
+                drop(key);
+                // SAFETY: the table vouches for the slot, and a destructor cannot reach the table.
+                Some(core::mem::replace(
                     unsafe { &mut slot.as_mut().value },
                     value,
                 ))
@@ -342,16 +433,10 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, T> {
         match self.find_or_vacant(&key) {
-            Ok(slot) => Entry::Occupied(OccupiedEntry {
-                map: self,
-                slot,
-                key: PhantomData,
-            }),
-            Err(vacant) => Entry::Vacant(VacantEntry {
-                map: self,
-                vacant,
-                key,
-            }),
+            // SAFETY: the slot was just found, and the map stays borrowed.
+            Ok(slot) => Entry::Occupied(unsafe { OccupiedEntry::new(self, slot) }),
+            // SAFETY: the vacancy was just found for this key, and the map stays borrowed.
+            Err(vacant) => Entry::Vacant(unsafe { VacantEntry::new(self, vacant, key) }),
         }
     }
 
@@ -359,7 +444,9 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
-        self.remove_entry(key).map(|(_, value)| value)
+        let (key, value) = self.remove_entry(key)?;
+        drop(key);
+        Some(value)
     }
 
     /// Removes a key and returns it with its value. Other entries may move.
@@ -401,6 +488,25 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
             }
             kept
         });
+    }
+
+    /// Removes and yields the entries for which `take` is true, as it goes; the others stay, and so do those not yet visited when
+    /// the iterator is dropped.
+    ///
+    /// ```
+    /// let mut map: oriole_collections::DenseMap<u32, u32> = (0..10).map(|n| (n, n * n)).collect();
+    /// let mut odd: Vec<_> = map.extract_if(|key, _| key % 2 == 1).collect();
+    /// odd.sort();
+    /// assert_eq!(odd, [(1, 1), (3, 9), (5, 25), (7, 49), (9, 81)]);
+    /// assert_eq!(map.len(), 5);
+    /// ```
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn extract_if<F: FnMut(&K, &mut V) -> bool>(
+        &mut self,
+        take: F,
+    ) -> ExtractIf<'_, K, V, T, F> {
+        self.witness.mutate();
+        ExtractIf::new(self, take)
     }
 
     /// Removes the entries for which `remove` is true, in one pass, and returns how many there were.
@@ -454,6 +560,12 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
     /// Removes the entry at a cursor; see [`Map::at`].
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn erase_at(&mut self, cursor: Cursor) -> (K, V) {
+        self.erase_at_with(cursor, |_, _| ())
+    }
+
+    /// Removes the entry at a cursor, calling `on_moved` once for each other entry that changed its bucket; see [`Map::at`].
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn erase_at_with(&mut self, cursor: Cursor, on_moved: impl FnMut(&K, &mut V)) -> (K, V) {
         self.witness.check(cursor.stamp);
         let slot = self
             .raw
@@ -464,257 +576,8 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         self.tally
             .erase(true, 1, || unsafe { slot.as_ref() }.key.mix());
         // SAFETY: as above.
-        let Slot { key, value } = unsafe { self.raw.erase(slot, |_, _| ()) };
+        let Slot { key, value } = unsafe { self.raw.erase(slot, on_moved) };
         (key, value)
-    }
-}
-
-/// A key's place in a map, present or not.
-pub enum Entry<'a, K, V, T> {
-    /// The key is present.
-    Occupied(OccupiedEntry<'a, K, V, T>),
-    /// The key is missing.
-    Vacant(VacantEntry<'a, K, V, T>),
-}
-
-/// An entry that is present.
-pub struct OccupiedEntry<'a, K, V, T> {
-    map: &'a mut Map<K, V, T>,
-    slot: NonNull<Slot<K, V>>,
-    key: PhantomData<K>,
-}
-
-/// An entry that is missing.
-pub struct VacantEntry<'a, K, V, T> {
-    map: &'a mut Map<K, V, T>,
-    vacant: Vacant,
-    key: K,
-}
-
-impl<'a, K: DenseKey, V, T: RawTable<K, V>> Entry<'a, K, V, T> {
-    /// The value, `value` when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// The value, made by `make` when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(make()),
-        }
-    }
-
-    /// The value, the default when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
-    }
-
-    /// Changes the value when present.
-    #[inline]
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
-
-    /// The key.
-    pub fn key(&self) -> &K {
-        match self {
-            Entry::Occupied(entry) => entry.key(),
-            Entry::Vacant(entry) => entry.key(),
-        }
-    }
-}
-
-impl<'a, K: DenseKey, V, T: RawTable<K, V>> OccupiedEntry<'a, K, V, T> {
-    /// The stored key.
-    pub fn key(&self) -> &K {
-        // SAFETY: the slot is occupied and the map borrowed exclusively.
-        unsafe { &self.slot.as_ref().key }
-    }
-
-    /// The value.
-    #[inline]
-    pub fn get(&self) -> &V {
-        // SAFETY: as in `key`.
-        unsafe { &self.slot.as_ref().value }
-    }
-
-    /// The value.
-    #[inline]
-    pub fn get_mut(&mut self) -> &mut V {
-        // SAFETY: as in `key`.
-        unsafe { &mut self.slot.as_mut().value }
-    }
-
-    /// The value, for as long as the map was borrowed.
-    #[inline]
-    pub fn into_mut(mut self) -> &'a mut V {
-        // SAFETY: as in `key`; the borrow of the map ends no sooner than `'a`.
-        unsafe { &mut self.slot.as_mut().value }
-    }
-
-    /// Replaces the value.
-    pub fn insert(&mut self, value: V) -> V {
-        std::mem::replace(self.get_mut(), value)
-    }
-
-    /// Removes the entry. Other entries may move.
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn remove(self) -> V {
-        self.map.witness.mutate();
-        // SAFETY: the slot is occupied and the map borrowed exclusively.
-        unsafe {
-            let slot = self.slot;
-            self.map.tally.erase(true, 1, || slot.as_ref().key.mix());
-            self.map.raw.erase(slot, |_, _| ()).value
-        }
-    }
-}
-
-impl<'a, K: DenseKey, V, T: RawTable<K, V>> VacantEntry<'a, K, V, T> {
-    /// The key looked for.
-    pub fn key(&self) -> &K {
-        &self.key
-    }
-
-    /// The key looked for.
-    pub fn into_key(self) -> K {
-        self.key
-    }
-
-    /// Stores a value.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn insert(self, value: V) -> &'a mut V {
-        let Self { map, vacant, key } = self;
-        // SAFETY: the vacancy was found for this key, and the map was borrowed ever since.
-        unsafe { &mut map.occupy(vacant, key, value).as_mut().value }
-    }
-}
-
-/// Iterator of [`Map::iter_unordered`].
-pub struct Iter<'a, K, V, T: RawTable<K, V>> {
-    raw: T::RawIter,
-    borrow: PhantomData<&'a (K, V)>,
-}
-
-/// Iterator of [`Map::iter_mut_unordered`].
-pub struct IterMut<'a, K, V, T: RawTable<K, V>> {
-    raw: T::RawIter,
-    borrow: PhantomData<&'a mut (K, V)>,
-}
-
-/// Owning iterator, in bucket order.
-pub struct IntoIter<K, V, T: RawTable<K, V>> {
-    table: std::mem::ManuallyDrop<T>,
-    raw: T::RawIter,
-    entries: PhantomData<(K, V)>,
-}
-
-impl<K, V, T: RawTable<K, V>> Clone for Iter<'_, K, V, T> {
-    fn clone(&self) -> Self {
-        Self {
-            raw: self.raw.clone(),
-            borrow: PhantomData,
-        }
-    }
-}
-
-impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
-    type Item = (&'a K, &'a V);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let slot = self.raw.next()?;
-        // SAFETY: the map is borrowed for `'a`, so its slots stay where they are.
-        let Slot { key, value } = unsafe { slot.as_ref() };
-        Some((key, value))
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        self.raw.fold(init, |result, slot| {
-            // SAFETY: as in `next`.
-            let Slot { key, value } = unsafe { slot.as_ref() };
-            f(result, (key, value))
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.raw.size_hint()
-    }
-}
-
-impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
-    type Item = (&'a K, &'a mut V);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut slot = self.raw.next()?;
-        // SAFETY: the map is borrowed exclusively for `'a`, and each slot is yielded once.
-        let Slot { key, value } = unsafe { slot.as_mut() };
-        Some((key, value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.raw.size_hint()
-    }
-}
-
-impl<K, V, T: RawTable<K, V>> Iterator for IntoIter<K, V, T> {
-    type Item = (K, V);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let slot = self.raw.next()?;
-        // SAFETY: each slot is yielded once, and the table never drops its slots itself from here on.
-        let Slot { key, value } = unsafe { slot.read() };
-        Some((key, value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.raw.size_hint()
-    }
-}
-
-impl<K, V, T: RawTable<K, V>> ExactSizeIterator for Iter<'_, K, V, T> {}
-impl<K, V, T: RawTable<K, V>> ExactSizeIterator for IterMut<'_, K, V, T> {}
-impl<K, V, T: RawTable<K, V>> ExactSizeIterator for IntoIter<K, V, T> {}
-
-impl<K, V, T: RawTable<K, V>> Drop for IntoIter<K, V, T> {
-    fn drop(&mut self) {
-        for slot in self.raw.by_ref() {
-            // SAFETY: these slots were not yielded yet; the table forgets them below.
-            unsafe { slot.drop_in_place() };
-        }
-        // SAFETY: the table is not used again.
-        unsafe { std::mem::ManuallyDrop::take(&mut self.table) }.free_forgetting();
-    }
-}
-
-impl<K, V, T: RawTable<K, V>> IntoIterator for Map<K, V, T> {
-    type Item = (K, V);
-    type IntoIter = IntoIter<K, V, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        let raw = self.raw.raw_iter();
-        IntoIter {
-            table: std::mem::ManuallyDrop::new(self.raw),
-            raw,
-            entries: PhantomData,
-        }
     }
 }
 
@@ -756,11 +619,24 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Extend<(K, V)> for Map<K, V, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
+        // Of many entries some may be there already; half of them is the usual guess.
         let (at_least, _) = entries.size_hint();
-        self.reserve(at_least);
+        let room = if self.is_empty() {
+            at_least
+        } else {
+            at_least.div_ceil(2)
+        };
+        self.reserve(room);
         for (key, value) in entries {
             self.insert(key, value);
         }
+    }
+}
+
+impl<'a, K: DenseKey + Copy, V: Copy, T: RawTable<K, V>> Extend<(&'a K, &'a V)> for Map<K, V, T> {
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
+        self.extend(entries.into_iter().map(|(key, value)| (*key, *value)));
     }
 }
 

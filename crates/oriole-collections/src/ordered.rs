@@ -4,9 +4,20 @@
 //! and keys have no natural order of their own.
 
 use crate::{DenseKey, DenseMap, Lookup};
-use std::fmt;
+use alloc::vec::{self, Vec};
+use core::fmt;
+use core::ops::Index;
+use core::slice;
 
 /// A map that iterates in insertion order.
+///
+/// ```
+/// use oriole_collections::OrderedMap;
+/// let mut map = OrderedMap::from([("z", 1), ("a", 2)]);
+/// *map.entry("m").or_insert(0) += 5;
+/// assert_eq!(map.iter().collect::<Vec<_>>(), [(&"z", &1), (&"a", &2), (&"m", &5)]);
+/// assert_eq!(map["a"], 2);
+/// ```
 #[derive(Clone)]
 pub struct OrderedMap<K: DenseKey + Clone, V> {
     positions: DenseMap<K, u32>,
@@ -23,6 +34,15 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         }
     }
 
+    /// An empty map with room for so many entries.
+    #[track_caller]
+    pub fn with_capacity(entries: usize) -> Self {
+        Self {
+            positions: DenseMap::with_capacity(entries),
+            entries: Vec::with_capacity(entries),
+        }
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -33,9 +53,30 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         self.entries.is_empty()
     }
 
+    /// Makes room for `additional` more entries.
+    pub fn reserve(&mut self, additional: usize) {
+        self.positions.reserve(additional);
+        self.entries.reserve(additional);
+    }
+
     /// A key's position in insertion order.
     pub fn position<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<usize> {
         self.positions.get(key).map(|&position| position as usize)
+    }
+
+    /// The entry at a position of insertion order.
+    pub fn get_index(&self, position: usize) -> Option<(&K, &V)> {
+        self.entries.get(position).map(|(key, value)| (key, value))
+    }
+
+    /// The first entry.
+    pub fn first(&self) -> Option<(&K, &V)> {
+        self.get_index(0)
+    }
+
+    /// The last entry.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        self.entries.last().map(|(key, value)| (key, value))
     }
 
     /// The value of a key.
@@ -49,35 +90,56 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         Some(&mut self.entries[position].1)
     }
 
+    /// The stored key and the value.
+    pub fn get_key_value<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
+        self.get_index(self.position(key)?)
+    }
+
     /// Whether the key is present.
     pub fn contains_key<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
         self.positions.contains_key(key)
     }
 
+    /// The entry of a key, for looking and changing.
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
+        match self.position(&key) {
+            Some(position) => Entry::Occupied(OccupiedEntry {
+                map: self,
+                position,
+            }),
+            None => Entry::Vacant(VacantEntry { map: self, key }),
+        }
+    }
+
+    /// Adds an entry whose key is missing. The value comes first: were cloning or hashing to panic, no position may point past
+    /// the end.
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn add(&mut self, key: K, value: V) -> usize {
+        let next = self.entries.len();
+        let position = u32::try_from(next).expect("more entries than positions have numbers");
+        self.entries.push((key.clone(), value));
+        // Should it panic, the last entry cannot be found but is there; the next `retain` or `clear` sets it right.
+        self.positions.insert(key, position);
+        next
+    }
+
     /// Stores a value and returns the one it replaced; a key keeps its first position.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let next = self.entries.len();
-        let position = *self.positions.get_or_insert(key.clone(), next as u32) as usize;
-        if position < next {
-            return Some(std::mem::replace(&mut self.entries[position].1, value));
+        if let Some(position) = self.position(&key) {
+            drop(key);
+            return Some(core::mem::replace(&mut self.entries[position].1, value));
         }
-        self.entries.push((key, value));
+        self.add(key, value);
         None
     }
 
     /// The value of a key, made by `make` when missing.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        let next = self.entries.len();
-        let position = match self.positions.get(&key) {
-            Some(&position) => position as usize,
-            None => {
-                // The value first: were `make` to panic, no position may point past the end.
-                self.entries.push((key.clone(), make()));
-                self.positions.insert(key, next as u32);
-                next
-            }
+        let position = match self.position(&key) {
+            Some(position) => position,
+            None => self.add(key, make()),
         };
         &mut self.entries[position].1
     }
@@ -85,21 +147,47 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
     /// Keeps the entries for which `keep` is true, in order; linear in the number of entries.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        self.entries.retain_mut(|(key, value)| keep(key, value));
+        // Should `keep` panic, keys are not found any more rather than found in wrong places.
         self.positions.clear();
+        self.entries.retain_mut(|(key, value)| keep(key, value));
         for (position, (key, _)) in self.entries.iter().enumerate() {
             self.positions.insert(key.clone(), position as u32);
         }
+    }
+
+    /// Removes the last entry.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn pop(&mut self) -> Option<(K, V)> {
+        let (key, value) = self.entries.pop()?;
+        self.positions.erase(&key);
+        Some((key, value))
     }
 
     /// Removes a key, keeping the order of the others; linear in the number of entries after it.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
         let position = self.positions.remove(key)? as usize;
-        let (_, value) = self.entries.remove(position);
+        let (key, value) = self.entries.remove(position);
         for (key, _) in &self.entries[position..] {
-            *self.positions.get_mut(key).expect("entry without position") -= 1;
+            if let Some(position) = self.positions.get_mut(key) {
+                *position -= 1;
+            }
         }
+        drop(key);
+        Some(value)
+    }
+
+    /// Removes a key by moving the last entry to its place; constant time.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn swap_remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
+        let position = self.positions.remove(key)? as usize;
+        let (key, value) = self.entries.swap_remove(position);
+        if let Some((moved, _)) = self.entries.get(position)
+            && let Some(place) = self.positions.get_mut(moved)
+        {
+            *place = position as u32;
+        }
+        drop(key);
         Some(value)
     }
 
@@ -111,21 +199,254 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         entries.clear();
     }
 
-    /// Every entry in insertion order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> + ExactSizeIterator + Clone {
-        self.entries.iter().map(|(key, value)| (key, value))
+    /// Removes every entry and yields them in insertion order.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn drain(&mut self) -> vec::Drain<'_, (K, V)> {
+        self.positions.clear();
+        self.entries.drain(..)
     }
 
     /// Every entry in insertion order.
-    pub fn iter_mut(
-        &mut self,
-    ) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
-        self.entries.iter_mut().map(|(key, value)| (&*key, value))
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter(self.entries.iter())
+    }
+
+    /// Every entry in insertion order.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        IterMut(self.entries.iter_mut())
+    }
+
+    /// Every key in insertion order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
+        self.entries.iter().map(|(key, _)| key)
+    }
+
+    /// Every value in insertion order.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
+    /// Every value in insertion order.
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
+        self.entries.iter_mut().map(|(_, value)| value)
+    }
+
+    /// The entries in insertion order.
+    pub fn as_slice(&self) -> &[(K, V)] {
+        &self.entries
     }
 
     /// The entries in insertion order.
     pub fn into_vec(self) -> Vec<(K, V)> {
         self.entries
+    }
+}
+
+/// A key's place in an [`OrderedMap`], present or not.
+pub enum Entry<'a, K: DenseKey + Clone, V> {
+    /// The key is present.
+    Occupied(OccupiedEntry<'a, K, V>),
+    /// The key is missing.
+    Vacant(VacantEntry<'a, K, V>),
+}
+
+/// An entry that is present.
+pub struct OccupiedEntry<'a, K: DenseKey + Clone, V> {
+    map: &'a mut OrderedMap<K, V>,
+    position: usize,
+}
+
+/// An entry that is missing.
+pub struct VacantEntry<'a, K: DenseKey + Clone, V> {
+    map: &'a mut OrderedMap<K, V>,
+    key: K,
+}
+
+impl<'a, K: DenseKey + Clone, V> Entry<'a, K, V> {
+    /// The value, `value` when missing.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, made by `make` when missing.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(make()),
+        }
+    }
+
+    /// The value, made of the key by `make` when missing.
+    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let value = make(&entry.key);
+                entry.insert(value)
+            }
+        }
+    }
+
+    /// The value, the default when missing.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value when present.
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+
+    /// The key.
+    pub fn key(&self) -> &K {
+        match self {
+            Entry::Occupied(entry) => entry.key(),
+            Entry::Vacant(entry) => entry.key(),
+        }
+    }
+}
+
+impl<'a, K: DenseKey + Clone, V> OccupiedEntry<'a, K, V> {
+    /// The stored key.
+    pub fn key(&self) -> &K {
+        &self.map.entries[self.position].0
+    }
+
+    /// The position in insertion order.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The value.
+    pub fn get(&self) -> &V {
+        &self.map.entries[self.position].1
+    }
+
+    /// The value.
+    pub fn get_mut(&mut self) -> &mut V {
+        &mut self.map.entries[self.position].1
+    }
+
+    /// The value, for as long as the map was borrowed.
+    pub fn into_mut(self) -> &'a mut V {
+        &mut self.map.entries[self.position].1
+    }
+
+    /// Replaces the value.
+    pub fn insert(&mut self, value: V) -> V {
+        core::mem::replace(self.get_mut(), value)
+    }
+
+    /// Removes the entry, keeping the order of the others.
+    pub fn remove(self) -> V {
+        let key = self.key().clone();
+        self.map.remove(&key).expect("the entry is present")
+    }
+}
+
+impl<'a, K: DenseKey + Clone, V> VacantEntry<'a, K, V> {
+    /// The key looked for.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The key looked for.
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
+    /// Stores a value, as the last one.
+    pub fn insert(self, value: V) -> &'a mut V {
+        let position = self.map.add(self.key, value);
+        &mut self.map.entries[position].1
+    }
+}
+
+/// Iterator of [`OrderedMap::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, K, V>(slice::Iter<'a, (K, V)>);
+
+/// Iterator of [`OrderedMap::iter_mut`].
+#[derive(Debug)]
+pub struct IterMut<'a, K, V>(slice::IterMut<'a, (K, V)>);
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, value)| (key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, value)| (&*key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> DoubleEndedIterator for Iter<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, value)| (key, value))
+    }
+}
+
+impl<K, V> DoubleEndedIterator for IterMut<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, value)| (&*key, value))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
+impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
+impl<K, V> core::iter::FusedIterator for Iter<'_, K, V> {}
+impl<K, V> core::iter::FusedIterator for IterMut<'_, K, V> {}
+
+impl<K: DenseKey + Clone, V> IntoIterator for OrderedMap<K, V> {
+    type Item = (K, V);
+    type IntoIter = vec::IntoIter<(K, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+impl<'a, K: DenseKey + Clone, V> IntoIterator for &'a OrderedMap<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, K: DenseKey + Clone, V> IntoIterator for &'a mut OrderedMap<K, V> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }
 
@@ -136,9 +457,30 @@ impl<K: DenseKey + Clone, V> Default for OrderedMap<K, V> {
     }
 }
 
+/// Equal when they have equal entries, whatever their order, as for other maps.
+impl<K: DenseKey + Clone, V: PartialEq> PartialEq for OrderedMap<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self
+                .iter()
+                .all(|(key, value)| other.get(key) == Some(value))
+    }
+}
+
+impl<K: DenseKey + Clone, V: Eq> Eq for OrderedMap<K, V> {}
+
 impl<K: DenseKey + Clone + fmt::Debug, V: fmt::Debug> fmt::Debug for OrderedMap<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: DenseKey + Clone, V, Q: Lookup<K> + ?Sized> Index<&Q> for OrderedMap<K, V> {
+    type Output = V;
+
+    #[track_caller]
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("no entry for the key")
     }
 }
 
@@ -151,6 +493,7 @@ impl<K: DenseKey + Clone, V> Extend<(K, V)> for OrderedMap<K, V> {
 }
 
 impl<K: DenseKey + Clone, V> FromIterator<(K, V)> for OrderedMap<K, V> {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::new();
         map.extend(entries);
@@ -158,7 +501,21 @@ impl<K: DenseKey + Clone, V> FromIterator<(K, V)> for OrderedMap<K, V> {
     }
 }
 
+impl<K: DenseKey + Clone, V, const N: usize> From<[(K, V); N]> for OrderedMap<K, V> {
+    #[track_caller]
+    fn from(entries: [(K, V); N]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
 /// A set that iterates in insertion order.
+///
+/// ```
+/// let mut worklist = oriole_collections::OrderedSet::from([3, 1, 3]);
+/// assert!(!worklist.insert(1));
+/// assert_eq!(worklist.pop(), Some(1));
+/// assert_eq!(worklist.iter().collect::<Vec<_>>(), [&3]);
+/// ```
 #[derive(Clone)]
 pub struct OrderedSet<K: DenseKey + Clone> {
     map: OrderedMap<K, ()>,
@@ -194,6 +551,16 @@ impl<K: DenseKey + Clone> OrderedSet<K> {
         self.map.contains_key(key)
     }
 
+    /// The stored key equal to this one.
+    pub fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<&K> {
+        self.map.get_key_value(key).map(|(key, ())| key)
+    }
+
+    /// The key at a position of insertion order.
+    pub fn get_index(&self, position: usize) -> Option<&K> {
+        self.map.get_index(position).map(|(key, ())| key)
+    }
+
     /// A key's position in insertion order.
     pub fn position<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<usize> {
         self.map.position(key)
@@ -202,9 +569,7 @@ impl<K: DenseKey + Clone> OrderedSet<K> {
     /// Removes the key inserted last (a worklist's `pop`).
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn pop(&mut self) -> Option<K> {
-        let (key, ()) = self.map.entries.pop()?;
-        self.map.positions.remove(&key);
-        Some(key)
+        self.map.pop().map(|(key, ())| key)
     }
 
     /// Removes a key, keeping the order of the others; whether it was present.
@@ -213,9 +578,15 @@ impl<K: DenseKey + Clone> OrderedSet<K> {
         self.map.remove(key).is_some()
     }
 
+    /// Keeps the keys for which `keep` is true, in order.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
+        self.map.retain(|key, ()| keep(key));
+    }
+
     /// Every key in insertion order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
-        self.map.iter().map(|(key, ())| key)
+        self.map.keys()
     }
 
     /// Removes every key.
@@ -232,6 +603,15 @@ impl<K: DenseKey + Clone> Default for OrderedSet<K> {
     }
 }
 
+/// Equal when they have equal keys, whatever their order, as for other sets.
+impl<K: DenseKey + Clone> PartialEq for OrderedSet<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<K: DenseKey + Clone> Eq for OrderedSet<K> {}
+
 impl<K: DenseKey + Clone + fmt::Debug> fmt::Debug for OrderedSet<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
@@ -247,10 +627,78 @@ impl<K: DenseKey + Clone> Extend<K> for OrderedSet<K> {
 }
 
 impl<K: DenseKey + Clone> FromIterator<K> for OrderedSet<K> {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut set = Self::new();
         set.extend(keys);
         set
+    }
+}
+
+impl<K: DenseKey + Clone, const N: usize> From<[K; N]> for OrderedSet<K> {
+    #[track_caller]
+    fn from(keys: [K; N]) -> Self {
+        keys.into_iter().collect()
+    }
+}
+
+/// The keys of an [`OrderedSet`], in insertion order.
+#[derive(Debug)]
+pub struct IntoKeys<K>(vec::IntoIter<(K, ())>);
+
+impl<K> Iterator for IntoKeys<K> {
+    type Item = K;
+
+    fn next(&mut self) -> Option<K> {
+        self.0.next().map(|(key, ())| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K> ExactSizeIterator for IntoKeys<K> {}
+
+impl<K: DenseKey + Clone> IntoIterator for OrderedSet<K> {
+    type Item = K;
+    type IntoIter = IntoKeys<K>;
+
+    fn into_iter(self) -> IntoKeys<K> {
+        IntoKeys(self.map.into_iter())
+    }
+}
+
+/// References to the keys of an [`OrderedSet`], in insertion order.
+#[derive(Debug)]
+pub struct Keys<'a, K>(slice::Iter<'a, (K, ())>);
+
+impl<K> Clone for Keys<'_, K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'a, K> Iterator for Keys<'a, K> {
+    type Item = &'a K;
+
+    fn next(&mut self) -> Option<&'a K> {
+        self.0.next().map(|(key, ())| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K> ExactSizeIterator for Keys<'_, K> {}
+
+impl<'a, K: DenseKey + Clone> IntoIterator for &'a OrderedSet<K> {
+    type Item = &'a K;
+    type IntoIter = Keys<'a, K>;
+
+    fn into_iter(self) -> Keys<'a, K> {
+        Keys(self.map.entries.iter())
     }
 }
 

@@ -1,18 +1,30 @@
 //! What a hash table design must offer so that [`Map`](crate::map::Map) and [`Set`](crate::set::Set) can be built on it.
 //!
-//! Every design of this crate (linear, hybrid, classic) implements this one trait, so all of them have the same public
+//! Every design of this crate (swiss, linear, classic) implements this one trait, so all of them have the same public
 //! API by construction and can be swapped, measured and model-checked by the same code.
 
 use crate::{DenseKey, Lookup};
-use std::ptr::NonNull;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
-/// One bucket's contents.
+/// One bucket's contents. The key comes first, so that code that only hashes keys need not know the type of the value.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Slot<K, V> {
     /// The key.
     pub key: K,
     /// The value; `()` in a set.
     pub value: V,
+}
+
+impl<K, V> Slot<K, V> {
+    /// Bytes from one slot to the next. Slots without a size are still kept apart, so that each has its own address.
+    pub(crate) const STRIDE: usize = if size_of::<Self>() == 0 {
+        align_of::<Self>()
+    } else {
+        size_of::<Self>()
+    };
 }
 
 /// Where a missing key would go: the answer of [`RawTable::find_or_vacant`].
@@ -22,8 +34,43 @@ pub struct Vacant {
     pub hash: u64,
     /// The bucket to fill, as long as the table is not changed in between and needs no growth.
     pub index: usize,
-    /// For the design: what kind of place it is. A constant on each way to a vacancy, so that storing need not ask again.
-    pub form: u8,
+}
+
+/// Why room for more entries cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TryReserveError {
+    /// The number of entries or bytes is more than a table can have.
+    CapacityOverflow,
+    /// The allocator refused.
+    AllocError {
+        /// What it was asked for.
+        layout: core::alloc::Layout,
+    },
+}
+
+impl fmt::Display for TryReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CapacityOverflow => f.write_str("a table cannot have so many entries"),
+            Self::AllocError { layout } => {
+                write!(f, "the allocator has no {} bytes", layout.size())
+            }
+        }
+    }
+}
+
+impl core::error::Error for TryReserveError {}
+
+impl TryReserveError {
+    /// Ends the operation the way the standard collections do.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn raise(self) -> ! {
+        match self {
+            Self::CapacityOverflow => panic!("capacity overflow: the table is too large"),
+            Self::AllocError { layout } => alloc::alloc::handle_alloc_error(layout),
+        }
+    }
 }
 
 /// A hash table design.
@@ -31,14 +78,17 @@ pub struct Vacant {
 /// # Safety
 ///
 /// Every pointer returned by `find`, `find_or_vacant`, `occupy`, `at` and `raw_iter` must point at an initialised slot
-/// inside the table's allocation, valid until the table is next mutated, and `raw_iter` must yield each slot once.
+/// inside the table's allocation, valid until the table is next mutated, and `raw_iter` must yield each slot once. All of this
+/// must hold whatever the implementations of `DenseKey`, `Eq`, `Clone` and `Drop` of the entries do: they are safe code, which
+/// may lie and may panic.
 #[allow(clippy::len_without_is_empty)] // not an API for users
 pub unsafe trait RawTable<K, V>: Sized {
     /// A table without an allocation.
     const EMPTY: Self;
     /// Short name of the design, for reports.
     const NAME: &'static str;
-    /// Iterator over the occupied slots; it does not borrow the table. Its `size_hint` is exact.
+    /// Iterator over the occupied slots; it does not borrow the table, and may be sent and shared where the entries may. Its
+    /// `size_hint` is exact.
     type RawIter: Iterator<Item = NonNull<Slot<K, V>>> + Clone;
 
     /// Number of entries.
@@ -68,7 +118,7 @@ pub unsafe trait RawTable<K, V>: Sized {
     ///
     /// # Safety
     ///
-    /// `vacant` must come from `find_or_vacant` for this very key, with no mutation in between.
+    /// `vacant` must come from `find_or_vacant` of this table, with no mutation in between.
     unsafe fn occupy(&mut self, vacant: Vacant, slot: Slot<K, V>) -> NonNull<Slot<K, V>>
     where
         K: DenseKey;
@@ -88,14 +138,15 @@ pub unsafe trait RawTable<K, V>: Sized {
     fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool)
     where
         K: DenseKey;
-    /// Removes every entry, by LLVM's rule: a table less than a quarter full and larger than its minimum shrinks.
-    fn clear(&mut self);
+    /// Makes the table one without entries that has kept what allocation the rule of `clear` lets it keep: a table less than a
+    /// quarter full and larger than its minimum shrinks. The entries have been moved out or dropped.
+    fn reset(&mut self);
     /// Makes room for `additional` more entries.
-    fn reserve(&mut self, additional: usize)
+    fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
     where
         K: DenseKey;
-    /// Reallocates to the least size that holds the entries; frees the allocation when there are none.
-    fn shrink_to_fit(&mut self)
+    /// Reallocates to the least size that holds the entries and `capacity`; frees the allocation when both are zero.
+    fn shrink_to(&mut self, capacity: usize)
     where
         K: DenseKey;
     /// The occupied slots in bucket order.
@@ -104,6 +155,11 @@ pub unsafe trait RawTable<K, V>: Sized {
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize;
     /// The slot at a bucket index, when occupied.
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>>;
+    /// The bucket from which buckets can be visited in turn, cyclically, while entries are erased: where erasing moves entries,
+    /// they must not move from a bucket visited before to one visited later, or the other way round past the end.
+    fn scan_start(&self) -> usize {
+        0
+    }
     /// Frees the allocation without dropping any entry: they have been moved out.
     fn free_forgetting(self);
     /// The same table again, bucket for bucket.
@@ -111,4 +167,74 @@ pub unsafe trait RawTable<K, V>: Sized {
     where
         K: DenseKey + Clone,
         V: Clone;
+
+    /// Removes and drops every entry.
+    ///
+    /// While destructors run the table is already an empty one, so that nothing is dropped twice when one of them panics.
+    fn clear(&mut self) {
+        if self.bucket_count() == 0 {
+            return;
+        }
+        let mut old = Unowned::<K, V, Self>::new(core::mem::replace(self, Self::EMPTY));
+        if core::mem::needs_drop::<Slot<K, V>>() {
+            // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
+            unsafe { drop_all(old.table.raw_iter()) };
+        }
+        old.table.reset();
+        *self = old.into_inner();
+    }
+}
+
+/// A table whose entries belong to somebody else: dropping this frees the allocation only.
+pub(crate) struct Unowned<K, V, T: RawTable<K, V>> {
+    pub(crate) table: ManuallyDrop<T>,
+    entries: core::marker::PhantomData<(K, V)>,
+}
+
+impl<K, V, T: RawTable<K, V>> Unowned<K, V, T> {
+    pub(crate) fn new(table: T) -> Self {
+        Self {
+            table: ManuallyDrop::new(table),
+            entries: core::marker::PhantomData,
+        }
+    }
+
+    /// The table, which owns its entries again.
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used or dropped again.
+        unsafe { ManuallyDrop::take(&mut this.table) }
+    }
+}
+
+impl<K, V, T: RawTable<K, V>> Drop for Unowned<K, V, T> {
+    fn drop(&mut self) {
+        // SAFETY: the table is not used again.
+        unsafe { ManuallyDrop::take(&mut self.table) }.free_forgetting();
+    }
+}
+
+/// Drops what an iterator still yields. When a destructor panics the others run all the same; a second panic then aborts, as
+/// it does for a vector.
+///
+/// # Safety
+///
+/// The slots must be initialised, yielded once each, and neither dropped nor used by anybody else from now on.
+pub(crate) unsafe fn drop_all<T>(slots: impl Iterator<Item = NonNull<T>>) {
+    struct Rest<I: Iterator<Item = NonNull<T>>, T>(I);
+
+    impl<I: Iterator<Item = NonNull<T>>, T> Drop for Rest<I, T> {
+        fn drop(&mut self) {
+            for slot in self.0.by_ref() {
+                // SAFETY: each slot is initialised, yielded once, and used by nobody else.
+                unsafe { slot.drop_in_place() };
+            }
+        }
+    }
+
+    let mut rest = Rest(slots);
+    for slot in rest.0.by_ref() {
+        // SAFETY: as above.
+        unsafe { slot.drop_in_place() };
+    }
 }

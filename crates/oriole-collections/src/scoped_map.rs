@@ -6,6 +6,8 @@
 //! further up (because it was hoisted, say) can be inserted at that outer depth.
 
 use crate::{DenseKey, DenseMap, Lookup};
+use alloc::vec;
+use alloc::vec::Vec;
 
 #[derive(Clone, Debug)]
 struct Scoped<V> {

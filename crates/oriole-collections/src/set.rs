@@ -1,9 +1,16 @@
 //! `Set`: a map without values, over any table design.
 
+mod algebra;
+mod iter;
+
+pub use algebra::{Difference, Intersection, SymmetricDifference, Union};
+pub use iter::{Drain, ExtractIf, IntoIter, Iter};
+
 use crate::map::Map;
-use crate::raw::RawTable;
+use crate::raw::{RawTable, TryReserveError};
 use crate::{DenseKey, Lookup};
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 /// A hash set over the table design `T`; use it through an alias such as [`DenseSet`](crate::DenseSet).
 pub struct Set<K, T> {
@@ -47,12 +54,24 @@ impl<K, T: RawTable<K, ()>> Set<K, T> {
 
     /// Every key, in bucket order.
     #[inline]
-    pub fn iter_unordered(&self) -> impl ExactSizeIterator<Item = &K> + use<'_, K, T> {
-        self.map.keys_unordered()
+    pub fn iter(&self) -> Iter<'_, K, T> {
+        Iter(self.map.keys_unordered())
+    }
+
+    /// Every key, in bucket order; the same as [`Set::iter`].
+    #[inline]
+    pub fn iter_unordered(&self) -> Iter<'_, K, T> {
+        Iter(self.map.keys_unordered())
+    }
+
+    /// Removes every key and yields them, in bucket order; see [`Map::drain`].
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn drain(&mut self) -> Drain<'_, K, T> {
+        Drain(self.map.drain())
     }
 
     /// Every key in ascending order.
-    pub fn iter_sorted(&self) -> std::vec::IntoIter<&K>
+    pub fn iter_sorted(&self) -> alloc::vec::IntoIter<&K>
     where
         K: Ord,
     {
@@ -93,10 +112,22 @@ impl<K: DenseKey, T: RawTable<K, ()>> Set<K, T> {
         self.map.reserve(additional);
     }
 
+    /// Makes room for `additional` more keys, or says why it cannot.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.map.try_reserve(additional)
+    }
+
     /// Reallocates to the least size that holds the keys.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn shrink_to_fit(&mut self) {
         self.map.shrink_to_fit();
+    }
+
+    /// Reallocates to the least size that holds the keys and at least `capacity`.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.map.shrink_to(capacity);
     }
 
     /// Whether the key is present.
@@ -116,6 +147,26 @@ impl<K: DenseKey, T: RawTable<K, ()>> Set<K, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert(&mut self, key: K) -> bool {
         self.map.insert(key, ()).is_none()
+    }
+
+    /// Adds a key in place of an equal one, which is returned.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn replace(&mut self, key: K) -> Option<K> {
+        let old = self.take(&key);
+        self.map.insert(key, ());
+        old
+    }
+
+    /// The stored key equal to this one, which is stored when there was none.
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn get_or_insert(&mut self, key: K) -> &K {
+        self.map.entry(key).insert_entry(()).into_key()
+    }
+
+    /// Removes and yields the keys for which `take` is true, as it goes; see [`Map::extract_if`].
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn extract_if<F: FnMut(&K) -> bool>(&mut self, take: F) -> ExtractIf<'_, K, T, F> {
+        ExtractIf::new(self, take)
     }
 
     /// Removes a key; whether it was present. Other keys may move.
@@ -153,16 +204,6 @@ impl<K: DenseKey, T: RawTable<K, ()>> Set<K, T> {
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove_if(&mut self, mut remove: impl FnMut(&K) -> bool) -> usize {
         self.map.remove_if(|key, ()| remove(key))
-    }
-
-    /// Whether every key of this set is in the other.
-    pub fn is_subset(&self, other: &Self) -> bool {
-        self.len() <= other.len() && self.iter_unordered().all(|key| other.contains(key))
-    }
-
-    /// Whether no key is in both sets.
-    pub fn is_disjoint(&self, other: &Self) -> bool {
-        self.iter_unordered().all(|key| !other.contains(key))
     }
 }
 
@@ -203,6 +244,13 @@ impl<K: DenseKey, T: RawTable<K, ()>> Extend<K> for Set<K, T> {
     }
 }
 
+impl<'a, K: DenseKey + Copy, T: RawTable<K, ()>> Extend<&'a K> for Set<K, T> {
+    #[cfg_attr(debug_assertions, track_caller)]
+    fn extend<I: IntoIterator<Item = &'a K>>(&mut self, keys: I) {
+        self.extend(keys.into_iter().copied());
+    }
+}
+
 impl<K: DenseKey, T: RawTable<K, ()>> FromIterator<K> for Set<K, T> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
@@ -216,30 +264,5 @@ impl<K: DenseKey, T: RawTable<K, ()>, const N: usize> From<[K; N]> for Set<K, T>
     #[track_caller]
     fn from(keys: [K; N]) -> Self {
         keys.into_iter().collect()
-    }
-}
-
-/// Owning iterator over a set's keys, in bucket order.
-pub struct IntoIter<K, T: RawTable<K, ()>>(crate::map::IntoIter<K, (), T>);
-
-impl<K, T: RawTable<K, ()>> Iterator for IntoIter<K, T> {
-    type Item = K;
-
-    #[inline]
-    fn next(&mut self) -> Option<K> {
-        self.0.next().map(|(key, ())| key)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<K, T: RawTable<K, ()>> IntoIterator for Set<K, T> {
-    type Item = K;
-    type IntoIter = IntoIter<K, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        IntoIter(self.map.into_iter())
     }
 }

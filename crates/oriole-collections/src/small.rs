@@ -4,14 +4,38 @@
 //! the entries lie in an array and a lookup compares keys one after the other. The `N + 1`st entry moves them all into a
 //! table of the design `T`; clearing comes back inside.
 
+use crate::instrument::{Description, Tally};
+use crate::key::Sentinels;
 use crate::map::{self, Map};
 use crate::raw::RawTable;
 use crate::{DenseKey, Lookup, SmallVec};
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Index;
 
 /// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
+///
+/// ```
+/// let mut map = oriole_collections::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
+/// *map.entry(2).or_insert("") = "two";
+/// assert!(map.is_small());
+/// assert_eq!(map[&2], "two");
+/// ```
 pub struct SmallMap<K, V, const N: usize, T> {
     repr: Repr<K, V, N, T>,
+    /// Counts what happens inside the object; a table counts for itself.
+    tally: Tally,
+}
+
+fn describe<K, V, T: RawTable<K, V>>() -> Description {
+    Description {
+        kind: "SmallDenseMap",
+        design: T::NAME,
+        key: core::any::type_name::<K>(),
+        value: core::any::type_name::<V>(),
+        key_bytes: size_of::<K>(),
+        value_bytes: size_of::<V>(),
+    }
 }
 
 enum Repr<K, V, const N: usize, T> {
@@ -22,10 +46,22 @@ enum Repr<K, V, const N: usize, T> {
 
 impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// An empty map; allocates nothing.
+    #[track_caller]
     pub fn new() -> Self {
         Self {
             repr: Repr::Inline(SmallVec::new()),
+            tally: Tally::new(describe::<K, V, T>),
         }
+    }
+
+    /// Counts a lookup inside the object: as many probes as keys are compared.
+    #[inline(always)]
+    fn count<Q: Lookup<K> + ?Sized>(&self, len: usize, found: Option<usize>, key: &Q) {
+        self.tally.find(
+            found.is_some(),
+            || found.map_or(len, |at| at + 1),
+            || key.lookup_mix(),
+        );
     }
 
     /// Number of entries.
@@ -58,7 +94,11 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     #[inline]
     pub fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         match &self.repr {
-            Repr::Inline(entries) => Self::position(entries, key).map(|at| &entries[at].1),
+            Repr::Inline(entries) => {
+                let found = Self::position(entries, key);
+                self.count(entries.len(), found, key);
+                found.map(|at| &entries[at].1)
+            }
             Repr::Table(map) => map.get(key),
         }
     }
@@ -66,6 +106,9 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// The value of a key.
     #[inline]
     pub fn get_mut<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
+        if let Repr::Inline(entries) = &self.repr {
+            self.count(entries.len(), Self::position(entries, key), key);
+        }
         match &mut self.repr {
             Repr::Inline(entries) => Self::position(entries, key).map(|at| &mut entries[at].1),
             Repr::Table(map) => map.get_mut(key),
@@ -86,7 +129,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         {
             let mut map = Map::new();
             map.reserve(N + 1);
-            map.extend(std::mem::take(entries));
+            map.extend(core::mem::take(entries));
             self.repr = Repr::Table(map);
         }
     }
@@ -96,12 +139,15 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Repr::Inline(entries) = &mut self.repr {
             if let Some(at) = Self::position(entries, &key) {
-                return Some(std::mem::replace(&mut entries[at].1, value));
+                self.tally.find(true, || at + 1, || key.mix());
+                drop(key);
+                return Some(core::mem::replace(&mut entries[at].1, value));
             }
             self.make_room();
         }
         match &mut self.repr {
             Repr::Inline(entries) => {
+                self.tally.insert(entries.len(), || key.mix(), false, || 0);
                 entries.push((key, value));
                 None
             }
@@ -121,10 +167,17 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         }
         match &mut self.repr {
             Repr::Inline(entries) => {
-                let at = known.unwrap_or_else(|| {
-                    entries.push((key, make()));
-                    entries.len() - 1
-                });
+                let at = match known {
+                    Some(at) => {
+                        self.tally.find(true, || at + 1, || key.mix());
+                        at
+                    }
+                    None => {
+                        self.tally.insert(entries.len(), || key.mix(), false, || 0);
+                        entries.push((key, make()));
+                        entries.len() - 1
+                    }
+                };
                 &mut entries[at].1
             }
             Repr::Table(map) => map.get_or_insert_with(key, make),
@@ -140,12 +193,54 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         self.get_or_insert_with(key, V::default)
     }
 
+    /// The entry of a key, for looking and changing.
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, N, T> {
+        match self.contains_key(&key) {
+            true => Entry::Occupied(OccupiedEntry { map: self, key }),
+            false => Entry::Vacant(VacantEntry { map: self, key }),
+        }
+    }
+
+    /// Every entry with its value mutable, in no particular order.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V, T> {
+        match &mut self.repr {
+            Repr::Inline(entries) => IterMut::Inline(entries.iter_mut()),
+            Repr::Table(map) => IterMut::Table(map.iter_mut_unordered()),
+        }
+    }
+
+    /// Every entry; the same as [`SmallMap::iter_unordered`].
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, K, V, T> {
+        self.iter_unordered()
+    }
+
+    /// Every key, in no particular order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &K> {
+        self.iter_unordered().map(|(key, _)| key)
+    }
+
+    /// Every value, in no particular order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.iter_unordered().map(|(_, value)| value)
+    }
+
+    /// Every value, mutable, in no particular order.
+    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut V> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+
     /// Removes a key and returns its value. Other entries may move.
     #[inline]
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
         match &mut self.repr {
             Repr::Inline(entries) => {
-                Self::position(entries, key).map(|at| entries.swap_remove(at).1)
+                let found = Self::position(entries, key);
+                let len = entries.len();
+                self.tally.erase(found.is_some(), len, || key.lookup_mix());
+                let (key, value) = entries.swap_remove(found?);
+                drop(key);
+                Some(value)
             }
             Repr::Table(map) => map.remove(key),
         }
@@ -181,7 +276,16 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     /// Keeps the entries for which `keep` is true, in one pass.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         match &mut self.repr {
-            Repr::Inline(entries) => entries.retain(|(key, value)| keep(key, value)),
+            Repr::Inline(entries) => {
+                let tally = &mut self.tally;
+                entries.retain(|(key, value)| {
+                    let kept = keep(key, value);
+                    if !kept {
+                        tally.erase(true, 1, || key.mix());
+                    }
+                    kept
+                });
+            }
             Repr::Table(map) => map.retain(keep),
         }
     }
@@ -195,7 +299,8 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
 
     /// Removes every entry and any table.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        self.tally.clear();
+        self.repr = Repr::Inline(SmallVec::new());
     }
 
     /// Every entry: in insertion order while small and nothing was erased, else in no particular order.
@@ -208,7 +313,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     }
 
     /// Every entry by ascending key.
-    pub fn iter_sorted(&self) -> std::vec::IntoIter<(&K, &V)>
+    pub fn iter_sorted(&self) -> alloc::vec::IntoIter<(&K, &V)>
     where
         K: Ord,
     {
@@ -218,10 +323,194 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
     }
 }
 
+/// A key's place in a [`SmallMap`], present or not.
+pub enum Entry<'a, K, V, const N: usize, T> {
+    /// The key is present.
+    Occupied(OccupiedEntry<'a, K, V, N, T>),
+    /// The key is missing.
+    Vacant(VacantEntry<'a, K, V, N, T>),
+}
+
+/// An entry that is present.
+pub struct OccupiedEntry<'a, K, V, const N: usize, T> {
+    map: &'a mut SmallMap<K, V, N, T>,
+    key: K,
+}
+
+/// An entry that is missing.
+pub struct VacantEntry<'a, K, V, const N: usize, T> {
+    map: &'a mut SmallMap<K, V, N, T>,
+    key: K,
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> Entry<'a, K, V, N, T> {
+    /// The value, `value` when missing.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, made by `make` when missing.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(OccupiedEntry { map, key })
+            | Entry::Vacant(VacantEntry { map, key }) => map.get_or_insert_with(key, make),
+        }
+    }
+
+    /// The value, made of the key by `make` when missing.
+    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let value = make(&entry.key);
+                entry.insert(value)
+            }
+        }
+    }
+
+    /// The value, the default when missing.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value when present.
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+
+    /// The key looked for.
+    pub fn key(&self) -> &K {
+        match self {
+            Entry::Occupied(OccupiedEntry { key, .. }) | Entry::Vacant(VacantEntry { key, .. }) => {
+                key
+            }
+        }
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> OccupiedEntry<'a, K, V, N, T> {
+    /// The value.
+    pub fn get(&self) -> &V {
+        self.map.get(&self.key).expect("the entry is present")
+    }
+
+    /// The value.
+    pub fn get_mut(&mut self) -> &mut V {
+        self.map.get_mut(&self.key).expect("the entry is present")
+    }
+
+    /// The value, for as long as the map was borrowed.
+    pub fn into_mut(self) -> &'a mut V {
+        self.map.get_mut(&self.key).expect("the entry is present")
+    }
+
+    /// Replaces the value.
+    pub fn insert(&mut self, value: V) -> V {
+        core::mem::replace(self.get_mut(), value)
+    }
+
+    /// Removes the entry.
+    pub fn remove(self) -> V {
+        self.map.remove(&self.key).expect("the entry is present")
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> VacantEntry<'a, K, V, N, T> {
+    /// The key looked for.
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
+    /// Stores a value.
+    pub fn insert(self, value: V) -> &'a mut V {
+        self.map.get_or_insert_with(self.key, || value)
+    }
+}
+
+/// Iterator of [`SmallMap::iter_mut`].
+pub enum IterMut<'a, K, V, T: RawTable<K, V>> {
+    /// Inside the object.
+    Inline(core::slice::IterMut<'a, (K, V)>),
+    /// In a table.
+    Table(map::IterMut<'a, K, V, T>),
+}
+
+impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            IterMut::Inline(entries) => entries.next().map(|(key, value)| (&*key, value)),
+            IterMut::Table(entries) => entries.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            IterMut::Inline(entries) => entries.size_hint(),
+            IterMut::Table(entries) => entries.size_hint(),
+        }
+    }
+}
+
+impl<K, V, T: RawTable<K, V>> ExactSizeIterator for IterMut<'_, K, V, T> {}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> IntoIterator
+    for &'a SmallMap<K, V, N, T>
+{
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_unordered()
+    }
+}
+
+impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> IntoIterator
+    for &'a mut SmallMap<K, V, N, T>
+{
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
+impl<K, V, Q, const N: usize, T> Index<&Q> for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    Q: Lookup<K> + ?Sized,
+    T: RawTable<K, V>,
+{
+    type Output = V;
+
+    #[track_caller]
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("no entry for the key")
+    }
+}
+
+impl<K, V, const N: usize, const M: usize, T> From<[(K, V); M]> for SmallMap<K, V, N, T>
+where
+    K: DenseKey,
+    T: RawTable<K, V>,
+{
+    fn from(entries: [(K, V); M]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
 /// Iterator of [`SmallMap::iter_unordered`].
 pub enum Iter<'a, K, V, T: RawTable<K, V>> {
     /// Inside the object.
-    Inline(std::slice::Iter<'a, (K, V)>),
+    Inline(core::slice::Iter<'a, (K, V)>),
     /// In a table.
     Table(map::Iter<'a, K, V, T>),
 }
@@ -296,6 +585,7 @@ where
                 Repr::Inline(entries) => Repr::Inline(entries.clone()),
                 Repr::Table(map) => Repr::Table(map.clone()),
             },
+            tally: Tally::new(describe::<K, V, T>),
         }
     }
 }
@@ -361,7 +651,7 @@ impl<T> Copy for Pointer<T> {}
 impl<T> PartialEq for Pointer<T> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
+        core::ptr::eq(self.0, other.0)
     }
 }
 
@@ -377,8 +667,10 @@ impl<T> DenseKey for Pointer<T> {
         self.0.classic_hash()
     }
     #[inline(always)]
-    fn classic_sentinels() -> Option<[Self; 2]> {
-        Some([-1isize, -2].map(|value| Self(std::ptr::without_provenance(value as usize))))
+    fn classic_sentinels() -> Option<Sentinels<Self>> {
+        let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
+        // SAFETY: pointers are equal when they are the same.
+        Some(unsafe { Sentinels::new(of(-1), of(-2)) })
     }
 }
 

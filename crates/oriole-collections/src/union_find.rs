@@ -3,7 +3,8 @@
 //! Parent links with path halving and union by size: practically constant time per operation, no recursion.
 
 use crate::Entity;
-use std::marker::PhantomData;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// Disjoint classes over entities; every entity starts alone.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 //! remembers the place of its last mutation. Release builds carry neither.
 
 #[cfg(debug_assertions)]
-use std::panic::Location;
+use core::panic::Location;
 
 /// A map's generation and the place of its last mutation; empty in release builds.
 #[derive(Clone, Copy)]

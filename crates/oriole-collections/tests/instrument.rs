@@ -1,9 +1,10 @@
 //! The counts and the trace of an instrumented build. Compiled only with `--features instrument`; the tests of the trace
 //! reader run in every build.
+#![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![cfg(feature = "instrument")]
 
 use oriole_collections::instrument::{self, Event};
-use oriole_collections::{DenseMap, DenseSet, StringMap};
+use oriole_collections::{DenseMap, DenseSet, Interner, SmallDenseMap, StringMap, StringSet};
 
 #[test]
 fn counts_by_type_and_place() {
@@ -26,6 +27,25 @@ fn counts_by_type_and_place() {
     names.insert("a", 1);
     assert_eq!(names.remove("b"), None);
     drop(names);
+    let mut set = StringSet::new();
+    assert!(set.insert("a") && !set.insert("a") && set.remove("a"));
+    assert_eq!(set.remove_if(|_| true), 0);
+    drop(set);
+    let mut interner = Interner::new();
+    interner.intern("x");
+    interner.intern("x");
+    drop(interner);
+    let mut small = SmallDenseMap::<u64, u64, 2>::new();
+    for n in 0..2 {
+        small.get_or_insert_with(n, || n);
+    }
+    assert!(small.get(&1).is_some() && small.get(&7).is_none());
+    assert_eq!(small.remove_if(|key, _| *key == 0), 1);
+    drop(small);
+    let mut other = StringMap::<u16>::new();
+    *other.get_or_insert_with("a", || 1) += 1;
+    *other.get_or_insert_with("a", || 1) += 1;
+    drop(other);
 
     let all = instrument::totals();
     let (_, site, t) = all
@@ -46,6 +66,22 @@ fn counts_by_type_and_place() {
     assert!(
         all.iter()
             .any(|(name, _, t)| name.starts_with("StringMap<u8>") && t.misses == 1)
+    );
+
+    let counts = |start: &str| {
+        let (_, _, t) = all
+            .iter()
+            .find(|(name, ..)| name.starts_with(start))
+            .unwrap_or_else(|| panic!("{start} is not counted: {all:?}"));
+        (t.inserts, t.hits, t.misses, t.erases)
+    };
+    assert_eq!(counts("StringMap<()>"), (1, 1, 0, 1), "a StringSet");
+    assert_eq!(counts("StringMap<Symbol>"), (1, 1, 0, 0), "an Interner");
+    assert_eq!(counts("StringMap<u16>"), (1, 1, 0, 0), "get_or_insert_with");
+    assert_eq!(
+        counts("SmallDenseMap<u64, u64>"),
+        (2, 1, 1, 1),
+        "inside the object"
     );
 
     let report = instrument::report();

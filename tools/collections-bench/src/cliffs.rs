@@ -6,12 +6,12 @@
 
 #![allow(clippy::print_stdout)] // a benchmark's output is its purpose
 
-use crate::contender::{BrownFx, Contender, Hybrid, Linear};
+use crate::contender::{BrownFx, Contender, Linear, Swiss};
 use crate::keys::{Key, Pointer, Random};
 use crate::measure::{Runner, race, timed};
 use std::hint::black_box;
 
-/// Nanoseconds per key to build from `keys` and find them all, for hybrid, linear and hashbrown.
+/// Nanoseconds per key to build from `keys` and find them all, for swiss, linear and hashbrown.
 fn cost<K: Key>(keys: &[K], rounds: usize) -> [f64; 3] {
     fn runner<'a, C: Contender<K> + 'a, K: Key>(keys: &'a [K], repeat: usize) -> Runner<'a> {
         Runner {
@@ -31,7 +31,7 @@ fn cost<K: Key>(keys: &[K], rounds: usize) -> [f64; 3] {
     }
     let repeat = (2000 / keys.len()).max(1);
     let runners = vec![
-        runner::<Hybrid<K>, K>(keys, repeat),
+        runner::<Swiss<K>, K>(keys, repeat),
         runner::<Linear<K>, K>(keys, repeat),
         runner::<BrownFx<K>, K>(keys, repeat),
     ];
@@ -132,21 +132,21 @@ fn copies<C: Contender<u64>>(rounds: usize) -> (f64, f64) {
 /// Prints the section.
 pub fn run(rounds: usize) {
     println!("\n## Adversarial keys: worst time over that of random keys (build and find all)\n");
-    println!("| keys | hybrid | linear | hashbrown+fx |\n|---|---|---|---|");
+    println!("| keys | swiss | linear | hashbrown+fx |\n|---|---|---|---|");
     kind::<u64>(64, |word| word, rounds / 4);
     kind::<u32>(32, |word| word as u32, rounds / 4);
     kind::<Pointer>(47, Pointer, rounds / 4);
-    let (hybrid, linear, brown) = (
-        copies::<Hybrid<u64>>(rounds / 3),
+    let (swiss, linear, brown) = (
+        copies::<Swiss<u64>>(rounds / 3),
         copies::<Linear<u64>>(rounds / 3),
         copies::<BrownFx<u64>>(rounds / 3),
     );
     println!(
         "| copy in iteration order, growing | {:.2} | {:.2} | {:.2} |",
-        hybrid.0, linear.0, brown.0
+        swiss.0, linear.0, brown.0
     );
     println!(
         "| copy in iteration order, same size | {:.2} | {:.2} | {:.2} |",
-        hybrid.1, linear.1, brown.1
+        swiss.1, linear.1, brown.1
     );
 }

@@ -5,7 +5,7 @@
 
 use crate::keys::Key;
 use oriole_collections::raw::RawTable;
-use oriole_collections::{classic, hybrid, linear, map::Map};
+use oriole_collections::{classic, linear, map::Map, swiss};
 use std::hint::black_box;
 
 /// Operation kinds of a [`Script`]: look up.
@@ -270,8 +270,8 @@ impl<K: Key, T: RawTable<K, K>> Single<K> for Map<K, K, T> {
     }
 }
 
-/// The hybrid design.
-pub type Hybrid<K, const PLACE: usize = 0> = Of<hybrid::DenseMap<K, K>, PLACE>;
+/// The swiss design.
+pub type Swiss<K, const PLACE: usize = 0> = Of<swiss::DenseMap<K, K>, PLACE>;
 /// The new LLVM design.
 pub type Linear<K, const PLACE: usize = 0> = Of<linear::DenseMap<K, K>, PLACE>;
 /// The classic LLVM design.

@@ -27,7 +27,7 @@ macro_rules! at_each_place {
 macro_rules! for_each_contender {
     ($k:ty, $c:ident => $body:expr) => {{
         let mut all = Vec::new();
-        at_each_place!(all, Hybrid<$k>, $c => $body);
+        at_each_place!(all, Swiss<$k>, $c => $body);
         at_each_place!(all, Linear<$k>, $c => $body);
         at_each_place!(all, Classic<$k>, $c => $body);
         at_each_place!(all, BrownFx<$k>, $c => $body);
@@ -48,7 +48,7 @@ macro_rules! for_each_contender_once {
     ($k:ty, $c:ident => $body:expr) => {{
         let mut all = Vec::new();
         {
-            type $c = Hybrid<$k>;
+            type $c = Swiss<$k>;
             all.push($body);
         }
         {
@@ -92,13 +92,13 @@ fn of(row: &Row, name: &str) -> f64 {
 
 fn header(title: &str, names: &[&'static str]) {
     println!("\n### {title}\n");
-    println!("| | {} | hybrid/hashbrown+fx |", names.join(" | "));
+    println!("| | {} | swiss/hashbrown+fx |", names.join(" | "));
     println!("|---|{}", "---|".repeat(names.len() + 1));
 }
 
 fn line(label: &str, row: &Row) {
     let cells: Vec<String> = row.iter().map(|(_, ns)| format!("{ns:.2}")).collect();
-    let ratio = of(row, "hybrid") / of(row, "hashbrown+fx");
+    let ratio = of(row, "swiss") / of(row, "hashbrown+fx");
     println!("| {label} | {} | **{ratio:.2}** |", cells.join(" | "));
 }
 
@@ -107,7 +107,7 @@ where
     u32: Key,
 {
     let mut names = vec![
-        <Hybrid<K>>::name(),
+        <Swiss<K>>::name(),
         <Linear<K>>::name(),
         <Classic<K>>::name(),
         <BrownFx<K>>::name(),
@@ -306,25 +306,25 @@ fn cold(rounds: usize) {
 fn bytes(_: usize) {
     println!("\n## Bytes of the allocation per entry");
     println!(
-        "\n| entries | key | hybrid | linear | hashbrown | C++ LLVM | hybrid/hashbrown |\n|---|---|---|---|---|---|---|"
+        "\n| entries | key | swiss | linear | hashbrown | C++ LLVM | swiss/hashbrown |\n|---|---|---|---|---|---|---|"
     );
     let mut random = Random(5);
     fn row<K: Key>(n: usize, random: &mut Random, sums: &mut (f64, f64)) {
         let keys = K::random(n, random);
         let per = |bytes: Option<usize>| bytes.map_or(f64::NAN, |b| b as f64 / n as f64);
-        let hybrid = per(built::<Hybrid<K>, K>(&keys).bytes());
+        let swiss = per(built::<Swiss<K>, K>(&keys).bytes());
         let linear = per(built::<Linear<K>, K>(&keys).bytes());
         let brown = per(built::<BrownFx<K>, K>(&keys).bytes());
         #[cfg(have_llvm)]
         let llvm = per(built::<Llvm<K>, K>(&keys).bytes());
         #[cfg(not(have_llvm))]
         let llvm = f64::NAN;
-        sums.0 += hybrid;
+        sums.0 += swiss;
         sums.1 += brown;
         println!(
-            "| {n} | {} | {hybrid:.1} | {linear:.1} | {brown:.1} | {llvm:.1} | **{:.3}** |",
+            "| {n} | {} | {swiss:.1} | {linear:.1} | {brown:.1} | {llvm:.1} | **{:.3}** |",
             K::NAME,
-            hybrid / brown
+            swiss / brown
         );
     }
     let mut sums = (0.0, 0.0);
@@ -609,7 +609,7 @@ pub fn run(sections: &[String], rounds: usize) {
         ),
     }
     type Section = fn(usize);
-    const ALL: [(&str, Section); 9] = [
+    const ALL: [(&str, Section); 11] = [
         ("mix", mix),
         ("miss", miss),
         ("hits", hits),
@@ -619,6 +619,8 @@ pub fn run(sections: &[String], rounds: usize) {
         ("bytes", bytes),
         ("cliffs", crate::cliffs::run),
         ("cold", cold),
+        ("sites", crate::sites::run),
+        ("flood", crate::flood::run),
     ];
     for section in sections {
         let known = ALL.iter().any(|(name, _)| name == section);

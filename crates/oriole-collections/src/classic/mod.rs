@@ -9,6 +9,7 @@
 //! | `u32` and narrower, entities | `0xFFFFFFFF` | `0xFFFFFFFE` (the two largest values) |
 //! | pointers | −4096 | −8192 |
 //! | [`EightAligned`] pointers (an older vintage of the same trait) | −8 | −16 |
+//! | [`Address48`]es | `0xFFFFFFFFF000` | `0xFFFFFFFFE000` (−4096 and −8192 in 48 bits) |
 //! | pointers of a [`SmallPtrSet`] | −1 | −2 |
 //! | entries of a [`StringMap`] | 0 | −8, and 2 at the end of the table |
 //!
@@ -21,6 +22,7 @@ pub use string::{StringMap, StringSet, Strings};
 pub use table::{MIN_BUCKETS, Table};
 
 use crate::DenseKey;
+use crate::key::Sentinels;
 
 /// A map of the classic design.
 pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
@@ -46,7 +48,7 @@ impl<T> Copy for EightAligned<T> {}
 impl<T> PartialEq for EightAligned<T> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
+        core::ptr::eq(self.0, other.0)
     }
 }
 
@@ -62,7 +64,43 @@ impl<T> DenseKey for EightAligned<T> {
         self.0.classic_hash()
     }
     #[inline(always)]
-    fn classic_sentinels() -> Option<[Self; 2]> {
-        Some([-8isize, -16].map(|value| Self(std::ptr::without_provenance(value as usize))))
+    fn classic_sentinels() -> Option<Sentinels<Self>> {
+        let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
+        // SAFETY: pointers are equal when they are the same.
+        Some(unsafe { Sentinels::new(of(-8), of(-16)) })
+    }
+}
+
+/// An address of 48 bits, with the sentinels −4096 and −8192 cut to that width.
+///
+/// Tables that keep something of their own in the upper sixteen bits of a pointer compare only the lower 48.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address48(u64);
+
+impl Address48 {
+    /// The lower 48 bits of an address.
+    pub const fn new(address: u64) -> Self {
+        Self(address & ((1 << 48) - 1))
+    }
+
+    /// The address.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl DenseKey for Address48 {
+    #[inline(always)]
+    fn mix(&self) -> u64 {
+        crate::key::mix64(self.0)
+    }
+    #[inline(always)]
+    fn classic_hash(&self) -> u32 {
+        crate::key::classic_address_hash(self.0 as usize)
+    }
+    #[inline(always)]
+    fn classic_sentinels() -> Option<Sentinels<Self>> {
+        // SAFETY: numbers are equal when they are the same.
+        Some(unsafe { Sentinels::new(Self::new(-4096i64 as u64), Self::new(-8192i64 as u64)) })
     }
 }

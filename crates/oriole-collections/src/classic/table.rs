@@ -5,13 +5,17 @@
 //! a rehash. An insertion that would fill the table to three quarters doubles it; one that would leave an eighth or fewer of
 //! the buckets truly empty rehashes it at its size. At least 64 buckets.
 //!
-//! A key type without values to spare gets a byte of state per bucket instead of sentinels.
+//! A key type without values to spare gets a byte of state per bucket instead of sentinels. So does every type of whose `==` the
+//! table knows nothing: only `unsafe` code can offer [`Sentinels`](crate::key::Sentinels), and everything else may lie.
 
-use crate::raw::{RawTable, Slot, Vacant};
+use crate::key::Sentinels;
+use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::marker::PhantomData;
-use std::ptr::NonNull;
+use alloc::alloc::{alloc, dealloc};
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
 /// Least number of buckets of an allocated table.
 pub const MIN_BUCKETS: usize = 64;
@@ -28,66 +32,202 @@ enum State {
     Used,
 }
 
+/// What a table can be asked where nothing is known of its keys.
+#[derive(Clone, Copy)]
+enum Request {
+    /// The first used bucket at or after one, or the number of buckets.
+    NextUsed(usize),
+    /// To make every bucket empty without dropping anything.
+    MarkAllEmpty,
+    /// Whether there are state bytes.
+    HasStates,
+}
+
+/// Answers a request to the table at an address; chosen with the allocation, when the keys are known. The table's type is left
+/// out so that a table of keys that live long is one of keys that live shorter.
+type Manage = unsafe fn(*mut (), Request) -> usize;
+
 /// The table.
-pub struct Table<K: DenseKey, V> {
+pub struct Table<K, V> {
     /// First bucket; every bucket's key is initialised when the key type has sentinels. State bytes follow when not.
     slots: NonNull<Slot<K, V>>,
     buckets: u32,
     len: u32,
     tombstones: u32,
+    manage: Manage,
     owned: PhantomData<Slot<K, V>>,
 }
 
 // SAFETY: the table owns its slots exclusively, like a `Vec` of them.
-unsafe impl<K: DenseKey + Send, V: Send> Send for Table<K, V> {}
+unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
 // SAFETY: shared access only reads the slots, like a `Vec` of them.
-unsafe impl<K: DenseKey + Sync, V: Sync> Sync for Table<K, V> {}
+unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
 /// LLVM's bucket count for a number of entries: the power of two above four thirds of it.
-fn buckets_for(entries: usize) -> usize {
-    (entries * 4 / 3 + 2).next_power_of_two().max(MIN_BUCKETS)
+fn buckets_for(entries: usize) -> Result<usize, TryReserveError> {
+    let buckets = entries
+        .checked_mul(4)
+        .and_then(|quarters| (quarters / 3 + 2).checked_next_power_of_two())
+        .ok_or(TryReserveError::CapacityOverflow)?
+        .max(MIN_BUCKETS);
+    if buckets > 1 << 31 {
+        return Err(TryReserveError::CapacityOverflow);
+    }
+    Ok(buckets)
 }
 
-impl<K: DenseKey, V> Table<K, V> {
-    fn layout(buckets: usize) -> (Layout, usize) {
-        let slots = Layout::array::<Slot<K, V>>(buckets).expect("table too large");
-        let states = if K::classic_sentinels().is_some() {
-            0
-        } else {
-            buckets
-        };
-        let states = Layout::array::<u8>(states).expect("table too large");
-        slots.extend(states).expect("table too large")
+impl<K, V> Table<K, V> {
+    /// The allocation for so many buckets, with a state byte each or without.
+    fn layout(buckets: usize, states: bool) -> Result<Layout, TryReserveError> {
+        let each = Slot::<K, V>::STRIDE + usize::from(states);
+        each.checked_mul(buckets)
+            .and_then(|bytes| Layout::from_size_align(bytes, align_of::<Slot<K, V>>()).ok())
+            .ok_or(TryReserveError::CapacityOverflow)
     }
 
-    fn allocate(buckets: usize) -> Self {
-        assert!(
-            buckets.is_power_of_two() && buckets <= 1 << 31,
-            "table too large"
-        );
-        let (layout, _) = Self::layout(buckets);
-        let mut table = Self {
-            buckets: buckets as u32,
-            ..Self::EMPTY
-        };
-        // SAFETY: the layout is not empty: it has keys with two values to spare, or states.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
-            handle_alloc_error(layout)
-        };
-        table.slots = base.cast();
-        table.mark_all_empty();
-        table
-    }
-
+    /// The state byte of a bucket; only for key types without sentinels.
     #[inline(always)]
-    fn mask(&self) -> usize {
-        self.buckets as usize - 1
+    fn state_byte(&self, index: usize) -> *mut u8 {
+        let bytes = self.buckets as usize * Slot::<K, V>::STRIDE;
+        let slots = self.slots.as_ptr().cast::<u8>();
+        slots.wrapping_add(bytes + index)
     }
 
     #[inline(always)]
     unsafe fn slot(&self, index: usize) -> NonNull<Slot<K, V>> {
         // SAFETY: the caller gives an index below the bucket count.
-        unsafe { self.slots.add(index) }
+        unsafe { self.slots.byte_add(index * Slot::<K, V>::STRIDE) }
+    }
+
+    /// The answer to every request where there are no buckets.
+    ///
+    /// # Safety
+    ///
+    /// There must be no buckets.
+    unsafe fn manage_none(_: *mut (), _: Request) -> usize {
+        0
+    }
+
+    /// A second header of the same table, which must not be dropped.
+    fn view(&self) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self { ..*self })
+    }
+
+    fn ask(&mut self, request: Request) -> usize {
+        // SAFETY: the function was chosen for this table's keys when it was allocated.
+        unsafe { (self.manage)((&raw mut *self).cast(), request) }
+    }
+
+    fn release(&mut self) {
+        let states = self.ask(Request::HasStates) != 0;
+        if let Ok(layout) = Self::layout(self.buckets as usize, states)
+            && self.buckets != 0
+        {
+            // SAFETY: the allocation was made with this layout.
+            unsafe { dealloc(self.slots.as_ptr().cast(), layout) };
+            core::mem::forget(core::mem::replace(self, Self::EMPTY));
+        }
+    }
+}
+
+impl<K, V> Drop for Table<K, V> {
+    fn drop(&mut self) {
+        let table = core::mem::replace(self, Self::EMPTY);
+        let old = Unowned::<K, V, Self>::new(table);
+        if core::mem::needs_drop::<Slot<K, V>>() {
+            // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
+            unsafe { drop_all(old.table.raw_iter()) };
+        }
+    }
+}
+
+/// Iterator over the used buckets, one key at a time.
+pub struct RawIter<K, V> {
+    /// The table's header, without ownership.
+    table: ManuallyDrop<Table<K, V>>,
+    next: usize,
+}
+
+impl<K, V> Clone for RawIter<K, V> {
+    fn clone(&self) -> Self {
+        Self {
+            table: self.table.view(),
+            next: self.next,
+        }
+    }
+}
+
+impl<K, V> Iterator for RawIter<K, V> {
+    type Item = NonNull<Slot<K, V>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.table.ask(Request::NextUsed(self.next));
+        if index >= self.table.buckets as usize {
+            return None;
+        }
+        self.next = index + 1;
+        // SAFETY: the index is below the bucket count.
+        Some(unsafe { self.table.slot(index) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let mut rest = self.clone();
+        let mut left = 0;
+        while rest.next().is_some() {
+            left += 1;
+        }
+        (left, Some(left))
+    }
+}
+
+impl<K: DenseKey, V> Table<K, V> {
+    /// Answers requests.
+    ///
+    /// # Safety
+    ///
+    /// The address must be that of a table that was allocated for such keys.
+    unsafe fn manage(table: *mut (), request: Request) -> usize {
+        // SAFETY: the caller vouches for the table.
+        let table = unsafe { &mut *table.cast::<Self>() };
+        match request {
+            Request::NextUsed(mut index) => {
+                // SAFETY: the index is below the bucket count.
+                while index < table.buckets as usize && unsafe { table.state(index) } != State::Used
+                {
+                    index += 1;
+                }
+                index
+            }
+            Request::MarkAllEmpty => {
+                table.mark_all_empty();
+                0
+            }
+            Request::HasStates => K::classic_sentinels().is_none().into(),
+        }
+    }
+
+    /// A table without entries whose slots are nobody's.
+    fn allocate(buckets: usize) -> Result<Unowned<K, V, Self>, TryReserveError> {
+        debug_assert!(buckets.is_power_of_two() && buckets <= 1 << 31);
+        let layout = Self::layout(buckets, K::classic_sentinels().is_none())?;
+        // SAFETY: the layout is not empty: slots have a stride.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
+            return Err(TryReserveError::AllocError { layout });
+        };
+        let mut table = Unowned::new(Self {
+            slots: base.cast(),
+            buckets: buckets as u32,
+            manage: Self::manage,
+            ..Self::EMPTY
+        });
+        table.table.mark_all_empty();
+        Ok(table)
+    }
+
+    #[inline(always)]
+    fn mask(&self) -> usize {
+        self.buckets as usize - 1
     }
 
     /// The key of a bucket, whatever its state; only for key types with sentinels.
@@ -97,19 +237,15 @@ impl<K: DenseKey, V> Table<K, V> {
         unsafe { &(*self.slot(index).as_ptr()).key }
     }
 
-    /// The state byte of a bucket; only for key types without sentinels.
-    #[inline(always)]
-    fn state_byte(&self, index: usize) -> *mut u8 {
-        let states = self.slots.as_ptr().wrapping_add(self.buckets as usize);
-        states.cast::<u8>().wrapping_add(index)
-    }
-
     #[inline(always)]
     unsafe fn state(&self, index: usize) -> State {
         // SAFETY: the caller gives an index below the bucket count.
         unsafe {
             match K::classic_sentinels() {
-                Some([empty, tombstone]) => {
+                Some(Sentinels {
+                    empty,
+                    erased: tombstone,
+                }) => {
                     let key = self.key(index);
                     if *key == empty {
                         State::Empty
@@ -134,8 +270,8 @@ impl<K: DenseKey, V> Table<K, V> {
         // SAFETY: the caller gives an index below the bucket count.
         unsafe {
             match K::classic_sentinels() {
-                Some([_, tombstone]) => {
-                    (&raw mut (*self.slot(index).as_ptr()).key).write(tombstone)
+                Some(Sentinels { erased, .. }) => {
+                    (&raw mut (*self.slot(index).as_ptr()).key).write(erased);
                 }
                 None => *self.state_byte(index) = TOMBSTONE_STATE,
             }
@@ -145,10 +281,12 @@ impl<K: DenseKey, V> Table<K, V> {
 
     fn mark_all_empty(&mut self) {
         for index in 0..self.buckets as usize {
-            // SAFETY: the index is below the bucket count. Keys with sentinels have no destructor worth running.
+            // SAFETY: the index is below the bucket count. Keys with sentinels have no destructor.
             unsafe {
                 match K::classic_sentinels() {
-                    Some([empty, _]) => (&raw mut (*self.slot(index).as_ptr()).key).write(empty),
+                    Some(Sentinels { empty, .. }) => {
+                        (&raw mut (*self.slot(index).as_ptr()).key).write(empty)
+                    }
                     None => *self.state_byte(index) = EMPTY_STATE,
                 }
             }
@@ -196,119 +334,52 @@ impl<K: DenseKey, V> Table<K, V> {
         }
     }
 
+    /// The first bucket on the way of a hash that is not used; there must be one.
+    #[inline]
+    unsafe fn first_vacant(&self, hash: u64) -> usize {
+        let mask = self.mask();
+        let mut index = hash as usize & mask;
+        let mut step = 1;
+        // SAFETY: the index is masked.
+        while unsafe { self.state(index) } == State::Used {
+            index = (index + step) & mask;
+            step += 1;
+        }
+        index
+    }
+
+    /// Moves the entries to so many buckets. Keys are only hashed, not compared, and the old table stays as it is until all have
+    /// been, so a panic in a hash loses and doubles nothing.
     #[cold]
     #[inline(never)]
-    fn rehash(&mut self, buckets: usize) {
-        let mut next = Self::allocate(buckets);
+    fn rehash(&mut self, buckets: usize) -> Result<(), TryReserveError> {
+        let mut next = Self::allocate(buckets)?;
         for slot in self.raw_iter() {
-            // SAFETY: the new table has room for every entry; each is copied once and the old table is then freed without
+            // SAFETY: the new table has room for every entry; each is copied once, and the old table is freed below without
             // dropping them.
             unsafe {
-                let (place, _) = next.probe(&slot.as_ref().key);
-                let index = place.expect_err("keys are distinct");
-                next.slot(index).copy_from_nonoverlapping(slot, 1);
+                let hash = slot.as_ref().key.classic_hash();
+                let index = next.table.first_vacant(hash.into());
+                next.table.slot(index).copy_from_nonoverlapping(slot, 1);
                 if K::classic_sentinels().is_none() {
-                    *next.state_byte(index) = USED_STATE;
+                    *next.table.state_byte(index) = USED_STATE;
                 }
             }
         }
-        next.len = self.len;
-        self.len = 0;
-        self.release();
-        std::mem::swap(self, &mut next);
-    }
-
-    fn release(&mut self) {
-        if self.buckets != 0 {
-            let (layout, _) = Self::layout(self.buckets as usize);
-            // SAFETY: the allocation was made with this layout.
-            unsafe { dealloc(self.slots.as_ptr().cast(), layout) };
-            self.slots = NonNull::dangling();
-            self.buckets = 0;
-            self.tombstones = 0;
-        }
-    }
-
-    fn drop_slots(&mut self) {
-        if std::mem::needs_drop::<Slot<K, V>>() {
-            for slot in self.raw_iter() {
-                // SAFETY: the iterator yields each used slot once, and the caller forgets them afterwards.
-                unsafe { slot.drop_in_place() };
-            }
-        }
-        self.len = 0;
-    }
-}
-
-impl<K: DenseKey, V> Drop for Table<K, V> {
-    fn drop(&mut self) {
-        self.drop_slots();
-        self.release();
-    }
-}
-
-/// Iterator over the used buckets, one key at a time.
-pub struct RawIter<K: DenseKey, V> {
-    /// The table's header, without ownership.
-    table: std::mem::ManuallyDrop<Table<K, V>>,
-    next: usize,
-}
-
-impl<K: DenseKey, V> RawIter<K, V> {
-    fn view(&self) -> std::mem::ManuallyDrop<Table<K, V>> {
-        std::mem::ManuallyDrop::new(Table {
-            slots: self.table.slots,
-            buckets: self.table.buckets,
-            len: self.table.len,
-            tombstones: self.table.tombstones,
-            owned: PhantomData,
-        })
-    }
-}
-
-impl<K: DenseKey, V> Clone for RawIter<K, V> {
-    fn clone(&self) -> Self {
-        Self {
-            table: self.view(),
-            next: self.next,
-        }
-    }
-}
-
-impl<K: DenseKey, V> Iterator for RawIter<K, V> {
-    type Item = NonNull<Slot<K, V>>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.next < self.table.buckets as usize {
-            let index = self.next;
-            self.next += 1;
-            // SAFETY: the index is below the bucket count.
-            unsafe {
-                if self.table.state(index) == State::Used {
-                    return Some(self.table.slot(index));
-                }
-            }
-        }
-        None
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.next..self.table.buckets as usize)
-            // SAFETY: the index is below the bucket count.
-            .filter(|&index| unsafe { self.table.state(index) } == State::Used)
-            .count();
-        (left, Some(left))
+        next.table.len = self.len;
+        core::mem::swap(self, &mut next.table);
+        Ok(())
     }
 }
 
 // SAFETY: pointers handed out come from buckets in the used state, whose slot is initialised.
-unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
+unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     const EMPTY: Self = Self {
         slots: NonNull::dangling(),
         buckets: 0,
         len: 0,
         tombstones: 0,
+        manage: Self::manage_none,
         owned: PhantomData,
     };
     const NAME: &'static str = "classic";
@@ -331,12 +402,18 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
     fn allocated_bytes(&self) -> usize {
         match self.buckets as usize {
             0 => 0,
-            buckets => Self::layout(buckets).0.size(),
+            buckets => {
+                let states = self.view().ask(Request::HasStates) != 0;
+                Self::layout(buckets, states).map_or(0, |layout| layout.size())
+            }
         }
     }
 
     #[inline]
-    fn find<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> Option<NonNull<Slot<K, V>>> {
+    fn find<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> Option<NonNull<Slot<K, V>>>
+    where
+        K: DenseKey,
+    {
         if self.buckets == 0 {
             return None;
         }
@@ -347,7 +424,10 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
             .map(|index| unsafe { self.slot(index) })
     }
 
-    fn probes<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> usize {
+    fn probes<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> usize
+    where
+        K: DenseKey,
+    {
         match self.buckets {
             0 => 0,
             _ => self.probe(query).1,
@@ -358,31 +438,29 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
     fn find_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant> {
+    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    where
+        K: DenseKey,
+    {
         let hash = u64::from(query.lookup_classic_hash());
         if self.buckets == 0 {
-            return Err(Vacant {
-                hash,
-                index: 0,
-                form: 0,
-            });
+            return Err(Vacant { hash, index: 0 });
         }
         match self.probe(query).0 {
             // SAFETY: the probe returns an index below the bucket count.
             Ok(index) => Ok(unsafe { self.slot(index) }),
-            Err(index) => Err(Vacant {
-                hash,
-                index,
-                form: 0,
-            }),
+            Err(index) => Err(Vacant { hash, index }),
         }
     }
 
     #[inline]
-    unsafe fn occupy(&mut self, vacant: Vacant, slot: Slot<K, V>) -> NonNull<Slot<K, V>> {
-        if let Some([empty, tombstone]) = K::classic_sentinels() {
+    unsafe fn occupy(&mut self, vacant: Vacant, slot: Slot<K, V>) -> NonNull<Slot<K, V>>
+    where
+        K: DenseKey,
+    {
+        if let Some(Sentinels { empty, erased }) = K::classic_sentinels() {
             assert!(
-                slot.key != empty && slot.key != tombstone,
+                slot.key != empty && slot.key != erased,
                 "the classic tables reserve this key"
             );
         }
@@ -396,8 +474,15 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
             0
         };
         if grown != 0 {
-            self.rehash(grown);
-            index = self.probe(&slot.key).0.expect_err("the key is not present");
+            let grown = match grown > 1 << 31 {
+                true => Err(TryReserveError::CapacityOverflow),
+                false => self.rehash(grown),
+            };
+            if let Err(error) = grown {
+                error.raise();
+            }
+            // SAFETY: the table has just grown or lost its tombstones, so it has an empty bucket.
+            index = unsafe { self.first_vacant(vacant.hash) };
         }
         self.len += 1;
         // SAFETY: the index is the one where the probe for this key ended.
@@ -419,7 +504,10 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
         &mut self,
         at: NonNull<Slot<K, V>>,
         _on_moved: impl FnMut(&K, &mut V),
-    ) -> Slot<K, V> {
+    ) -> Slot<K, V>
+    where
+        K: DenseKey,
+    {
         let index = self.position(at);
         self.len -= 1;
         // SAFETY: the caller vouches that the slot is used; it is marked before anything can look.
@@ -430,7 +518,10 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+    fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool)
+    where
+        K: DenseKey,
+    {
         for mut slot in self.raw_iter() {
             // SAFETY: the iterator yields each used slot once; what it has passed may change.
             unsafe {
@@ -442,96 +533,112 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    fn clear(&mut self) {
-        if self.len == 0 && self.tombstones == 0 {
+    fn reset(&mut self) {
+        let (len, buckets) = (self.len as usize, self.buckets as usize);
+        if buckets == 0 || len == 0 && self.tombstones == 0 {
             return;
         }
-        let (len, buckets) = (self.len as usize, self.buckets as usize);
-        self.drop_slots();
         if len * 4 < buckets && buckets > MIN_BUCKETS {
+            // As many buckets as LLVM keeps, in a new allocation of the same kind.
+            let states = self.ask(Request::HasStates) != 0;
+            let manage = self.manage;
             self.release();
-            if len != 0 {
-                *self = Self::allocate((len.next_power_of_two() * 2).max(MIN_BUCKETS));
+            let buckets = (len.next_power_of_two() * 2).max(MIN_BUCKETS);
+            if len != 0
+                && let Ok(layout) = Self::layout(buckets, states)
+                // SAFETY: the layout is not empty: slots have a stride.
+                && let Some(base) = NonNull::new(unsafe { alloc(layout) })
+            {
+                self.slots = base.cast();
+                self.buckets = buckets as u32;
+                self.manage = manage;
+                self.ask(Request::MarkAllEmpty);
             }
         } else {
-            self.mark_all_empty();
+            self.len = 0;
+            self.ask(Request::MarkAllEmpty);
         }
     }
 
-    fn reserve(&mut self, additional: usize) {
-        let buckets = buckets_for(self.len as usize + additional);
+    fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
+    where
+        K: DenseKey,
+    {
+        let entries = (self.len as usize).checked_add(additional);
+        let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
         if additional != 0 && buckets > self.buckets as usize {
-            self.rehash(buckets);
+            self.rehash(buckets)?;
         }
+        Ok(())
     }
 
-    fn shrink_to_fit(&mut self) {
-        if self.len == 0 {
+    fn shrink_to(&mut self, capacity: usize)
+    where
+        K: DenseKey,
+    {
+        let wanted = capacity.max(self.len as usize);
+        if wanted == 0 {
             self.release();
-        } else if buckets_for(self.len as usize) < self.buckets as usize {
-            self.rehash(buckets_for(self.len as usize));
+        } else if let Ok(buckets) = buckets_for(wanted)
+            && buckets < self.buckets as usize
+        {
+            // A failed allocation leaves the table as it is.
+            let _ = self.rehash(buckets);
         }
     }
 
     fn raw_iter(&self) -> RawIter<K, V> {
-        let table = Table {
-            slots: self.slots,
-            buckets: self.buckets,
-            len: self.len,
-            tombstones: self.tombstones,
-            owned: PhantomData,
-        };
         RawIter {
-            table: std::mem::ManuallyDrop::new(table),
+            table: self.view(),
             next: 0,
         }
     }
 
     #[inline]
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
-        if size_of::<Slot<K, V>>() == 0 {
-            // Keys of a zero-sized type are all equal, so there is one entry.
-            return (0..self.buckets as usize)
-                // SAFETY: the index is below the bucket count.
-                .find(|&index| unsafe { self.state(index) } == State::Used)
-                .unwrap_or(0);
-        }
         // SAFETY: `slot` points into this table's buckets.
-        unsafe { slot.offset_from_unsigned(self.slots) }
+        let bytes = unsafe { slot.cast::<u8>().offset_from_unsigned(self.slots.cast()) };
+        bytes / Slot::<K, V>::STRIDE
     }
 
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
-        // SAFETY: the index is checked first.
-        unsafe {
-            (position < self.buckets as usize && self.state(position) == State::Used)
-                .then(|| self.slot(position))
-        }
+        let used = position < self.buckets as usize
+            && self.view().ask(Request::NextUsed(position)) == position;
+        // SAFETY: the index was checked.
+        used.then(|| unsafe { self.slot(position) })
     }
 
-    fn free_forgetting(mut self) {
-        self.len = 0;
-        self.release();
-        std::mem::forget(self);
+    fn free_forgetting(self) {
+        ManuallyDrop::new(self).release();
     }
 
     fn duplicate(&self) -> Self
     where
-        K: Clone,
+        K: DenseKey + Clone,
         V: Clone,
     {
         if self.len == 0 {
             return Self::EMPTY;
         }
-        let mut copy = Self::allocate(self.buckets as usize);
+        let mut copy = match Self::allocate(self.buckets as usize) {
+            Ok(copy) => copy.into_inner(),
+            Err(error) => error.raise(),
+        };
         for index in 0..self.buckets as usize {
-            // SAFETY: the copy has the same buckets; a bucket becomes used only after its slot's clone succeeded.
+            // SAFETY: the copy has the same buckets; a bucket becomes used only after its slot's clone succeeded. Where the key is
+            // what marks it so, it is written as it is rather than as its clone, of which the table knows nothing.
             unsafe {
                 match self.state(index) {
                     State::Empty => (),
                     State::Tombstone => copy.mark_erased(index),
                     State::Used => {
-                        copy.slot(index).write(self.slot(index).as_ref().clone());
-                        if K::classic_sentinels().is_none() {
+                        let slot = self.slot(index);
+                        if K::classic_sentinels().is_some() {
+                            let value = slot.as_ref().value.clone();
+                            let key = (&raw const (*slot.as_ptr()).key).read();
+                            copy.slot(index).write(Slot { key, value });
+                        } else {
+                            copy.slot(index).write(slot.as_ref().clone());
                             *copy.state_byte(index) = USED_STATE;
                         }
                         copy.len += 1;
@@ -543,7 +650,7 @@ unsafe impl<K: DenseKey, V> RawTable<K, V> for Table<K, V> {
     }
 }
 
-impl<K: DenseKey, V> Table<K, V> {
+impl<K, V> Table<K, V> {
     /// Number of erased buckets that still lengthen probes.
     pub fn tombstones(&self) -> usize {
         self.tombstones as usize
