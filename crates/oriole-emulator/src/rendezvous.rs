@@ -121,9 +121,14 @@ impl Executor<'_> {
         Next::Wait
     }
 
-    /// Sends fragments that have met the active lanes on to their next instruction.
+    /// Sends fragments that have met the active lanes on to their next instruction. Those that met them at the very same
+    /// place go on together with them, as lanes do that come out of a join.
     pub(crate) fn send_on(&self, scene: &mut Scene<'_>, partners: Vec<Fragment>) {
         for mut partner in partners {
+            if scene.fragment.is_beside(&partner) {
+                scene.fragment.mask |= partner.mask;
+                continue;
+            }
             partner.state = State::Running;
             partner.pc += 1;
             scene.warp.fragments.push_back(partner);

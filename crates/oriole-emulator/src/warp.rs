@@ -12,7 +12,7 @@ use crate::memory::LocalMemory;
 use crate::program::{Lanes, NONE};
 
 /// The frame of a caller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) call: u32,
@@ -63,6 +63,21 @@ pub(crate) struct Fragment {
     pub(crate) join_pc: u32,
     pub(crate) frames: Vec<Frame>,
     pub(crate) state: State,
+}
+
+impl Fragment {
+    /// Whether the lanes of another fragment are at the same place, in the same calls, on the way to the same join.
+    pub(crate) fn is_beside(&self, other: &Fragment) -> bool {
+        self.function == other.function
+            && self.pc == other.pc
+            && self.base == other.base
+            && self.predicate_base == other.predicate_base
+            && self.local_base == other.local_base
+            && self.local_top == other.local_top
+            && self.join == other.join
+            && self.join_pc == other.join_pc
+            && self.frames == other.frames
+    }
 }
 
 /// A meeting point of lanes.

@@ -328,7 +328,7 @@ impl Generator {
             self.shared_address();
             return;
         }
-        if self.options.shapes && self.random.one_in(4) {
+        if self.options.shapes.any() && self.random.one_in(4) {
             self.shape();
             return;
         }

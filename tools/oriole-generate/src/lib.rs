@@ -44,9 +44,33 @@ pub struct Options {
     pub approximate: bool,
     /// Whether to load narrow numbers through addresses that several loads share.
     pub addresses: bool,
-    /// Whether to make equal loads in several arms, lanes that meet at warp operations in different places, and calls that
-    /// write the caller's stack.
-    pub shapes: bool,
+    /// Shapes that other people's programs showed to matter.
+    pub shapes: Shapes,
+}
+
+/// Shapes that are made only where they are asked for, so that kernels without them stay what they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shapes {
+    /// Equal loads in several arms of branches.
+    pub loads: bool,
+    /// Lanes that meet at warp operations in different places.
+    pub lanes: bool,
+    /// Calls that write the caller's stack.
+    pub calls: bool,
+}
+
+impl Shapes {
+    /// All of them.
+    pub const ALL: Shapes = Shapes {
+        loads: true,
+        lanes: true,
+        calls: true,
+    };
+
+    /// Whether any is wanted.
+    pub fn any(self) -> bool {
+        self.loads || self.lanes || self.calls
+    }
 }
 
 impl Default for Options {
@@ -55,7 +79,7 @@ impl Default for Options {
             statements: 24,
             approximate: false,
             addresses: false,
-            shapes: false,
+            shapes: Shapes::default(),
         }
     }
 }

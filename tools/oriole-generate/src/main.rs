@@ -3,18 +3,19 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use oriole_generate::{Kernel, Options, Statistics, generate};
+use oriole_generate::{Kernel, Options, Shapes, Statistics, generate};
 use rayon::prelude::*;
 use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--shapes] [--stats]
+oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--shapes LIST] [--stats]
                 [--folder DIR [--per-module N]] [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
 --approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers,
---shapes loads in arms, lanes that meet in different places and calls that write the caller's stack.
+--shapes any of `loads` (equal ones in several arms), `lanes` (that meet in different places) and `calls` (that write the caller's
+stack), with commas between, or `all`.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
 --outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
 --outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
@@ -60,7 +61,7 @@ fn arguments() -> Result<Arguments, String> {
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
             "--addresses" => parsed.options.addresses = true,
-            "--shapes" => parsed.options.shapes = true,
+            "--shapes" => parsed.options.shapes = shapes(&value()?)?,
             "--stats" => parsed.stats = true,
             "--differential" => parsed.differential = true,
             "--outputs" => parsed.outputs = true,
@@ -71,6 +72,21 @@ fn arguments() -> Result<Arguments, String> {
         }
     }
     Ok(parsed)
+}
+
+/// The shapes a list names.
+fn shapes(list: &str) -> Result<Shapes, String> {
+    let mut shapes = Shapes::default();
+    for name in list.split(',') {
+        match name {
+            "all" => shapes = Shapes::ALL,
+            "loads" => shapes.loads = true,
+            "lanes" => shapes.lanes = true,
+            "calls" => shapes.calls = true,
+            _ => return Err(format!("there is no shape `{name}`\n\n{HELP}")),
+        }
+    }
+    Ok(shapes)
 }
 
 fn run() -> Result<(), String> {

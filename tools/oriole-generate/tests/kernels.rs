@@ -2,7 +2,8 @@
 
 use oriole::{Options as Optimization, check, optimize, parse, print};
 use oriole_generate::differential::{compare, findings, optimizations};
-use oriole_generate::{Options, generate};
+use oriole_generate::{Options, Shapes, generate};
+use std::collections::BTreeSet;
 
 #[test]
 fn kernels_are_well_formed_and_go_through_ssa_form_unchanged() {
@@ -129,5 +130,29 @@ fn loads_that_share_an_address_give_what_they_gave() {
                 panic!("seed {seed}, {name}: {message}");
             }
         }
+    }
+}
+
+#[test]
+fn shapes_of_other_programs_give_what_they_gave() {
+    let options = Options {
+        shapes: Shapes::ALL,
+        ..Options::default()
+    };
+    let mut seen = BTreeSet::new();
+    for seed in 0..10 {
+        let kernel = generate(seed, options);
+        seen.extend(kernel.statistics.keys().cloned());
+        let module = parse(kernel.name.as_str(), kernel.module()).unwrap();
+        let found = findings(&module, &kernel.name).unwrap();
+        assert!(found.is_empty(), "seed {seed}: {:?}", found[0]);
+        for (name, optimization) in optimizations() {
+            if let Err(message) = compare(&kernel, &optimization) {
+                panic!("seed {seed}, {name}: {message}");
+            }
+        }
+    }
+    for kind in ["loads in arms", "parted lanes", "call by reference"] {
+        assert!(seen.contains(kind), "{kind}");
     }
 }

@@ -21,10 +21,12 @@ const OPERATIONS: &[&str] = &[
 impl Generator {
     /// One of the shapes.
     pub(super) fn shape(&mut self) {
+        let shapes = self.options.shapes;
         match self.random.below(3) {
-            0 if self.together => self.parted_lanes(),
-            1 => self.call_by_reference(),
-            _ => self.loads_in_arms(),
+            0 if self.together && shapes.lanes => self.parted_lanes(),
+            1 if shapes.calls => self.call_by_reference(),
+            _ if shapes.loads => self.loads_in_arms(),
+            _ => self.value(),
         }
     }
 
