@@ -81,6 +81,18 @@ fn explain(error: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
+    caught(command)
+}
+
+/// Runs something; a panic, which has printed what it has to say, is a fault of ours like any other.
+fn caught(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        eprintln!("oriole: error: this is a fault of Oriole, not of its input: please report it");
+        ExitCode::from(3)
+    })
+}
+
+fn command() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
@@ -121,5 +133,23 @@ fn main() -> ExitCode {
             report.message("error", &message);
             ExitCode::from(2)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_fault_of_ours() {
+        let status = |code: ExitCode| format!("{code:?}");
+        assert_eq!(
+            status(caught(|| panic!("on purpose"))),
+            status(ExitCode::from(3))
+        );
+        assert_eq!(
+            status(caught(|| ExitCode::from(2))),
+            status(ExitCode::from(2))
+        );
     }
 }
