@@ -36,8 +36,8 @@ def corpus_driver():
     return module.Driver()
 
 
-def launch_all(cubin, names, input_bytes):
-    """Launches the kernels of a module and prints a checksum of what each writes; ends at the first that fails."""
+def launch_all(modules, input_bytes):
+    """Launches the named kernels of modules and prints a checksum of what each writes; ends at the first that fails."""
     driver = corpus_driver()
     device_input, device_output, module = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_void_p()
     driver.call("cuMemAlloc_v2", ctypes.byref(device_input), ctypes.c_size_t(len(input_bytes)))
@@ -48,15 +48,17 @@ def launch_all(cubin, names, input_bytes):
         ctypes.cast(ctypes.byref(device_input), ctypes.c_void_p),
         ctypes.cast(ctypes.byref(device_output), ctypes.c_void_p),
     )
-    driver.call("cuModuleLoadData", ctypes.byref(module), cubin.read_bytes())
-    for name in names:
-        function = ctypes.c_void_p()
-        driver.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
-        driver.call("cuMemsetD8_v2", device_output, ctypes.c_ubyte(0), ctypes.c_size_t(OUTPUT_BYTES))
-        driver.call("cuLaunchKernel", function, GRID, 1, 1, BLOCK, 1, 1, 0, None, arguments, None)
-        driver.call("cuCtxSynchronize")
-        driver.call("cuMemcpyDtoH_v2", host, device_output, ctypes.c_size_t(OUTPUT_BYTES))
-        print(f"{name} {zlib.crc32(host.raw):08x}", flush=True)
+    for cubin, names in modules:
+        driver.call("cuModuleLoadData", ctypes.byref(module), pathlib.Path(cubin).read_bytes())
+        for name in names:
+            function = ctypes.c_void_p()
+            driver.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+            driver.call("cuMemsetD8_v2", device_output, ctypes.c_ubyte(0), ctypes.c_size_t(OUTPUT_BYTES))
+            driver.call("cuLaunchKernel", function, GRID, 1, 1, BLOCK, 1, 1, 0, None, arguments, None)
+            driver.call("cuCtxSynchronize")
+            driver.call("cuMemcpyDtoH_v2", host, device_output, ctypes.c_size_t(OUTPUT_BYTES))
+            print(f"{name} {zlib.crc32(host.raw):08x}", flush=True)
+        driver.call("cuModuleUnload", module)
 
 
 def run_module(path, ptxas, arch, input_file):
@@ -82,7 +84,12 @@ def run_module(path, ptxas, arch, input_file):
 
 def main() -> int:
     if sys.argv[1] == "--launch":
-        launch_all(pathlib.Path(sys.argv[2]), sys.argv[4:], pathlib.Path(sys.argv[3]).read_bytes())
+        launch_all([(sys.argv[2], sys.argv[4:])], pathlib.Path(sys.argv[3]).read_bytes())
+        return 0
+    if sys.argv[1] == "--serve":
+        # A line a module: its cubin and a kernel of it.
+        modules = ((line.split()[0], line.split()[1:]) for line in sys.stdin)
+        launch_all(modules, pathlib.Path(sys.argv[2]).read_bytes())
         return 0
     folder, input_file = pathlib.Path(sys.argv[1]), sys.argv[2]
     ptxas = os.environ.get("PTXAS") or shutil.which("ptxas")

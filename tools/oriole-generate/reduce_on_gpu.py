@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Makes a generated kernel small as long as a GPU and the emulator disagree on what it writes.
+
+    tools/oriole-generate/reduce_on_gpu.py kernel.ptx input.bin --generate target/release/oriole-generate -o reduced.ptx
+
+Every step puts constants in place of instructions or leaves stores, branches and unread results away, so that no register loses
+its definition. A kernel that stops the GPU counts as one that disagrees. Prints what every level of ptxas makes of the kernel.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+DEFINES = re.compile(r"^\t(?:@!?%\w+ )?([\w.:]+) (%\w+)(?:, |;)")
+
+
+class Gpu:
+    """Checksums of kernels, from a process that is started again when a kernel stops it."""
+
+    def __init__(self, input_file):
+        self.input_file, self.process = input_file, None
+
+    def checksum(self, cubin, name):
+        if not self.process:
+            command = [sys.executable, HERE / "run_on_gpu.py", "--serve", self.input_file]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        self.process.stdin.write(f"{cubin} {name}\n")
+        self.process.stdin.flush()
+        said = self.process.stdout.readline().split()
+        if not said:
+            self.process.wait()
+            self.process = None
+            return "failed"
+        return said[1]
+
+
+def declared_width(lines, register):
+    """The type of a register, by its declaration."""
+    for line in lines:
+        if declared := re.match(r"\t\.reg \.(\w+) (.*);", line):
+            for name in declared.group(2).split(", "):
+                prefix = name.split("<")[0]
+                if name == register or ("<" in name and re.fullmatch(re.escape(prefix) + r"\d+", register)):
+                    return declared.group(1)
+    return None
+
+
+def without(lines, chosen):
+    """The lines with the chosen ones made trivial, or None if none of them can be."""
+    result, changed, text = [], False, "\n".join(lines)
+    for index, line in enumerate(lines):
+        if index not in chosen or not line.startswith("\t") or line.startswith("\t."):
+            result.append(line)
+            continue
+        word = re.sub(r"^@!?%\w+ ", "", line.strip())
+        if re.match(r"(st|red|bra|bar|membar|fence)\b", word) and not re.match(r"st\.param|bar\.warp", word):
+            changed = True
+            continue
+        found = DEFINES.match(line)
+        if not found or re.match(r"(call|ret|exit|ld\.param|\{|\})", word):
+            result.append(line)
+            continue
+        register = found.group(2)
+        if len(re.findall(re.escape(register) + r"\b", text)) == 1:
+            changed = True
+            continue
+        width = declared_width(lines, register)
+        if width is None or "|" in line.split(",")[0]:
+            result.append(line)
+            continue
+        constant = f"\tsetp.ne.u32 {register}, 0, 0;" if width == "pred" else f"\tmov.{width} {register}, 0;"
+        changed |= constant != line
+        result.append(constant)
+    return result if changed else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernel", type=pathlib.Path)
+    parser.add_argument("input")
+    parser.add_argument("--generate", default="oriole-generate")
+    parser.add_argument("--ptxas", default="ptxas")
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    gpu = Gpu(options.input)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="reduce-"))
+    steps = 0
+
+    def results(lines, level="-O3"):
+        """What the emulator and the GPU make of a kernel, or None if one of them does not take it."""
+        nonlocal steps
+        steps += 1
+        source, cubin = folder / f"{steps}.ptx", folder / f"{steps}.cubin"
+        source.write_text("\n".join(lines) + "\n")
+        name = re.search(r"\.entry\s+(\w+)", source.read_text()).group(1)
+        if subprocess.run([options.ptxas, f"-arch={options.arch}", level, source, "-o", cubin], capture_output=True).returncode:
+            return None
+        emulated = subprocess.run([options.generate, "--outputs-of", source], capture_output=True, text=True)
+        if emulated.returncode or len(emulated.stdout.split()) != 2:
+            return None
+        answer = emulated.stdout.split()[1], gpu.checksum(cubin, name)
+        source.unlink()
+        cubin.unlink()
+        return answer
+
+    def disagrees(lines):
+        said = results(lines)
+        return said is not None and said[0] != said[1]
+
+    lines = options.kernel.read_text().splitlines()
+    for level in ("-O0", "-O1", "-O2", "-O3"):
+        print(f"{options.kernel.name} {level}: {results(lines, level)}", flush=True)
+    end = time.monotonic() + options.seconds
+    size = len(lines) // 2
+    while size and time.monotonic() < end:
+        start, progress = 0, False
+        while start < len(lines) and time.monotonic() < end:
+            smaller = without(lines, set(range(start, start + size)))
+            if smaller is not None and disagrees(smaller):
+                start += 0 if len(smaller) < len(lines) else size
+                lines, progress = smaller, True
+            else:
+                start += size
+            options.output.write_text("\n".join(lines) + "\n")
+        size = size if size == 1 and progress else size // 2
+    print(f"{options.kernel.name}: {len(lines)} lines left after {steps} steps: {results(lines)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
