@@ -372,6 +372,7 @@ impl Generator {
         };
         let mut operands = Vec::new();
         let mut results = Vec::new();
+        let mut is_disguised = false;
         for (index, slot) in form.slots.iter().enumerate() {
             match *slot {
                 Slot::Source(width, selector) => {
@@ -395,6 +396,11 @@ impl Generator {
                     if form.opcode == Opcode::Fns && index >= 2 {
                         // A bit position, and a number of bits.
                         name = self.combined("and", width, &name, 31);
+                    }
+                    if saturates_sum(form) && name.starts_with('%') && !is_disguised {
+                        // ptxas takes the saturating sum for one of the terms of its operands.
+                        name = self.disguised(&name);
+                        is_disguised = true;
                     }
                     if divides && index + 1 == form.slots.len() && !takes_floats(form) {
                         name = self.combined("or", width, &name, 1);
@@ -470,6 +476,18 @@ impl Generator {
         self.line(format!(
             "{operation}.b{bits} {register}, {name}, {constant};"
         ));
+        register
+    }
+
+    /// A new register that holds what a word and constants give, which ptxas neither takes apart nor looks behind for a load.
+    fn disguised(&mut self, name: &str) -> String {
+        // Something in both halves, and not all of it.
+        let constant = self.random.bits() as u32 & 0x7FFF_7FFF | 0x0001_0001;
+        if self.random.one_in(2) {
+            return self.combined("xor", Width::Word, name, constant);
+        }
+        let register = self.destinations(Width::Word, 1).remove(0);
+        self.line(format!("mad.lo.s32 {register}, {name}, {constant}, 77;"));
         register
     }
 
@@ -626,7 +644,11 @@ impl Generator {
             let name = self.destination(whole, false);
             self.line(format!("mov.b{bits} {name}, {{{a}, {b}}};"));
         } else {
-            let source = self.source(whole);
+            let mut source = self.source(whole);
+            if whole == Width::Word {
+                // If a narrow load were behind the word, ptxas would take the low half for the high one.
+                source = self.disguised(&source);
+            }
             let names = self.destinations(part, 2);
             let first = if self.random.one_in(4) {
                 "_"
@@ -919,6 +941,11 @@ fn loses_its_guard(form: &Form) -> bool {
 /// Instructions whose result ptxas passes on wrongly to what narrows it.
 fn confuses_its_reader(form: &Form) -> bool {
     form.opcode == Opcode::Cnot || form.opcode == Opcode::Abs && !takes_floats(form)
+}
+
+/// Sums and differences of words that saturate.
+fn saturates_sum(form: &Form) -> bool {
+    matches!(form.mnemonic, "add.sat.s32" | "sub.sat.s32")
 }
 
 /// Shifts of 16 bits.

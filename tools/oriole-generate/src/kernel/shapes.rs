@@ -18,6 +18,14 @@ const OPERATIONS: &[&str] = &[
     "mul.hi.u32",
 ];
 
+// Kinds of messages; lower ones are shuffles from one lane.
+const BUTTERFLY: usize = 2;
+const BALLOT: usize = 3;
+const MATCH: usize = 4;
+
+/// Times the number of the thread, added to a word: odd, so that it differs in all lanes.
+const LANE_FACTOR: u32 = 0x9E37_79B1;
+
 impl Generator {
     /// One of the shapes.
     pub(super) fn shape(&mut self) {
@@ -114,22 +122,24 @@ impl Generator {
         self.line("bar.warp.sync 0xffffffff;");
         let (other, end) = (self.label(), self.label());
         let kinds: Vec<usize> = (0..1 + self.random.below(3))
-            .map(|_| self.random.below(5))
+            .map(|_| self.random.below(MATCH + 1))
             .collect();
         if self.random.one_in(3) {
-            // One part is a round ahead of the other.
-            let kind = kinds[0];
+            // One part is a round ahead of the other. The parts then get different results from one instruction, which ptxas
+            // takes for the same in all lanes if it is a vote, a reduction or a shuffle from one lane (quirk
+            // `warp-result-uniform`): only operations whose results it knows to differ by lane.
+            let kind = *self.random.pick(&[BUTTERFLY, MATCH]);
             self.line(format!("@!{predicate} bra {other};"));
             self.message(kind, None);
             let _ = writeln!(self.body, "{other}:");
-            let source = self.source(Width::Word);
+            let source = self.lane_word();
             self.message(kind, Some(&source));
             self.message(kind, Some(&source));
             self.line(format!("@{predicate} bra {end};"));
             self.message(kind, None);
         } else {
             self.line(format!("@{predicate} bra {other};"));
-            let source = self.source(Width::Word);
+            let source = self.lane_word();
             for &kind in &kinds {
                 self.message(kind, Some(&source));
             }
@@ -143,11 +153,22 @@ impl Generator {
         self.line("bar.warp.sync 0xffffffff;");
     }
 
+    /// A word that differs by lane, and that ptxas knows to: it takes what a butterfly gives for its source, and what a match
+    /// gives for the same in all lanes, if the source is the same in all lanes of one part.
+    fn lane_word(&mut self) -> String {
+        let word = self.source(Width::Word);
+        let register = self.private(Width::Word);
+        self.line(format!(
+            "mad.lo.u32 {register}, %thread, {LANE_FACTOR}, {word};"
+        ));
+        register
+    }
+
     /// A warp operation of the whole warp, of a given source or any.
     fn message(&mut self, kind: usize, source: Option<&str>) {
         let word = match source {
             Some(source) => source.to_owned(),
-            None => self.source(Width::Word),
+            None => self.lane_word(),
         };
         // Dead, or kept in a register that holds a value on all ways.
         let result = if self.random.one_in(2) {
@@ -158,8 +179,8 @@ impl Generator {
         let lane = self.random.below(32);
         let line = match kind {
             0 | 1 => format!("shfl.sync.idx.b32 {result}, {word}, {lane}, 31, 0xffffffff;"),
-            2 => format!("shfl.sync.bfly.b32 {result}, {word}, {lane}, 31, 0xffffffff;"),
-            3 => {
+            BUTTERFLY => format!("shfl.sync.bfly.b32 {result}, {word}, {lane}, 31, 0xffffffff;"),
+            BALLOT => {
                 let predicate = self.source(Width::Predicate);
                 format!("vote.sync.ballot.b32 {result}, {predicate}, 0xffffffff;")
             }
