@@ -13,7 +13,7 @@ mod known_bits;
 pub mod liveness;
 mod loops;
 mod manager;
-pub mod partial_loads;
+pub mod ptxas_hazards;
 mod uniformity;
 mod uses;
 

@@ -87,6 +87,38 @@ fn uniform_sources_and_what_follows_from_them() {
 }
 
 #[test]
+fn results_of_warp_operations_differ_by_lane() {
+    // Lanes below 23 are a vote ahead of the others: `%r3` is two different ballots. What ptxas takes for uniform is not.
+    uniform(
+        ".entry",
+        "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; setp.lt.u32 %p1, %r1, 23; setp.lt.u32 %p2, %r2, 5; @!%p1 bra O;
+         vote.sync.ballot.b32 %r9, %p2, -1;
+         O: vote.sync.ballot.b32 %r3, %p2, -1; vote.sync.ballot.b32 %r4, %p2, -1; @%p1 bra E;
+         vote.sync.ballot.b32 %r10, %p2, -1;
+         E: add.u32 %r5, %r3, %r2; ret;",
+        &[("%r3", false), ("%r4", false), ("%r5", false)],
+    );
+    // Even where all lanes are together and all operands uniform: the mask decides.
+    uniform(
+        ".entry",
+        "ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 5; vote.sync.ballot.b32 %r2, %p1, -1;
+         vote.sync.any.pred %p2, %p1, -1; shfl.sync.idx.b32 %r3, %r1, 7, 31, -1; shfl.sync.bfly.b32 %r4, %r1, 1, 31, -1;
+         redux.sync.add.s32 %r5, %r1, -1; match.any.sync.b32 %r6, %r1, -1; match.all.sync.b32 %r7, %r1, -1;
+         activemask.b32 %r8; ret;",
+        &[
+            ("%r2", false),
+            ("%p2", false),
+            ("%r3", false),
+            ("%r4", false),
+            ("%r5", false),
+            ("%r6", false),
+            ("%r7", false),
+            ("%r8", false),
+        ],
+    );
+}
+
+#[test]
 fn guards_and_joins_behind_divergent_branches() {
     uniform(
         ".entry",

@@ -16,7 +16,7 @@
 //!     exempt from dominance.
 //!
 //! One more rule is about what passes create, not about one function, so the runner of passes checks it (`oriole_opt`'s
-//! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::partial_loads`).
+//! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::ptxas_hazards`).
 
 use crate::entities::{Block, Instruction, Value};
 use crate::function::{Definition, Function};

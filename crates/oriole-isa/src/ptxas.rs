@@ -61,7 +61,7 @@ pub const QUIRKS: &[Quirk] = &[
         // The one of `[%rd4]`, and only one of the two of `[%rd1]`.
         shows: Shows::Lines(2, &["LDG"]),
         rule: "predication leaves loads in their arms; no pass makes a load partial that was not (checked in debug builds); \
-               what comes out has no more places where this happens than what went in (`oriole_analysis::partial_loads`); \
+               what comes out has no more places where this happens than what went in (`oriole_analysis::ptxas_hazards`); \
                `oriole check` warns of those that are there",
     },
     Quirk {
@@ -177,6 +177,61 @@ pub const QUIRKS: &[Quirk] = &[
         // The sign is extended before the negation, not after it.
         shows: Shows::Lines(1, &["PRMT"]),
         rule: "`negates_wrongly`: no pass makes a `neg.s16` or a `sub.s16` from zero",
+    },
+    Quirk {
+        name: "high-half-of-narrow-load",
+        summary: "the second 16 bits of a load of 8 or 16 bits, of which nothing else is read, are taken for the first; not of \
+                  parameters and vectors, nor if `shr`, `bfe` or `prmt` takes them",
+        seen_in: "13.0.88",
+        ptx: "ld.global.s16 %r1, [%rd1]; mov.b32 {_, %h2}, %r1; st.global.b16 [%rd2], %h2;",
+        // What is loaded is stored; its sign would be taken out with `PRMT`.
+        shows: Shows::NoLine(&["PRMT"]),
+        rule: "algebraic-simplification replaces what is known to be zero, and leaves conversions whose high half alone is \
+               read apart from loads; what comes out has no more such places than what went in \
+               (`oriole_analysis::ptxas_hazards`); `oriole check` warns of those that are there; the generator makes none",
+    },
+    Quirk {
+        name: "high-half-of-extended-load",
+        summary: "the same, with the load and the conversion that extends as it does apart",
+        seen_in: "13.0.88",
+        ptx: "ld.global.s8 %h1, [%rd1]; cvt.s32.s16 %r1, %h1; mov.b32 {_, %h2}, %r1; st.global.b16 [%rd2], %h2;",
+        shows: Shows::NoLine(&["PRMT"]),
+        rule: "see `high-half-of-narrow-load`",
+    },
+    Quirk {
+        name: "folded-saturation",
+        summary: "`add.sat.s32` and `sub.sat.s32` are folded with the wrapping sums they read, if terms cancel: the saturation is lost",
+        seen_in: "13.0.88",
+        ptx: "ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4];
+              add.s32 %r3, %r1, %r2; sub.sat.s32 %r4, %r3, %r2; st.global.u32 [%rd2], %r4;",
+        // The other term is not loaded.
+        shows: Shows::Lines(1, &["LDG"]),
+        rule: "what comes out has no more such places than what went in (`oriole_analysis::ptxas_hazards`); `oriole check` warns \
+               of those that are there; the generator makes none",
+    },
+    Quirk {
+        name: "folded-saturation-of-constants",
+        summary: "the same, if both sums add a constant: the constants are added without saturation",
+        seen_in: "13.0.88",
+        ptx: "ld.global.u32 %r1, [%rd1]; add.s32 %r3, %r1, 5; add.sat.s32 %r4, %r3, 7; st.global.u32 [%rd2], %r4;",
+        shows: Shows::Line(&["VIADD", "0xc"]),
+        rule: "see `folded-saturation`",
+    },
+    Quirk {
+        name: "warp-result-uniform",
+        summary: "the result of a vote, a reduction, `match.all` and a shuffle from one lane is taken for the same in all lanes even \
+                  where parts of a warp execute the instruction at different times and get different results; so is that of any \
+                  shuffle or match of what is the same in all lanes",
+        seen_in: "13.0.88",
+        ptx: "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 23; ld.global.u32 %r5, [%rd1]; setp.ne.u32 %p3, %r5, %r1;
+              @!%p1 bra OTHER; vote.sync.ballot.b32 %r9, %p3, -1;
+              OTHER: vote.sync.ballot.b32 %r3, %p3, -1; vote.sync.ballot.b32 %r4, %p1, -1;
+              @%p1 bra END; vote.sync.ballot.b32 %r9, %p1, -1;
+              END: red.global.add.u32 [%rd2], %r3;",
+        // One lane adds its own result as often as there are lanes.
+        shows: Shows::Line(&["UPOPC"]),
+        rule: "`oriole_analysis::Uniformity` takes results of warp operations for different by lane; the generator lets lanes \
+               that are a round apart exchange only what ptxas knows to differ by lane",
     },
     Quirk {
         name: "minimum-of-one",

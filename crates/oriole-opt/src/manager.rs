@@ -8,7 +8,7 @@ use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
-use oriole_analysis::partial_loads::partial_loads;
+use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
 use oriole_ir::{Editor, Function, verify};
 
 /// What a pass may consult and must report to.

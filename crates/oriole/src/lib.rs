@@ -35,7 +35,7 @@ mod reduce;
 mod remarks;
 
 use oriole_analysis::Analyses;
-use oriole_analysis::partial_loads::{Hazard, hazards};
+use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
@@ -103,7 +103,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
                     let found = acceptance.of_function(module, body, &translated.function);
                     diagnostics.extend(found);
                     for hazard in hazards(&translated.function, &mut Analyses::new()) {
-                        diagnostics.extend(partial_load(body, &translated, hazard));
+                        diagnostics.extend(hazard_warning(body, &translated, hazard));
                     }
                 }
                 formats = translated.function.into_formats();
@@ -119,27 +119,48 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// What to say of a load that ptxas may take for one that always happens.
-fn partial_load(body: &Body, translated: &Translated, hazard: Hazard) -> Option<Diagnostic> {
+/// What to say of a place that ptxas gets wrong.
+fn hazard_warning(body: &Body, translated: &Translated, hazard: Hazard) -> Option<Diagnostic> {
+    let function = &translated.function;
     let place = |instruction| {
-        let statement = translated.function.source(instruction)?;
+        let statement = function.source(instruction)?;
         match body.statements.get(statement as usize)? {
             Statement::Instruction(instruction) => Some(instruction.mnemonic.span()),
             _ => None,
         }
     };
-    let mnemonic = translated.function.format(hazard.partial).mnemonic.text();
-    let warning = Diagnostic::warning(
-        "partial-load",
-        place(hazard.partial)?,
-        format!("ptxas may take this `{mnemonic}` for one that always happens"),
-    )
-    .context(place(hazard.dropped)?, "this equal load may be dropped")
-    .context(
-        place(hazard.replaced)?,
-        "and what is computed here taken from the other",
-    )
-    .with_note("the register is undefined where the load does not happen: define it before, for example as 0");
+    let mnemonic = |instruction| function.format(instruction).mnemonic.text();
+    let warning = match hazard {
+        Hazard::PartialLoad {
+            partial,
+            dropped,
+            replaced,
+        } => Diagnostic::warning(
+            "partial-load",
+            place(partial)?,
+            format!("ptxas may take this `{}` for one that always happens", mnemonic(partial)),
+        )
+        .context(place(dropped)?, "this equal load may be dropped")
+        .context(place(replaced)?, "and what is computed here taken from the other")
+        .with_note("the register is undefined where the load does not happen: define it before, for example as 0"),
+        Hazard::HighHalf { load, unpack } => Diagnostic::warning(
+            "high-half-of-narrow-load",
+            place(unpack)?,
+            format!("ptxas will miscompile this `{}`: it gives the low half", mnemonic(unpack)),
+        )
+        .context(place(load)?, "of what is loaded here")
+        .with_note("shift the register right by 16 and convert it, instead of taking it apart"),
+        Hazard::FoldedSaturation {
+            wrapping,
+            saturating,
+        } => Diagnostic::warning(
+            "folded-saturation",
+            place(saturating)?,
+            format!("ptxas will miscompile this `{}`: it does not saturate what wraps before", mnemonic(saturating)),
+        )
+        .context(place(wrapping)?, "the sum that it is folded with")
+        .with_note("compute in 64 bits and clamp the result instead"),
+    };
     Some(warning)
 }
 
@@ -341,7 +362,9 @@ impl Run<'_, '_> {
                 break;
             }
             // What ptxas may get wrong and did not before is no improvement.
-            if must_improve && !(self.is_cheaper(index, &done) && done.hazards <= hazards) {
+            if must_improve
+                && !(self.is_cheaper(index, &done) && has_no_more(&done.hazards, &hazards))
+            {
                 self.module.functions[index].body = done.original;
                 *self.fuel = fuel;
                 // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
@@ -459,7 +482,7 @@ impl Run<'_, '_> {
                 statistics,
                 changes,
                 copies: 0,
-                hazards: 0,
+                hazards: HazardCounts::default(),
                 original: None,
                 remarks,
             });
@@ -489,9 +512,24 @@ impl Run<'_, '_> {
     }
 }
 
-/// How many places of a function ptxas may get wrong.
-fn count_hazards(function: &Function) -> usize {
-    hazards(function, &mut Analyses::new()).len()
+/// How many places of each kind ptxas gets wrong.
+type HazardCounts = [usize; Hazard::KINDS];
+
+/// How many places of a function ptxas gets wrong.
+fn count_hazards(function: &Function) -> HazardCounts {
+    let mut counts = HazardCounts::default();
+    for hazard in hazards(function, &mut Analyses::new()) {
+        counts[hazard.kind()] += 1;
+    }
+    counts
+}
+
+/// Whether there are no more of any kind.
+fn has_no_more(after: &HazardCounts, before: &HazardCounts) -> bool {
+    after
+        .iter()
+        .zip(before)
+        .all(|(after, before)| after <= before)
 }
 
 /// What phases did to one function.
@@ -499,8 +537,8 @@ struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
-    /// Places that ptxas may get wrong.
-    hazards: usize,
+    /// Places that ptxas gets wrong.
+    hazards: HazardCounts,
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
@@ -547,6 +585,30 @@ mod tests {
         let errors = optimize(&mut module, &Options::default()).unwrap_err();
         assert_eq!(errors.len(), 1);
         assert_eq!(print(&module), before);
+    }
+
+    #[test]
+    fn what_ptxas_would_get_wrong_is_not_made() {
+        // Each is right. With constants at the end of the sum, ptxas would fold the saturating one with it; with the load
+        // extended by the conversion before the choice, it would take the low half for the high one.
+        let kernel = |body: &str| {
+            format!(
+                ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p)\n{{\n.reg .pred %p<3>;\n\
+                 .reg .b16 %h<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n{body}\nret;\n}}\n"
+            )
+        };
+        for body in [
+            "ld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1+4];\nadd.s32 %r3, %r1, 5;\nadd.s32 %r4, %r3, %r2;\n\
+             add.sat.s32 %r5, %r4, 7;\nst.global.u32 [%rd1], %r5;",
+            "ld.global.u16 %h1, [%rd1];\nld.global.u32 %r2, [%rd1+4];\nsetp.lt.s32 %p1, %r2, 9;\ncvt.s32.s16 %r3, %h1;\n\
+             selp.b32 %r4, %r3, %r2, %p1;\nmov.b32 {_, %h2}, %r4;\nst.global.u16 [%rd1], %h2;",
+            "ld.global.u16 %h1, [%rd1];\ncvt.s32.s16 %r3, %h1;\nmov.b32 {_, %h2}, %r3;\nst.global.u16 [%rd1], %h2;",
+        ] {
+            let mut module = parse("k.ptx", kernel(body)).unwrap();
+            assert_eq!(check_and_warn(&module), [], "{body}");
+            optimize(&mut module, &Options::default()).unwrap();
+            assert_eq!(check_and_warn(&module), [], "{}", print(&module));
+        }
     }
 
     #[test]

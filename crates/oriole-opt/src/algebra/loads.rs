@@ -1,8 +1,9 @@
 //! Rewrites around loads and stores that concern another instruction too.
 
 use super::operands::address_of;
-use super::view::{Facts, is_integer};
+use super::view::{Facts, MAXIMUM_READERS, is_integer};
 use super::{Outcome, Walk};
+use oriole_analysis::ptxas_hazards::high_halves::takes_only_high_half;
 use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::tree::Guard;
@@ -173,10 +174,30 @@ impl Walk<'_, '_, '_> {
         } else {
             return None;
         };
+        if self.is_only_taken_apart(function.results(instruction).next()?) {
+            return None;
+        }
         let kind = if signed { 's' } else { 'u' };
         // What is not extended is read as it was.
         let loaded = ScalarType::from_text(&format!("{kind}{}", element.bits()))?;
         Some((load, loaded))
+    }
+
+    /// Whether all readers of a value only take its second 16 bits, which ptxas gets wrong of what a narrow load extended:
+    /// quirk `high-half-of-narrow-load` of [`oriole_isa::ptxas::QUIRKS`].
+    fn is_only_taken_apart(&self, value: Value) -> bool {
+        let function = self.editor.function();
+        let before = self.uses.of(value);
+        let is_read = |part: Value| self.reads.get(part).is_some_and(|&reads| reads > 0);
+        let count = self.reads.get(value).map_or(0, |&reads| reads as usize);
+        count > 0
+            && count <= MAXIMUM_READERS
+            && (0..before.len().max(count)).all(|index| {
+                self.reader(before, value, index).is_some_and(|reader| {
+                    function.block_of(reader).is_none()
+                        || takes_only_high_half(function, reader, is_read)
+                })
+            })
     }
 
     /// `add.s64 y, x, 16; mad.wide.s32 z, i, 4, y; ld.global.u32 d, [z]` → `mad.wide.s32 z, i, 4, x; ld.global.u32 d, [z+16]`.

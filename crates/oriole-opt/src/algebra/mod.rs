@@ -146,6 +146,7 @@ enum Further {
     Immediates,
     RevealAddress,
     Unpack,
+    KnownPart,
 }
 
 impl Further {
@@ -165,9 +166,10 @@ impl Further {
             Further::RevealAddress,
         );
         const UNPACK: (Facts, Further) = (Facts::made_by(Opcode::Mov), Further::Unpack);
+        const KNOWN_PART: (Facts, Further) = (Facts::PARTLY_KNOWN, Further::KnownPart);
         match opcode {
             Opcode::Cvt => &[EXTEND_LOAD, EXTEND_ADDRESS, IMMEDIATES],
-            Opcode::Mov => &[UNPACK, IMMEDIATES],
+            Opcode::Mov => &[UNPACK, KNOWN_PART, IMMEDIATES],
             Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FOLD_ADDRESS, REVEAL_ADDRESS],
             Opcode::St | Opcode::Atom | Opcode::Red => &[IMMEDIATES, FOLD_ADDRESS, REVEAL_ADDRESS],
             _ => &[IMMEDIATES],
@@ -182,6 +184,7 @@ impl Further {
             Further::Immediates => walk.immediates(instruction),
             Further::RevealAddress => walk.reveal_address(instruction),
             Further::Unpack => walk.unpack(instruction),
+            Further::KnownPart => walk.known_part(instruction),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Rewrites of operands: guards, halves of registers, constants, addresses.
 
 use super::address_chains::AddressChains;
-use super::view::accepts;
-use super::{Outcome, Walk};
+use super::view::{accepts, is_integer};
+use super::{Outcome, Walk, copy_of};
 use crate::copy_propagation::is_acceptable;
-use oriole_analysis::{mask, sign_extend};
+use oriole_analysis::{Known, mask, sign_extend};
+use oriole_collections::SmallVec;
 use oriole_ir::{Definition, FormatData, Instruction, Operand, ShapeKind, ShapeNode, Value};
 use oriole_isa::{Opcode, Role, ScalarType, ptxas};
 use oriole_syntax::literal::Literal;
@@ -258,6 +259,118 @@ impl Walk<'_, '_, '_> {
         Outcome::Removed
     }
 
+    /// `cvt.u32.u16 x, a; mov.b32 {_, b}, x` → `mov.b16 b, 0`: the only part that is read is known. ptxas gets it wrong if a
+    /// narrow load is behind it: quirk `high-half-of-narrow-load` of [`ptxas::QUIRKS`].
+    ///
+    /// `mov.b32 {c, b}, x`, with both read, gives `a` for `c`.
+    pub(super) fn known_part(&mut self, instruction: Instruction) -> Outcome {
+        let Some((part, bits, low)) = self.known_part_of(instruction) else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.known-part",
+            "what is taken apart has known bits",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let (held, home) = {
+            let data = &self.editor.function().values()[part];
+            (data.scalar_type, data.home.expand())
+        };
+        let format = self.editor.format(
+            &copy_of(held),
+            Guard::None,
+            std::iter::repeat_n(ShapeNode::LEAF, 2),
+        );
+        let operands = [Operand::Result(0), self.immediate(format, 1, bits)];
+        let constant = self
+            .editor
+            .insert_before(instruction, format, &operands, &[held]);
+        let value = self.editor.function().results(constant).next();
+        let Some(value) = value else {
+            return Outcome::Unchanged;
+        };
+        self.editor.set_home(value, home);
+        self.step(constant);
+        for (old, new) in std::iter::once((part, value)).chain(low) {
+            *self.reads.ensure(new, 0) += self.reads[old];
+            self.reads[old] = 0;
+        }
+        self.release_operands(instruction);
+        for (old, new) in std::iter::once((part, value)).chain(low) {
+            self.editor.replace_value(old, new);
+        }
+        self.editor.remove_instruction(instruction);
+        Outcome::Removed
+    }
+
+    /// The part of a register that a `mov` takes out and that is known, its bits, and what the low part is if that is read too;
+    /// no other part is.
+    fn known_part_of(&self, instruction: Instruction) -> Option<KnownPart> {
+        let function = self.editor.function();
+        let format = function.format(instruction);
+        if format.mnemonic.opcode() != Opcode::Mov || format.is_guarded() {
+            return None;
+        }
+        let Some(Pack::Apart(count)) = pack_shape(format) else {
+            return None;
+        };
+        let leaves = function.leaves(instruction);
+        let &Operand::Value(whole) = leaves.last()? else {
+            return None;
+        };
+        let whole = self.editor.resolve(whole);
+        let width = format.mnemonic.first_type()?.bits() / count as u32;
+        let mut read: SmallVec<[(u32, Value); 4]> = SmallVec::new();
+        let mut results = function.results(instruction);
+        for (index, leaf) in leaves[..count].iter().enumerate() {
+            if let Operand::Result(_) = leaf {
+                let part = results.next()?;
+                if self.reads.get(part).is_some_and(|&reads| reads > 0) {
+                    read.push((index as u32, part));
+                }
+            }
+        }
+        let &(index, part) = read.last()?;
+        let held = function.values()[part].scalar_type;
+        if !is_integer(held) || held.bits() != width || !matches!(width, 16 | 32) {
+            return None;
+        }
+        let known = self.view().known.of(whole);
+        let shift = index * width;
+        let bits = Known {
+            zeros: known.zeros >> shift | !mask(width),
+            ones: known.ones >> shift & mask(width),
+        }
+        .as_constant()?;
+        let low = match *read {
+            [_] => None,
+            [(0, low), _] => Some((low, self.extended(whole, width)?)),
+            _ => return None,
+        };
+        let is_copy = low.is_none_or(|(low, new)| is_acceptable(function, low, new));
+        is_copy.then_some((part, bits, low))
+    }
+
+    /// The register of this width that a value is with zeros above.
+    fn extended(&self, value: Value, width: u32) -> Option<Value> {
+        let site = self.view().producer(value, Opcode::Cvt)?;
+        let function = self.editor.function();
+        let &[to, from] = function.format(site.instruction).mnemonic.types() else {
+            return None;
+        };
+        let narrow = site.arg(0).value()?;
+        let is_extension = is_integer(to)
+            && is_integer(from)
+            && !from.is_signed()
+            && from.bits() == width
+            && to.bits() > width
+            && function.values()[narrow].scalar_type.bits() == width;
+        is_extension.then_some(narrow)
+    }
+
     /// `mov.b64 x, {a, b}` where a and b are the parts of a value.
     fn whole(&self, instruction: Instruction, count: usize) -> Option<Vec<(Value, Value)>> {
         let function = self.editor.function();
@@ -497,6 +610,9 @@ impl Walk<'_, '_, '_> {
         Some((root, total))
     }
 }
+
+/// A part that a `mov` takes out, its bits, and the low part with what it is, if that is read too.
+type KnownPart = (Value, u64, Option<(Value, Value)>);
 
 enum Pack {
     /// One register from so many.

@@ -26,6 +26,7 @@
 //! ## Not done
 //! Memory that changes between the two loads is not looked at: a store between makes it no hazard, and is rarely there.
 
+use super::{Hazard, copied, original};
 use crate::dominators::Dominators;
 use crate::manager::Analyses;
 use crate::uses::{Use, Uses};
@@ -37,17 +38,6 @@ use oriole_syntax::tree::Guard;
 
 /// Equal loads that each partial load is compared with.
 const MOST_EQUAL: usize = 64;
-
-/// A place that `ptxas` may get wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hazard {
-    /// The load that happens on one side only.
-    pub partial: Instruction,
-    /// The equal load that `ptxas` drops.
-    pub dropped: Instruction,
-    /// The computation from it that `ptxas` replaces.
-    pub replaced: Instruction,
-}
 
 /// Loads into registers that are undefined where the load does not happen.
 pub fn partial_loads(function: &Function, analyses: &mut Analyses) -> Vec<Instruction> {
@@ -99,7 +89,7 @@ pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
                     .find(|&reader| partial_keys.contains(&key(function, reader, Some(result))))
             });
             if let Some(replaced) = replaced {
-                found.push(Hazard {
+                found.push(Hazard::PartialLoad {
                     partial: load,
                     dropped: other,
                     replaced,
@@ -224,29 +214,6 @@ fn is_load(function: &Function, instruction: Instruction) -> bool {
             format.mnemonic.space(),
             Some(Space::Param | Space::ParamEntry | Space::ParamFunc)
         )
-}
-
-/// What an unguarded move copies.
-fn copied(function: &Function, instruction: Instruction) -> Option<Value> {
-    let format = function.format(instruction);
-    match *function.leaves(instruction) {
-        [Operand::Result(0), Operand::Value(source)]
-            if format.mnemonic.opcode() == Opcode::Mov && !format.is_guarded() =>
-        {
-            Some(source)
-        }
-        _ => None,
-    }
-}
-
-/// What a value is a copy of.
-fn original(function: &Function, mut value: Value) -> Value {
-    while let Definition::Instruction(definer) = function.values()[value].definition
-        && let Some(source) = copied(function, definer)
-    {
-        value = source;
-    }
-    value
 }
 
 /// Instructions that compute something from a value, directly or from copies of it.
