@@ -9,22 +9,8 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use oriole_generate::Kernel;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
-
-fn find_ptxas() -> Option<PathBuf> {
-    let candidates = std::env::var_os("ORIOLE_PTXAS")
-        .map(PathBuf::from)
-        .into_iter()
-        .chain(
-            std::env::var_os("PATH")
-                .iter()
-                .flat_map(std::env::split_paths)
-                .map(|folder| folder.join("ptxas"))
-                .collect::<Vec<_>>(),
-        );
-    candidates.into_iter().find(|candidate| candidate.is_file())
-}
 
 fn accepts(ptxas: &Path, file: &Path, level: &str) -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
@@ -81,8 +67,8 @@ fn accepts_generated(ptxas: &Path, first: u64, level: &str) -> Result<(), Failed
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let ptxas = find_ptxas();
-    let required = std::env::var_os("ORIOLE_REQUIRE_PTXAS").is_some_and(|value| value == "1");
+    let ptxas = oriole_ptxas::ptxas();
+    let required = oriole_ptxas::is_required();
     if ptxas.is_none() {
         eprintln!(
             "\n!!! SKIPPED: no ptxas found: nothing Oriole prints is judged by the real assembler."

@@ -9,21 +9,8 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use oriole_isa::ptxas::{QUIRKS, Quirk, Shows};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
-
-/// A program from an environment variable, beside another, or from the `PATH`.
-fn find(variable: &str, name: &str, beside: Option<&Path>) -> Option<PathBuf> {
-    let named = std::env::var_os(variable).map(PathBuf::from);
-    let beside = beside.and_then(|other| Some(other.parent()?.join(name)));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|folder| folder.join(name));
-    named
-        .into_iter()
-        .chain(beside)
-        .chain(on_path)
-        .find(|candidate| candidate.is_file())
-}
 
 #[derive(Clone)]
 struct Tools {
@@ -95,12 +82,12 @@ fn shows(tools: &Tools, quirk: &Quirk) -> Result<(), Failed> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let ptxas = find("ORIOLE_PTXAS", "ptxas", None);
-    let nvdisasm = find("ORIOLE_NVDISASM", "nvdisasm", ptxas.as_deref());
+    let ptxas = oriole_ptxas::ptxas();
+    let nvdisasm = oriole_ptxas::nvdisasm(ptxas.as_deref());
     let tools = ptxas
         .zip(nvdisasm)
         .map(|(ptxas, nvdisasm)| Tools { ptxas, nvdisasm });
-    let required = std::env::var_os("ORIOLE_REQUIRE_PTXAS").is_some_and(|value| value == "1");
+    let required = oriole_ptxas::is_required();
     if tools.is_none() {
         eprintln!(
             "\n!!! SKIPPED: ptxas and nvdisasm not found: nobody checks what ptxas gets wrong."

@@ -72,18 +72,15 @@ fn the_corpus_has_nothing_to_warn_of() {
 }
 
 fn ptxas() -> Option<PathBuf> {
-    let given = std::env::var_os("ORIOLE_PTXAS").map(PathBuf::from);
-    let found = given.unwrap_or_else(|| PathBuf::from("ptxas"));
-    let runs = Command::new(&found).arg("--version").output().is_ok();
-    let required = std::env::var_os("ORIOLE_REQUIRE_PTXAS").is_some_and(|value| value == "1");
+    let found = oriole_ptxas::ptxas();
     assert!(
-        runs || !required,
+        found.is_some() || !oriole_ptxas::is_required(),
         "there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one"
     );
-    if !runs {
+    if found.is_none() {
         eprintln!("!!! NOT RUN: there is no ptxas; set ORIOLE_PTXAS.");
     }
-    runs.then_some(found)
+    found
 }
 
 /// What `ptxas` says of a text.
