@@ -13,7 +13,7 @@
 //! conversions that extend as the load does, the low word of a double word, and operations on pairs of halves.
 //!
 //! ## Method
-//! From each such load forward over its readers, with a worklist; linear in them, and at most [`MOST_VALUES`] of each load. Who
+//! From each such load forward over its readers, with a worklist; linear in them, and at most `MOST_VALUES` of each load. Who
 //! is needed is found only if there are narrow loads and something that takes halves apart.
 //!
 //! ## Not done
