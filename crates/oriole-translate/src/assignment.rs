@@ -174,7 +174,7 @@ impl Assigner<'_> {
                 self.defined.extend(results);
             }
             for edge in &function.blocks()[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     self.use_counts[argument] += 1;
                 }
             }
@@ -259,7 +259,7 @@ impl Assigner<'_> {
                         .edges
                         .iter()
                         .filter(|edge| edge.target == block)
-                        .find_map(|edge| fits(edge.arguments[position]))
+                        .find_map(|edge| fits(function.arguments(*edge)[position]))
                 })
             }
             Definition::Undefined => None,
@@ -283,7 +283,7 @@ impl Assigner<'_> {
         for &block in self.flow.reverse_postorder() {
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     if self.use_counts[parameter] > 0 && self.needs_copy(argument, parameter) {
                         return false;
                     }
@@ -406,7 +406,7 @@ impl Assigner<'_> {
                 }
             }
             for edge in &function.blocks()[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     add(argument, position + 2);
                 }
             }
@@ -539,7 +539,7 @@ impl Assigner<'_> {
             for (index, edge) in data.edges.iter().enumerate() {
                 let parameters = &function.blocks()[edge.target].parameters;
                 let mut copies = Vec::new();
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     if self.use_counts[parameter] == 0
                         || function.values()[argument].definition == Definition::Undefined
                     {

@@ -122,7 +122,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
 /// What to say of a load that ptxas may take for one that always happens.
 fn partial_load(body: &Body, translated: &Translated, hazard: Hazard) -> Option<Diagnostic> {
     let place = |instruction| {
-        let statement = translated.function.source(instruction)?;
+        let statement = translated.function.location(instruction)?;
         match body.statements.get(statement as usize)? {
             Statement::Instruction(instruction) => Some(instruction.mnemonic.span()),
             _ => None,
