@@ -25,6 +25,8 @@ mod gvn_cse;
 mod hooks;
 mod knobs;
 mod late_commoning;
+mod local_accesses;
+mod local_promotion;
 mod manager;
 mod memory_effects;
 mod pipeline;

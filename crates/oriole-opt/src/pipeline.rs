@@ -4,7 +4,7 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, general_optimize, gvn_cse, late_commoning,
-    predication, reassociate, speculative_hoist, start_over,
+    local_promotion, predication, reassociate, speculative_hoist, start_over,
 };
 use std::fmt;
 
@@ -48,6 +48,7 @@ pub const PASSES: &[&Pass] = &[
     &general_optimize::LATE,
     &gvn_cse::PASS,
     &late_commoning::PASS,
+    &local_promotion::PASS,
     &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,

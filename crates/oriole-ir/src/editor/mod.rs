@@ -289,6 +289,15 @@ impl<'function> Editor<'function> {
         self.note(Change::Moved(instruction));
     }
 
+    /// A value of this type that nobody defines: any will do.
+    pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
+        self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            home: PackedOption::none(),
+            scalar_type,
+        })
+    }
+
     /// A value that nobody defines, of the type and home of another: any will do.
     pub fn undefined_like(&mut self, value: Value) -> Value {
         self.function.values.push(ValueData {
