@@ -19,6 +19,7 @@ mod dead_stores;
 mod equality;
 mod few;
 mod fuel;
+mod full_unrolling;
 mod fusion;
 mod general_optimize;
 mod gvn_cse;

@@ -3,8 +3,8 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, general_optimize, gvn_cse, late_commoning,
-    local_promotion, predication, reassociate, speculative_hoist, start_over,
+    copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
+    late_commoning, local_promotion, predication, reassociate, speculative_hoist, start_over,
 };
 use std::fmt;
 
@@ -44,6 +44,7 @@ pub const PASSES: &[&Pass] = &[
     &copy_propagation::PASS,
     &dead_code::PASS,
     &dead_stores::PASS,
+    &full_unrolling::PASS,
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
