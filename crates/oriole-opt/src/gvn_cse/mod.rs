@@ -50,7 +50,7 @@ use extended_blocks::ExtendedBlocks;
 use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
-use oriole_collections::{DenseMap, SmallVec};
+use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
 use oriole_syntax::tree::Guard;
 use scope_tree::ScopeTree;
@@ -65,6 +65,7 @@ pub(crate) const PASS: Pass = Pass {
 // Settings.
 const ENABLE_GVN_CSE: Switch = Switch::named("EnableGvnCse");
 const ENABLE_GVN_CSE_MODE: Number = Number::named("EnableGvnCseMode");
+const SPLIT_CRITICAL_EDGES: Switch = Switch::named("SplitCriticalEdges");
 const ENABLE_GVN_CSE_PER_INSTR: Number = Number::named("EnableGvnCsePerInstr");
 
 /// How far to look.
@@ -128,6 +129,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         last_question: None,
         joined: DenseMap::new(),
         left: context.knobs.number(ENABLE_GVN_CSE_PER_INSTR),
+        may_split: context.knobs.switch(SPLIT_CRITICAL_EDGES),
+        split: DenseSet::new(),
     };
     // Blocks with something to do, by their place in reverse postorder.
     let mut scopes = ScopeTree::default();
@@ -219,6 +222,10 @@ struct Elimination<'run> {
     joined: DenseMap<Class, (Block, Value)>,
     /// Instructions that may still be replaced.
     left: u64,
+    /// Whether blocks may be put on edges.
+    may_split: bool,
+    /// Blocks with a new block before them: the control flow no longer says who leads to them.
+    split: DenseSet<Block>,
 }
 
 impl Elimination<'_> {
@@ -273,6 +280,9 @@ impl Elimination<'_> {
                 let goes_on = self.left > 0 && context.allows(function, rewrite);
                 if goes_on {
                     self.left -= 1;
+                    if plan.splits {
+                        self.split.insert(member.block);
+                    }
                     let parameter = partial::apply(editor, &plan, member);
                     self.joined.insert(class, (member.block, parameter));
                 }
@@ -348,7 +358,17 @@ impl Elimination<'_> {
         member: Member,
         leaders: &[Member],
     ) -> Option<partial::Plan> {
-        partial::plan(editor, self.partial?, self.dominators, member, leaders)
+        if self.split.contains(&member.block) {
+            return None;
+        }
+        partial::plan(
+            editor,
+            self.partial?,
+            self.dominators,
+            member,
+            leaders,
+            self.may_split,
+        )
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {
