@@ -34,7 +34,7 @@ mod use_lists;
 mod verifier;
 
 pub use display::{display, display_instruction};
-pub use editor::{Clones, Editor};
+pub use editor::{Clones, Editor, Imported};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
 pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;

@@ -4,7 +4,8 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, local_promotion, predication, reassociate, speculative_hoist, start_over,
+    late_commoning, leaf_inlining, local_promotion, predication, reassociate, speculative_hoist,
+    start_over,
 };
 use std::fmt;
 
@@ -49,6 +50,7 @@ pub const PASSES: &[&Pass] = &[
     &general_optimize::LATE,
     &gvn_cse::PASS,
     &late_commoning::PASS,
+    &leaf_inlining::PASS,
     &local_promotion::PASS,
     &reassociate::PASS,
     &predication::PASS,

@@ -56,6 +56,24 @@ impl Editor<'_> {
         self.function.link_edge(block, target, &arguments)
     }
 
+    /// Lets a block branch to another under a condition, and go on as it did otherwise. The branch becomes its last instruction.
+    pub fn branch_if(
+        &mut self,
+        block: Block,
+        guard: Guard,
+        predicate: Operand,
+        target: Block,
+        arguments: &[Value],
+    ) {
+        let data = &self.function.blocks[block];
+        debug_assert!(data.falls_through && data.edges.len() == 1);
+        let format = self.format("bra", guard, [ShapeNode::LEAF].into_iter());
+        self.append(block, format, &[predicate, Operand::Target(0)], &[]);
+        let edge = self.link_edge(block, target, arguments);
+        self.function.blocks[block].edges.insert(0, edge);
+        self.note_edges(block);
+    }
+
     /// Cuts a block in two: `first` and what comes behind it, with the edges, goes into a new block, which the old one falls
     /// through to.
     pub fn split_block(&mut self, first: Instruction) -> Block {

@@ -8,7 +8,7 @@
 mod blocks;
 mod regions;
 
-pub use regions::Clones;
+pub use regions::{Clones, Imported};
 
 use crate::entities::{Block, Format, Instruction, Value};
 use crate::format::ShapeNode;
