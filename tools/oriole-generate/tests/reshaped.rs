@@ -114,3 +114,50 @@ fn reshaped_kernels_write_the_same_bytes() {
         "{blocks_split} blocks and {edges_split} edges split, {blocks_copied} blocks copied"
     );
 }
+
+/// Passes that are not in the pipeline, run whether code gets better or not, and how many rewrites of each to expect at least.
+#[test]
+fn passes_that_make_code_longer_keep_its_meaning() {
+    let ways: [(&[&str], &str, u64); 2] = [
+        (&["leaf-inlining"], "leaf-inlining.calls", 20),
+        (
+            &[
+                "general-optimize",
+                "leaf-inlining",
+                "general-optimize",
+                "full-unrolling",
+                "general-optimize",
+            ],
+            "leaf-inlining.calls",
+            20,
+        ),
+    ];
+    for (passes, counter, least) in ways {
+        let mut rewrites = 0;
+        for seed in 300..380 {
+            let kernel = generate(seed, Options::default());
+            let module = oriole::parse("kernel.ptx", kernel.module()).unwrap();
+            let before = differential::outputs(&module, &kernel.name).unwrap();
+            let options = oriole::Options {
+                phases: oriole_opt::select(passes.iter().copied()).unwrap(),
+                rounds: oriole::Rounds::Exactly(vec![(kernel.name.clone(), 1)]),
+                ..oriole::Options::default()
+            };
+            let mut changed = module.clone();
+            let report = oriole::optimize(&mut changed, &options).unwrap();
+            rewrites += report.statistics.get(counter);
+            let text = oriole::print(&changed);
+            let again = oriole::parse("again.ptx", text.clone()).unwrap();
+            let after = differential::outputs(&again, &kernel.name)
+                .unwrap_or_else(|why| panic!("{passes:?}, seed {seed}: {why}\n{text}"));
+            assert!(
+                before == after,
+                "{passes:?}, seed {seed} writes something else\n{text}"
+            );
+        }
+        assert!(
+            rewrites >= least,
+            "{passes:?} made only {rewrites} rewrites"
+        );
+    }
+}
