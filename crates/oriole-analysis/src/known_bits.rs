@@ -330,7 +330,7 @@ impl KnownBits {
             let first = self.walked[edge.target] == 0;
             self.walked[edge.target] += 1;
             let parameters = &function.blocks()[edge.target].parameters;
-            for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
+            for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
                 let known = self.of(resolve(argument));
                 let joined = &mut self.values[parameter];
                 *joined = if first { known } else { joined.join(known) };

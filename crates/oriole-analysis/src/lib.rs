@@ -15,7 +15,6 @@ mod loops;
 mod manager;
 pub mod ptxas_hazards;
 mod uniformity;
-mod uses;
 
 pub use control_flow::ControlFlow;
 pub use convergence::Convergence;
@@ -24,4 +23,3 @@ pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
 pub use loops::{Loop, Loops};
 pub use manager::{Analyses, Analysis, Reads};
 pub use uniformity::Uniformity;
-pub use uses::{Use, Uses};

@@ -198,7 +198,7 @@ impl<'a> Solver<'a> {
             }
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     exit(argument, edge.target, use_list.len() as u32);
                     edges.push((argument.as_u32(), use_list.len() as u32));
                     use_list.push(Use::Parameter(parameter));

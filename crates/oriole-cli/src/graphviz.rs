@@ -32,7 +32,11 @@ pub fn function(module: &Module, function: &Function) -> String {
         }
         let _ = writeln!(output, "    {block} [label=\"{label}\"];");
         for (index, edge) in data.edges.iter().enumerate() {
-            let arguments: Vec<String> = edge.arguments.iter().map(ToString::to_string).collect();
+            let arguments: Vec<String> = function
+                .arguments(*edge)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             let style = if data.fall_through() == Some(index) {
                 ", style=dashed"
             } else {

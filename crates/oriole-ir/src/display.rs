@@ -98,7 +98,7 @@ impl Printer<'_> {
                     }
                     self.put(edge.target);
                     self.output.push('(');
-                    for (position, &argument) in edge.arguments.iter().enumerate() {
+                    for (position, &argument) in function.arguments(*edge).iter().enumerate() {
                         if position > 0 {
                             self.output.push_str(", ");
                         }

@@ -5,6 +5,7 @@ use crate::format::FormatData;
 use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
+use crate::use_lists::{Slot, Use, UseLists};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister};
 use oriole_syntax::literal::Literal;
@@ -47,13 +48,30 @@ pub struct ValueData {
     pub scalar_type: ScalarType,
 }
 
-/// A way out of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A way out of a block, with values for the target's parameters: see [`Function::arguments`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// Where it leads.
     pub target: Block,
-    /// Values for the target's parameters.
-    pub arguments: Vec<Value>,
+    pub(crate) first_argument: u32,
+    pub(crate) argument_count: u32,
+}
+
+impl Edge {
+    /// An edge without arguments.
+    pub fn to(target: Block) -> Edge {
+        Edge {
+            target,
+            first_argument: 0,
+            argument_count: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn argument_range(self) -> Range<usize> {
+        let start = self.first_argument as usize;
+        start..start + self.argument_count as usize
+    }
 }
 
 /// A basic block.
@@ -124,10 +142,29 @@ pub struct ConstantData {
     pub text: Option<Text>,
 }
 
-/// The statement number of instructions that come from none.
-const NO_SOURCE: u32 = u32::MAX;
-/// Set in the statement number of instructions that are no longer spelled as the statement is.
-const REWRITTEN: u32 = 1 << 31;
+/// The statement an instruction came from, and what it still has of it: its line always, its spelling until it is rewritten,
+/// its place until it is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin(u32);
+
+impl Origin {
+    /// No statement.
+    const NONE: Origin = Origin(u32::MAX);
+    const REWRITTEN: u32 = 1 << 31;
+    const MOVED: u32 = 1 << 30;
+
+    #[inline]
+    fn statement_unless(self, flag: u32) -> Option<u32> {
+        (self != Origin::NONE && self.0 & flag == 0)
+            .then_some(self.0 & !(Origin::REWRITTEN | Origin::MOVED))
+    }
+
+    fn mark(&mut self, flag: u32) {
+        if *self != Origin::NONE {
+            self.0 |= flag;
+        }
+    }
+}
 
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
@@ -135,8 +172,10 @@ pub(crate) struct Room {
     registers: IndexVec<Register, RegisterData>,
     values: IndexVec<Value, ValueData>,
     instructions: IndexVec<Instruction, InstructionData>,
-    sources: IndexVec<Instruction, u32>,
+    origins: IndexVec<Instruction, Origin>,
     operands: Vec<Operand>,
+    arguments: Vec<Value>,
+    use_lists: UseLists,
     blocks: IndexVec<Block, BlockData>,
     layout: Layout,
     symbols: IndexVec<Symbol, SymbolData>,
@@ -152,8 +191,10 @@ pub struct Function {
     pub(crate) registers: IndexVec<Register, RegisterData>,
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
-    pub(crate) sources: IndexVec<Instruction, u32>,
+    origins: IndexVec<Instruction, Origin>,
     pub(crate) operands: Vec<Operand>,
+    pub(crate) arguments: Vec<Value>,
+    pub(crate) use_lists: UseLists,
     pub(crate) blocks: IndexVec<Block, BlockData>,
     pub(crate) layout: Layout,
     pub(crate) symbols: IndexVec<Symbol, SymbolData>,
@@ -182,8 +223,10 @@ impl Function {
         self.registers.clear();
         self.values.clear();
         self.instructions.clear();
-        self.sources.clear();
+        self.origins.clear();
         self.operands.clear();
+        self.arguments.clear();
+        self.use_lists.clear();
         self.blocks.clear();
         self.layout.clear();
         self.symbols.clear();
@@ -193,8 +236,10 @@ impl Function {
             registers: self.registers,
             values: self.values,
             instructions: self.instructions,
-            sources: self.sources,
+            origins: self.origins,
             operands: self.operands,
+            arguments: self.arguments,
+            use_lists: self.use_lists,
             blocks: self.blocks,
             layout: self.layout,
             symbols: self.symbols,
@@ -307,23 +352,27 @@ impl Function {
         &self.formats[format]
     }
 
-    /// The statement an instruction came from.
+    /// The statement whose source line an instruction has: it keeps it wherever it goes and whatever it becomes, and its copies
+    /// have it too.
     #[inline]
-    pub fn source(&self, instruction: Instruction) -> Option<u32> {
-        match self.sources[instruction] {
-            NO_SOURCE => None,
-            source => Some(source & !REWRITTEN),
-        }
+    pub fn location(&self, instruction: Instruction) -> Option<u32> {
+        self.origins[instruction].statement_unless(0)
     }
 
-    /// The statement an instruction came from, if it still is an instruction of the same format.
+    /// The statement an instruction is spelled as, if it still has the same format.
     #[inline]
     pub fn spelling(&self, instruction: Instruction) -> Option<u32> {
-        Some(self.sources[instruction]).filter(|&source| source & REWRITTEN == 0)
+        self.origins[instruction].statement_unless(Origin::REWRITTEN)
+    }
+
+    /// The statement in whose place an instruction stands, if it was not moved.
+    #[inline]
+    pub fn anchor(&self, instruction: Instruction) -> Option<u32> {
+        self.origins[instruction].statement_unless(Origin::MOVED)
     }
 
     #[inline]
-    fn operand_range(&self, instruction: Instruction) -> Range<usize> {
+    pub(crate) fn operand_range(&self, instruction: Instruction) -> Range<usize> {
         let data = &self.instructions[instruction];
         let start = data.first_operand as usize;
         start..start + data.operand_count as usize
@@ -333,12 +382,6 @@ impl Function {
     #[inline]
     pub fn operands(&self, instruction: Instruction) -> &[Operand] {
         &self.operands[self.operand_range(instruction)]
-    }
-
-    #[inline]
-    pub(crate) fn operands_mut(&mut self, instruction: Instruction) -> &mut [Operand] {
-        let range = self.operand_range(instruction);
-        &mut self.operands[range]
     }
 
     /// How many operands stand before the leaves.
@@ -397,6 +440,43 @@ impl Function {
         format.mnemonic.is_invariant_load(own_parameter)
     }
 
+    /// The values that an edge gives to the parameters of its target.
+    #[inline]
+    pub fn arguments(&self, edge: Edge) -> &[Value] {
+        &self.arguments[edge.argument_range()]
+    }
+
+    /// The edges out of a block.
+    #[inline]
+    pub fn edges(&self, block: Block) -> &[Edge] {
+        &self.blocks[block].edges
+    }
+
+    /// Who reads a value, in the order in which they came to read it: for a function that nobody has edited, that of the layout.
+    /// Readers in blocks that control cannot reach count too: they are code until somebody removes them.
+    #[inline]
+    pub fn uses_of(&self, value: Value) -> impl Iterator<Item = Use> + '_ {
+        self.use_lists.uses(value)
+    }
+
+    /// How many operands and arguments read a value.
+    #[inline]
+    pub fn use_count(&self, value: Value) -> u32 {
+        self.use_lists.count(value)
+    }
+
+    /// The only reader of a value, if it is an instruction and reads it once.
+    #[inline]
+    pub fn only_user(&self, value: Value) -> Option<Instruction> {
+        match self.use_count(value) {
+            1 => match self.uses_of(value).next() {
+                Some(Use::Instruction(instruction)) => Some(instruction),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The values an instruction reads. Where every machine instruction counts, `for_each` is faster than a loop.
     #[inline]
     pub fn uses(&self, instruction: Instruction) -> impl Iterator<Item = Value> + '_ {
@@ -407,22 +487,97 @@ impl Function {
 }
 
 impl Function {
+    /// Makes the use lists, in order of the layout.
+    fn find_uses(&mut self) {
+        let mut lists = std::mem::take(&mut self.use_lists);
+        lists.reset(self.values.len(), self.operands.len(), self.arguments.len());
+        for &block in self.layout.order() {
+            let mut next = self.layout.first(block);
+            while let Some(instruction) = next {
+                next = self.layout.next(instruction);
+                for index in self.operand_range(instruction) {
+                    if let Operand::Value(value) = self.operands[index] {
+                        lists.link(value, Slot::operand(index), instruction.as_u32());
+                    }
+                }
+            }
+            for edge in &self.blocks[block].edges {
+                for index in edge.argument_range() {
+                    let slot = Slot::argument(index);
+                    lists.link(self.arguments[index], slot, block.as_u32());
+                }
+            }
+        }
+        self.use_lists = lists;
+    }
+
+    /// Adds the operands of an instruction to the use lists.
+    pub(crate) fn link_operands(&mut self, instruction: Instruction) {
+        for index in self.operand_range(instruction) {
+            if let Operand::Value(value) = self.operands[index] {
+                let slot = Slot::operand(index);
+                self.use_lists.link(value, slot, instruction.as_u32());
+            }
+        }
+    }
+
+    /// Takes the operands of an instruction out of the use lists.
+    pub(crate) fn unlink_operands(&mut self, instruction: Instruction) {
+        for index in self.operand_range(instruction) {
+            if let Operand::Value(value) = self.operands[index] {
+                self.use_lists.unlink(value, Slot::operand(index));
+            }
+        }
+    }
+
+    /// Adds an edge to the lists, out of a block, with these arguments.
+    pub(crate) fn link_edge(&mut self, block: Block, target: Block, arguments: &[Value]) -> Edge {
+        let first_argument = self.arguments.len();
+        self.arguments.extend_from_slice(arguments);
+        for (index, &argument) in (first_argument..).zip(arguments) {
+            let slot = Slot::argument(index);
+            self.use_lists.link(argument, slot, block.as_u32());
+        }
+        Edge {
+            target,
+            first_argument: first_argument as u32,
+            argument_count: arguments.len() as u32,
+        }
+    }
+
+    /// Takes the arguments of an edge out of the use lists.
+    pub(crate) fn unlink_edge(&mut self, edge: Edge) {
+        for index in edge.argument_range() {
+            let slot = Slot::argument(index);
+            self.use_lists.unlink(self.arguments[index], slot);
+        }
+    }
+
     /// Makes an instruction without results, in no block and from no statement.
     pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
         let first_operand = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
-        self.sources.push(NO_SOURCE);
-        self.instructions.push(InstructionData {
+        self.origins.push(Origin::NONE);
+        let instruction = self.instructions.push(InstructionData {
             format,
             first_operand,
             first_result: PackedOption::none(),
             operand_count: operands.len() as u16,
             result_count: 0,
-        })
+        });
+        self.link_operands(instruction);
+        instruction
     }
 
-    pub(crate) fn forget_source(&mut self, instruction: Instruction) {
-        self.sources[instruction] = NO_SOURCE;
+    /// Says that an instruction no longer stands where its statement did.
+    pub(crate) fn mark_moved(&mut self, instruction: Instruction) {
+        self.origins[instruction].mark(Origin::MOVED);
+    }
+
+    /// Gives a copy of an instruction its line and spelling.
+    pub(crate) fn copy_location(&mut self, instruction: Instruction, copy: Instruction) {
+        self.origins[copy] = self.origins[instruction];
+        self.mark_moved(copy);
     }
 
     /// Gives an instruction another format and other operands.
@@ -432,6 +587,7 @@ impl Function {
         format: Format,
         operands: &[Operand],
     ) {
+        self.unlink_operands(instruction);
         let range = self.operand_range(instruction);
         let same_format = self.instructions[instruction].format == format;
         let data = &mut self.instructions[instruction];
@@ -444,8 +600,9 @@ impl Function {
             data.operand_count = operands.len() as u16;
             self.operands.extend_from_slice(operands);
         }
-        if !same_format && self.sources[instruction] != NO_SOURCE {
-            self.sources[instruction] |= REWRITTEN;
+        self.link_operands(instruction);
+        if !same_format {
+            self.origins[instruction].mark(Origin::REWRITTEN);
         }
     }
 }
@@ -484,8 +641,10 @@ impl FunctionBuilder {
                 registers: room.registers,
                 values: room.values,
                 instructions: room.instructions,
-                sources: room.sources,
+                origins: room.origins,
                 operands: room.operands,
+                arguments: room.arguments,
+                use_lists: room.use_lists,
                 blocks: room.blocks,
                 layout: room.layout,
                 symbols: room.symbols,
@@ -504,7 +663,8 @@ impl FunctionBuilder {
     }
 
     /// The finished function.
-    pub fn finish(self) -> Function {
+    pub fn finish(mut self) -> Function {
+        self.function.find_uses();
         self.function
     }
 
@@ -525,7 +685,7 @@ impl FunctionBuilder {
         self.function.blocks.reserve(blocks);
         self.function.layout.reserve(instructions, blocks);
         self.function.instructions.reserve(instructions);
-        self.function.sources.reserve(instructions);
+        self.function.origins.reserve(instructions);
         self.function.operands.reserve(operands);
         // Symbols of a parameter or two, and of special registers.
         self.function.symbols.reserve(8);
@@ -581,16 +741,25 @@ impl FunctionBuilder {
         &mut self.function.blocks[block]
     }
 
+    /// Gives an edge its arguments.
+    pub fn set_arguments(&mut self, block: Block, edge: usize, arguments: &[Value]) {
+        let function = &mut self.function;
+        let edge = &mut function.blocks[block].edges[edge];
+        edge.first_argument = function.arguments.len() as u32;
+        edge.argument_count = arguments.len() as u32;
+        function.arguments.extend_from_slice(arguments);
+    }
+
     /// Appends an instruction without results yet.
     pub fn append(
         &mut self,
         block: Block,
         format: Format,
         operands: &[Operand],
-        source: u32,
+        statement: u32,
     ) -> Instruction {
         self.function.operands.extend_from_slice(operands);
-        self.append_pushed(block, format, source)
+        self.append_pushed(block, format, statement)
     }
 
     /// Adds an operand of the instruction that comes next.
@@ -601,11 +770,11 @@ impl FunctionBuilder {
 
     /// Appends an instruction over the operands pushed since the last one, without results yet.
     #[inline]
-    pub fn append_pushed(&mut self, block: Block, format: Format, source: u32) -> Instruction {
+    pub fn append_pushed(&mut self, block: Block, format: Format, statement: u32) -> Instruction {
         let function = &mut self.function;
         let end = function.operands.len() as u32;
         let first_operand = std::mem::replace(&mut self.operands_end, end);
-        function.sources.push(source);
+        function.origins.push(Origin(statement));
         let instruction = function.instructions.push(InstructionData {
             format,
             first_operand,

@@ -51,6 +51,26 @@ impl Layout {
         self.order.push(block);
     }
 
+    /// Puts a new block behind another.
+    pub fn insert_block_after(&mut self, block: Block, after: Block) {
+        self.insert_block(block, self.position(after) + 1);
+    }
+
+    /// Puts a new block before another.
+    pub fn insert_block_before(&mut self, block: Block, before: Block) {
+        self.insert_block(block, self.position(before));
+    }
+
+    fn position(&self, block: Block) -> usize {
+        let found = self.order.iter().position(|&other| other == block);
+        found.expect("the block is in the order")
+    }
+
+    fn insert_block(&mut self, block: Block, position: usize) {
+        self.blocks.ensure(block, BlockNode::default());
+        self.order.insert(position, block);
+    }
+
     pub fn retain_blocks(&mut self, keep: impl FnMut(&Block) -> bool) {
         self.order.retain(keep);
     }

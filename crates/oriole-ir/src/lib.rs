@@ -27,12 +27,14 @@ mod format;
 mod formats;
 mod function;
 pub mod graph;
+mod journal;
 mod layout;
 mod operand;
+mod use_lists;
 mod verifier;
 
 pub use display::{display, display_instruction};
-pub use editor::{Editor, Journal};
+pub use editor::{Clones, Editor, Imported};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
 pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
@@ -40,6 +42,8 @@ pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
     InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,
 };
+pub use journal::{Change, Journal};
 pub use operand::{Member, Operand};
 pub use oriole_syntax::tree::FunctionKind;
+pub use use_lists::Use;
 pub use verifier::{Violation, verify};

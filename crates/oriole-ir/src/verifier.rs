@@ -14,6 +14,7 @@
 //! 10. Pinned leaves hold no values; registers stand only where they are pinned, and no value lives in a pinned register.
 //! 11. Every value that is used is defined, and its definition dominates the use. Blocks that cannot be reached are
 //!     exempt from dominance.
+//! 12. The use list of every value holds exactly the operands of instructions and the arguments of edges that read it.
 //!
 //! One more rule is about what passes create, not about one function, so the runner of passes checks it (`oriole_opt`'s
 //! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::ptxas_hazards`).
@@ -22,6 +23,7 @@ use crate::entities::{Block, Instruction, Value};
 use crate::function::{Definition, Function};
 use crate::graph::{Adjacency, Tree, immediate_dominators};
 use crate::operand::Operand;
+use crate::use_lists::Use;
 use oriole_collections::{BitSet, IndexVec};
 use oriole_isa::{ScalarType, Terminator};
 use std::fmt;
@@ -58,6 +60,7 @@ pub fn verify(function: &Function) -> Vec<Violation> {
     if verifier.structure() {
         verifier.dominance();
     }
+    verifier.use_lists();
     verifier.violations
 }
 
@@ -119,20 +122,20 @@ impl Verifier<'_> {
                     continue;
                 }
                 let parameters = &function.blocks[edge.target].parameters;
-                if parameters.len() != edge.arguments.len() {
+                if parameters.len() != function.arguments(*edge).len() {
                     self.broken(
                         4,
                         block,
                         None,
                         format!(
                             "{} arguments for the {} parameters of {}",
-                            edge.arguments.len(),
+                            function.arguments(*edge).len(),
                             parameters.len(),
                             edge.target
                         ),
                     );
                 }
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     if self.width(argument) != self.width(parameter) {
                         self.broken(
                             4,
@@ -149,6 +152,44 @@ impl Verifier<'_> {
             }
         }
         edges_are_sound
+    }
+
+    /// Rule 12.
+    fn use_lists(&mut self) {
+        let function = self.function;
+        let mut expected: Vec<(Value, Use)> = Vec::new();
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                let uses = function.uses(instruction);
+                expected.extend(uses.map(|value| (value, Use::Instruction(instruction))));
+            }
+            for &edge in function.edges(block) {
+                let arguments = function.arguments(edge).iter();
+                expected.extend(arguments.map(|&value| (value, Use::Edge(block))));
+            }
+        }
+        let mut listed: Vec<(Value, Use)> = Vec::with_capacity(expected.len());
+        for value in function.values().keys() {
+            let before = listed.len();
+            listed.extend(function.uses_of(value).map(|user| (value, user)));
+            if listed.len() - before != function.use_count(value) as usize {
+                let message = format!("the uses of {value} are miscounted");
+                self.broken(12, function.entry(), None, message);
+            }
+        }
+        expected.sort_unstable();
+        listed.sort_unstable();
+        let differs = expected
+            .iter()
+            .zip(&listed)
+            .find(|(one, other)| one != other)
+            .map(|(one, _)| *one)
+            .or_else(|| expected.get(listed.len()).copied())
+            .or_else(|| listed.get(expected.len()).copied());
+        if let Some((value, user)) = differs {
+            let message = format!("{user:?} and the use list of {value} do not agree");
+            self.broken(12, function.entry(), None, message);
+        }
     }
 
     fn width(&self, value: Value) -> u32 {
@@ -391,7 +432,7 @@ impl Verifier<'_> {
                 }
             }
             for edge in &function.blocks[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     check(argument, None);
                 }
             }

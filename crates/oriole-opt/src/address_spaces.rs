@@ -27,11 +27,11 @@
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
+use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseSet;
 use oriole_ir::{
     Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
-    Value,
+    Use, Value,
 };
 use oriole_isa::{Flag, MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Prefix};
@@ -73,14 +73,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if conversions.is_empty() {
         return;
     }
-    let uses = analyses.get::<Uses>(function);
     let flow = analyses.get::<ControlFlow>(function);
     let mut done: DenseSet<Instruction> = DenseSet::new();
     for (instruction, space) in conversions {
         if done.contains(&instruction) {
             continue;
         }
-        let Some(family) = Family::of(editor.function(), &flow, &uses, instruction, space) else {
+        let Some(family) = Family::of(editor.function(), &flow, instruction, space) else {
             continue;
         };
         let rewrite = Rewrite {
@@ -185,7 +184,6 @@ impl<'run> Family<'run> {
     fn of(
         function: &'run Function,
         flow: &'run ControlFlow,
-        uses: &Uses,
         instruction: Instruction,
         space: Space,
     ) -> Option<Found> {
@@ -201,8 +199,8 @@ impl<'run> Family<'run> {
         };
         family.join(function.results(instruction).next()?)?;
         while let Some(value) = family.work.pop() {
-            for reader in uses.of(value) {
-                match *reader {
+            for reader in function.uses_of(value) {
+                match reader {
                     Use::Instruction(reader) => family.read_by(value, reader)?,
                     Use::Edge(block) => family.passed_on(value, block)?,
                 }
@@ -251,7 +249,7 @@ impl<'run> Family<'run> {
                 for from in self.flow.predecessors(block) {
                     for edge in &function.blocks()[from].edges {
                         if edge.target == block {
-                            self.join(edge.arguments[position])?;
+                            self.join(function.arguments(*edge)[position])?;
                         }
                     }
                 }
@@ -307,7 +305,7 @@ impl<'run> Family<'run> {
     fn passed_on(&mut self, value: Value, block: Block) -> Option<()> {
         let function = self.function;
         for edge in &function.blocks()[block].edges {
-            for (position, &argument) in edge.arguments.iter().enumerate() {
+            for (position, &argument) in function.arguments(*edge).iter().enumerate() {
                 if argument == value {
                     self.join(function.blocks()[edge.target].parameters[position])?;
                 }

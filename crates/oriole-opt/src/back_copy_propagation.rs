@@ -32,7 +32,7 @@ use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::liveness::{LiveIntervals, Liveness};
-use oriole_analysis::{Analyses, ControlFlow, Uses};
+use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{Definition, Editor, Function, Instruction, Register, Value};
 
 /// The pass.
@@ -81,7 +81,6 @@ fn run(
     if budget == 0 || !has_candidates(function, &flow) {
         return;
     }
-    let uses = analyses.get::<Uses>(function);
     let liveness = analyses.get::<Liveness>(function);
     let mut taken = Taken::new(function, &liveness.intervals);
     let hooks = context.hooks;
@@ -94,7 +93,7 @@ fn run(
             let Some((destination, source)) = copy_of(function, copy) else {
                 continue;
             };
-            if uses.only_instruction(source) != Some(copy) {
+            if function.only_user(source) != Some(copy) {
                 continue;
             }
             let Some(definer) = renamable(function, destination, source) else {

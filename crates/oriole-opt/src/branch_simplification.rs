@@ -27,9 +27,9 @@
 
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
+use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
-use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Value};
+use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
 /// The pass.
@@ -51,12 +51,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let flow = analyses.get::<ControlFlow>(function);
     let order = function.block_order().to_vec();
-    // Who reads parameters is asked only of empty blocks that have some.
-    let asks = order.iter().any(|&block| {
-        !function.blocks()[block].parameters.is_empty()
-            && function.instructions_of(block).take(2).count() < 2
-    });
-    let uses = asks.then(|| analyses.get::<Uses>(function));
     let mut incoming: IndexVec<Block, u32> = IndexVec::from_elem(0, function.blocks().len());
     // Blocks that control cannot reach count too: what they lead to must stay until they are gone.
     for &block in &order {
@@ -67,7 +61,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut simplifier = Simplifier {
         editor,
         context,
-        uses: uses.as_deref(),
         is_gone: IndexVec::from_elem(false, incoming.len()),
         incoming,
         gone: Vec::new(),
@@ -87,8 +80,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 struct Simplifier<'run, 'editor, 'function, 'context> {
     editor: &'run mut Editor<'function>,
     context: &'run mut Context<'context>,
-    /// Who reads what, if an empty block has parameters.
-    uses: Option<&'editor Uses>,
     /// Edges to each block.
     incoming: IndexVec<Block, u32>,
     is_gone: IndexVec<Block, bool>,
@@ -124,7 +115,8 @@ impl Simplifier<'_, '_, '_, '_> {
             ([one, other], Terminator::Branch) => {
                 let last = last.expect("it branches");
                 let targets = (one.target, other.target);
-                if targets.0 == targets.1 && self.are_equal(&one.arguments, &other.arguments) {
+                if targets.0 == targets.1 && function.arguments(*one) == function.arguments(*other)
+                {
                     if !self.allows(last, "both ways lead to the same place") {
                         return false;
                     }
@@ -203,12 +195,6 @@ impl Simplifier<'_, '_, '_, '_> {
         self.context.allows(self.editor.function(), rewrite)
     }
 
-    fn are_equal(&self, one: &[Value], other: &[Value]) -> bool {
-        one.iter()
-            .zip(other)
-            .all(|(&one, &other)| self.editor.resolve(one) == self.editor.resolve(other))
-    }
-
     /// Leads an edge past empty blocks. Whether it did.
     fn thread(&mut self, block: Block, edge: usize) -> bool {
         let function = self.editor.function();
@@ -218,12 +204,15 @@ impl Simplifier<'_, '_, '_, '_> {
         if is_indirect {
             return false;
         }
-        let start = &function.blocks()[block].edges[edge];
+        let start = function.edges(block)[edge];
         let mut target = start.target;
         let mut arguments: Option<Vec<Value>> = None;
         let mut hops = 0;
         while hops < MOST_HOPS && target != block {
-            let given = arguments.as_ref().unwrap_or(&start.arguments);
+            let given = match &arguments {
+                Some(arguments) => arguments,
+                None => function.arguments(start),
+            };
             let Some((further, values)) = self.forward(target, given) else {
                 break;
             };
@@ -242,10 +231,8 @@ impl Simplifier<'_, '_, '_, '_> {
                 .iter()
                 .zip(&arguments)
                 .any(|(&parameter, &argument)| {
-                    let (parameter, argument) = (
-                        function.values()[parameter],
-                        function.values()[self.editor.resolve(argument)],
-                    );
+                    let (parameter, argument) =
+                        (function.values()[parameter], function.values()[argument]);
                     argument.definition != Definition::Undefined
                         && (argument.home.is_none() || argument.home != parameter.home)
                 })
@@ -297,23 +284,19 @@ impl Simplifier<'_, '_, '_, '_> {
         }
         // Parameters may be read by the way out only.
         let own = data.parameters.iter().all(|&parameter| {
-            self.uses.is_some_and(|uses| {
-                let mut readers = uses.of(parameter).iter();
-                readers.all(|reader| *reader == Use::Edge(block))
-            })
+            function
+                .uses_of(parameter)
+                .all(|user| user == Use::Edge(block))
         });
         if !own || edge.target == block {
             return None;
         }
-        let values = edge
-            .arguments
+        let values = function
+            .arguments(*edge)
             .iter()
-            .map(|&argument| {
-                let argument = self.editor.resolve(argument);
-                match data.parameters.iter().position(|&own| own == argument) {
-                    Some(position) => self.editor.resolve(arguments[position]),
-                    None => argument,
-                }
+            .map(|argument| {
+                let own = data.parameters.iter().position(|own| own == argument);
+                own.map_or(*argument, |position| arguments[position])
             })
             .collect();
         Some((edge.target, values))

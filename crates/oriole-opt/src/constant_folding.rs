@@ -117,7 +117,7 @@ fn fold_one(
     context: &mut Context<'_>,
 ) -> bool {
     let function = editor.function();
-    let Some((result, bits)) = fold(editor, known, instruction) else {
+    let Some((result, bits)) = fold(function, |value| known.get(value), instruction) else {
         return true;
     };
     known.insert(result, bits);
@@ -179,7 +179,7 @@ fn decided_guard(editor: &Editor<'_>, known: &Constants, instruction: Instructio
     let Operand::Value(guard) = function.guard(instruction)? else {
         return None;
     };
-    let truth = known.get(editor.resolve(guard))? != 0;
+    let truth = known.get(guard)? != 0;
     Some(truth == (format.guard == Guard::If))
 }
 
@@ -217,7 +217,7 @@ fn can_skip(editor: &Editor<'_>, instruction: Instruction) -> bool {
             .all(|(result, other)| {
                 other
                     .value()
-                    .is_some_and(|other| is_acceptable(function, result, editor.resolve(other)))
+                    .is_some_and(|other| is_acceptable(function, result, other))
             })
 }
 
@@ -227,7 +227,7 @@ fn skip(editor: &mut Editor<'_>, instruction: Instruction) {
     let results = function.results(instruction);
     let otherwise: Vec<(Value, Value)> = results
         .zip(function.otherwise(instruction))
-        .filter_map(|(result, other)| Some((result, editor.resolve(other.value()?))))
+        .filter_map(|(result, other)| Some((result, other.value()?)))
         .collect();
     debug_assert_eq!(otherwise.len(), function.results(instruction).len());
     if let [(result, other)] = *otherwise
@@ -259,11 +259,14 @@ fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
     editor.rewrite(instruction, format, &leaves);
 }
 
-/// The result of an instruction all of whose operands are known, and its bits.
-fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Option<(Value, u64)> {
-    let function = editor.function();
+/// The result of an instruction all of whose operands are constants, and its bits; `known` gives those of values.
+pub(crate) fn fold(
+    function: &Function,
+    known: impl Fn(Value) -> Option<u64>,
+    instruction: Instruction,
+) -> Option<(Value, u64)> {
     let is_known = |operand: &Operand| match *operand {
-        Operand::Value(value) => known.contains(editor.resolve(value)),
+        Operand::Value(value) => known(value).is_some(),
         Operand::Constant(_) | Operand::Result(_) => true,
         _ => false,
     };
@@ -301,8 +304,7 @@ fn fold(editor: &Editor<'_>, known: &Constants, instruction: Instruction) -> Opt
         inputs[count] = match operand {
             Operand::Value(value) => {
                 // A register wider than what is read of it has bits that do not count; leave those to those who know.
-                let value = editor.resolve(value);
-                let bits = known.get(value)?;
+                let bits = known(value)?;
                 let held = function.values()[value].scalar_type;
                 if held != ScalarType::Pred && held.bits() != wanted?.bits() {
                     return None;

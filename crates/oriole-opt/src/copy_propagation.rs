@@ -181,7 +181,7 @@ fn merge_parameters(
             }
             for edge in &function.blocks()[from].edges {
                 if edge.target == block {
-                    let argument = editor.resolve(edge.arguments[position]);
+                    let argument = function.arguments(*edge)[position];
                     if function.values()[argument].definition == Definition::Undefined {
                         has_undefined = true;
                     } else if argument != parameter {
@@ -240,8 +240,6 @@ impl Propagation<'_> {
         instruction: Instruction,
         context: &mut Context<'_>,
     ) -> bool {
-        // Pending replacements first, so that everything below sees what is there.
-        editor.resolve_operands(instruction);
         let reads_copy = !self.originals.is_empty()
             && editor
                 .function()
@@ -527,21 +525,20 @@ impl Propagation<'_> {
         if self.originals.is_empty() {
             return;
         }
-        let mut arguments = editor.function().blocks()[block]
-            .edges
+        let function = editor.function();
+        let mut arguments = function
+            .edges(block)
             .iter()
-            .flat_map(|edge| &edge.arguments);
-        if !arguments.any(|&value| self.originals.contains(editor.resolve(value))) {
+            .flat_map(|&edge| function.arguments(edge));
+        if !arguments.any(|&value| self.originals.contains(value)) {
             return;
         }
-        for edge in 0..editor.function().blocks()[block].edges.len() {
-            for position in 0..editor.function().blocks()[block].edges[edge]
-                .arguments
-                .len()
-            {
+        for edge in 0..function.edges(block).len() {
+            let arguments = editor
+                .function()
+                .arguments(editor.function().edges(block)[edge]);
+            for (position, value) in arguments.to_vec().into_iter().enumerate() {
                 let function = editor.function();
-                let value =
-                    editor.resolve(function.blocks()[block].edges[edge].arguments[position]);
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
                     && let Some(last) = function.last_instruction(block)

@@ -123,7 +123,7 @@ impl Needed {
         let mut headers = BinaryHeap::new();
         for (place, &block) in flow.reverse_postorder().iter().enumerate().rev() {
             for edge in &function.blocks()[block].edges {
-                if edge.arguments.is_empty() {
+                if function.arguments(*edge).is_empty() {
                     continue;
                 }
                 let target = flow.position(edge.target);
@@ -132,7 +132,7 @@ impl Needed {
                     continue;
                 }
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
+                for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
                     if self.values[parameter] {
                         self.values[argument] = true;
                     }
@@ -177,7 +177,7 @@ impl Needed {
                 for edge in &function.blocks()[from].edges {
                     if edge.target == block {
                         for &position in &positions {
-                            self.value(edge.arguments[position]);
+                            self.value(function.arguments(*edge)[position]);
                         }
                     }
                 }

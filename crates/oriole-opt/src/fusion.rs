@@ -5,8 +5,7 @@
 //! stand. A rewrite that is exact in PTX can therefore change what a GPU computes: kernels of Black and Scholes gave other
 //! last bits on an H200 once equal products were computed only once. So what may be fused is neither commoned nor moved.
 
-use oriole_analysis::{Use, Uses};
-use oriole_ir::{Definition, Function, Instruction, Value};
+use oriole_ir::{Definition, Function, Instruction, Use, Value};
 use oriole_isa::{Opcode, ptxas};
 
 /// Whether an instruction is a floating-point product, sum or difference without a rounding.
@@ -15,15 +14,15 @@ pub(crate) fn is_contractible(function: &Function, instruction: Instruction) -> 
 }
 
 /// Whether ptxas may fuse an instruction with another: a product that a sum reads, or a sum that reads a product.
-pub(crate) fn may_fuse(function: &Function, uses: &Uses, instruction: Instruction) -> bool {
+pub(crate) fn may_fuse(function: &Function, instruction: Instruction) -> bool {
     if !is_contractible(function, instruction) {
         return false;
     }
     if function.format(instruction).mnemonic.opcode() == Opcode::Mul {
         function.results(instruction).any(|product| {
-            uses.of(product)
-                .iter()
-                .any(|&reader| adds(function, reader))
+            function
+                .uses_of(product)
+                .any(|reader| adds(function, reader))
         })
     } else {
         function

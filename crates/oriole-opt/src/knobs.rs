@@ -119,6 +119,7 @@ pub const KNOBS: &[Knob] = &[
     Knob::number("ReassociateCSEWindow", "reassociate-and-common", 256, "Instructions back that reassociate-and-common looks for an equal one"),
     Knob::switch("ReassociateLargeImmInUIADD64", "reassociate-and-common", false, "Gather constants of 64-bit additions even when the sum does not fit into 32 bits"),
     Knob::switch("SpeculativeHoistCommonInsts", "speculative-hoist", true, "Move instructions that both arms of a branch begin with to before the branch"),
+    Knob::switch("SplitCriticalEdges", "gvn-cse", false, "Put blocks on edges to compute what is known on the other way to a block"),
 ];
 
 /// A knob that is on or off, found when the pass that asks for it is compiled.

@@ -147,7 +147,7 @@ fn count_bound(function: &Function) -> Vec<u32> {
             }
         }
         for edge in &function.blocks()[block].edges {
-            for &argument in &edge.arguments {
+            for &argument in function.arguments(*edge) {
                 bound[argument.index()] += 1;
             }
         }

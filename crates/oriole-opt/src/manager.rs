@@ -4,6 +4,7 @@ use crate::fuel::Fuel;
 use crate::gvn_cse;
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
+use crate::leaf_inlining::Callees;
 use crate::pipeline::Phase;
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
@@ -24,6 +25,8 @@ pub struct Context<'run> {
     pub remarks: Option<&'run mut Vec<Remark>>,
     /// What the user of the library adds.
     pub hooks: &'run Hooks,
+    /// Functions of the module that calls can be replaced by.
+    pub callees: &'run Callees,
     /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
     /// dominates the other, but for those it leaves alone on purpose.
     pub is_numbered: bool,

@@ -3,8 +3,9 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, general_optimize, gvn_cse, late_commoning,
-    predication, reassociate, speculative_hoist, start_over,
+    copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
+    late_commoning, leaf_inlining, local_promotion, predication, reassociate, speculative_hoist,
+    start_over,
 };
 use std::fmt;
 
@@ -44,10 +45,13 @@ pub const PASSES: &[&Pass] = &[
     &copy_propagation::PASS,
     &dead_code::PASS,
     &dead_stores::PASS,
+    &full_unrolling::PASS,
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
     &late_commoning::PASS,
+    &leaf_inlining::PASS,
+    &local_promotion::PASS,
     &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,

@@ -34,10 +34,10 @@ use crate::fusion::{is_contractible, may_fuse};
 use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Use, Uses};
+use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::SmallVec;
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Use, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space, Terminator, ptxas};
 use oriole_syntax::tree::Guard;
@@ -58,11 +58,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let uses = analyses.get::<Uses>(editor.function());
     let order = editor.function().block_order().to_vec();
     let mut predication = Predication {
         flow: &flow,
-        uses: &uses,
         longest,
         touched: oriole_collections::BitSet::new(),
     };
@@ -93,7 +91,6 @@ struct Hammock {
 
 struct Predication<'run> {
     flow: &'run ControlFlow,
-    uses: &'run Uses,
     longest: usize,
     /// Blocks already rewritten in this walk: what is known of them is old.
     touched: oriole_collections::BitSet<Block>,
@@ -207,8 +204,8 @@ impl Predication<'_> {
         let stays_apart = function.instructions_of(block).all(|instruction| {
             !is_contractible(function, instruction) || {
                 let results = function.results(instruction);
-                let mut readers = results.flat_map(|result| self.uses.of(result));
-                readers.all(|reader| match *reader {
+                let mut readers = results.flat_map(|result| function.uses_of(result));
+                readers.all(|reader| match reader {
                     Use::Instruction(reader) => {
                         function.block_of(reader) == Some(block)
                             || !is_contractible(function, reader)
@@ -227,8 +224,8 @@ impl Predication<'_> {
         }
         // What each way brings: the last edge of a branch is the one it falls along.
         let values = |arm: Option<Block>, edge: usize| match arm {
-            Some(arm) => &function.blocks()[arm].edges[0].arguments,
-            None => &function.blocks()[block].edges[edge].arguments,
+            Some(arm) => function.arguments(function.edges(arm)[0]),
+            None => function.arguments(function.edges(block)[edge]),
         };
         let (taken_values, fallen_values) = (values(taken, 0), values(fallen, 1));
         let mut choices: SmallVec<[Choice; 4]> = SmallVec::new();
@@ -308,7 +305,7 @@ impl Predication<'_> {
                 || !harmless
                 || touches_pinned
                 || is_slow(opcode)
-                || may_fuse(function, self.uses, instruction)
+                || may_fuse(function, instruction)
                 || ptxas::ignores_guard(opcode)
                 || count > self.longest
             {
@@ -350,7 +347,7 @@ impl Predication<'_> {
         let guardable = |value: Value, arm: Option<Block>| {
             let (block, instruction) = defined_in(value)?;
             (Some(block) == arm
-                && self.uses.count(value) == 1
+                && function.use_count(value) == 1
                 && function.results(instruction).len() == 1)
                 .then_some(instruction)
         };

@@ -39,11 +39,11 @@ impl Remark {
                 .mnemonic
                 .text()
                 .to_owned(),
-            statement: function.source(rewrite.instruction),
+            statement: function.location(rewrite.instruction),
             why: rewrite.why,
             equal: rewrite
                 .equal
-                .and_then(|instruction| function.source(instruction)),
+                .and_then(|instruction| function.location(instruction)),
         }
     }
 }

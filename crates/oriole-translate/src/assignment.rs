@@ -148,6 +148,7 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
     }
     assigner.tie();
     assigner.copy_on_edges();
+    assigner.drop_unused();
     assigner.assignment
 }
 
@@ -156,6 +157,77 @@ impl Assigner<'_> {
         let index = self.function.registers().len() + self.assignment.new_registers.len();
         self.assignment.new_registers.push(scalar_type);
         Register::from_index(index)
+    }
+
+    /// Leaves out new registers that nothing is in any more: sharing a register with another value made them superfluous.
+    fn drop_unused(&mut self) {
+        let own = self.function.registers().len();
+        let Assignment {
+            registers,
+            new_registers,
+            edges,
+            ties,
+        } = &mut self.assignment;
+        if new_registers.is_empty() {
+            return;
+        }
+        let function = self.function;
+        let mut is_used = vec![false; new_registers.len()];
+        let mut mark = |register: Register| {
+            if let Some(new) = register.index().checked_sub(own) {
+                is_used[new] = true;
+            }
+        };
+        for &block in function.block_order() {
+            let parameters = function.blocks()[block].parameters.iter().copied();
+            let arguments = function.edges(block).iter();
+            let arguments = arguments.flat_map(|&edge| function.arguments(edge).iter().copied());
+            let values = function.instructions_of(block).flat_map(|instruction| {
+                let results = function.results(instruction);
+                results.chain(function.uses(instruction))
+            });
+            for value in parameters.chain(arguments).chain(values) {
+                if let Some(register) = registers[value].expand() {
+                    mark(register);
+                }
+            }
+        }
+        let copies = edges
+            .iter_mut()
+            .flat_map(|edge| &mut edge.copies)
+            .chain(ties.values_mut_unordered().flatten());
+        let mut copies: Vec<&mut Copy<Register>> = copies.collect();
+        for copy in &copies {
+            mark(copy.from);
+            mark(copy.to);
+        }
+        if is_used.iter().all(|&used| used) {
+            return;
+        }
+        let mut next = own;
+        let numbers: Vec<PackedOption<Register>> = is_used
+            .iter()
+            .map(|&used| {
+                let number = Register::from_index(next);
+                next += usize::from(used);
+                used.then_some(number).into()
+            })
+            .collect();
+        let renumber = |register: Register| match register.index().checked_sub(own) {
+            Some(new) => numbers[new],
+            None => PackedOption::some(register),
+        };
+        for register in registers.values_mut() {
+            if let Some(old) = register.expand() {
+                *register = renumber(old);
+            }
+        }
+        for copy in &mut copies {
+            copy.from = renumber(copy.from).unwrap();
+            copy.to = renumber(copy.to).unwrap();
+        }
+        let mut used = is_used.iter();
+        new_registers.retain(|_| *used.next().expect("one for each register"));
     }
 
     /// Finds what is defined where control gets, and how often it is used there.
@@ -174,7 +246,7 @@ impl Assigner<'_> {
                 self.defined.extend(results);
             }
             for edge in &function.blocks()[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     self.use_counts[argument] += 1;
                 }
             }
@@ -259,7 +331,7 @@ impl Assigner<'_> {
                         .edges
                         .iter()
                         .filter(|edge| edge.target == block)
-                        .find_map(|edge| fits(edge.arguments[position]))
+                        .find_map(|edge| fits(function.arguments(*edge)[position]))
                 })
             }
             Definition::Undefined => None,
@@ -283,7 +355,7 @@ impl Assigner<'_> {
         for &block in self.flow.reverse_postorder() {
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     if self.use_counts[parameter] > 0 && self.needs_copy(argument, parameter) {
                         return false;
                     }
@@ -406,7 +478,7 @@ impl Assigner<'_> {
                 }
             }
             for edge in &function.blocks()[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     add(argument, position + 2);
                 }
             }
@@ -539,7 +611,7 @@ impl Assigner<'_> {
             for (index, edge) in data.edges.iter().enumerate() {
                 let parameters = &function.blocks()[edge.target].parameters;
                 let mut copies = Vec::new();
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     if self.use_counts[parameter] == 0
                         || function.values()[argument].definition == Definition::Undefined
                     {

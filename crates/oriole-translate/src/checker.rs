@@ -100,7 +100,7 @@ pub fn check(function: &Function, flow: &ControlFlow, assignment: &Assignment) -
             }
         }
         for edge in &function.blocks()[block].edges {
-            for value in &edge.arguments {
+            for value in function.arguments(*edge) {
                 used[value.index()] = true;
             }
         }
@@ -223,7 +223,7 @@ impl Checker<'_> {
         let parameters = &function.blocks()[edge.target].parameters;
         // All arguments are read before any parameter is defined.
         let mut arrived = Vec::new();
-        for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+        for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
             let register = self.assignment.register(parameter);
             if report && self.used[parameter.index()] {
                 self.expect(state, block, None, argument, register);

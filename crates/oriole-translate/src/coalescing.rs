@@ -346,7 +346,7 @@ fn wishes(
         for edge in edges {
             let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
             let parameters = &function.blocks()[edge.target].parameters;
-            for (&parameter, &argument) in parameters.iter().zip(&edge.arguments) {
+            for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
                 if use_counts[parameter] > 0 && is_defined(function, argument) {
                     wishes.push(Wish {
                         cost: often * if splits { 3 } else { 2 },

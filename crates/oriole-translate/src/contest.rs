@@ -105,7 +105,7 @@ impl<'flow> Contest<'flow> {
                 };
                 contenders(&data.parameters, &mut contest.parameters);
                 for edge in &data.edges {
-                    contenders(&edge.arguments, &mut contest.arguments);
+                    contenders(function.arguments(*edge), &mut contest.arguments);
                 }
                 for instruction in function.instructions_of(block) {
                     contest.enter(function, instruction);

@@ -202,18 +202,13 @@ impl Entering<'_> {
                     ));
                     return;
                 };
-                data.edges.push(Edge {
-                    target,
-                    arguments: Vec::new(),
-                });
+                data.edges.push(Edge::to(target));
             }
             // Behind the last block there is nothing to fall into: the function ends there.
             data.falls_through = end.falls_through && end.block.index() + 1 < block_count;
             if data.falls_through {
-                data.edges.push(Edge {
-                    target: Block::from_index(end.block.index() + 1),
-                    arguments: Vec::new(),
-                });
+                data.edges
+                    .push(Edge::to(Block::from_index(end.block.index() + 1)));
             }
         }
     }

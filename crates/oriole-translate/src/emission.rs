@@ -481,7 +481,7 @@ impl Emitter<'_> {
     }
 
     fn flush_before(&mut self, instruction: Instruction) {
-        let source = self.function.source(instruction);
+        let source = self.function.anchor(instruction);
         self.in_place = source.is_some_and(|source| source as usize >= self.cursor);
         if let Some(source) = source
             && self.in_place
@@ -868,8 +868,9 @@ impl Emitter<'_> {
                 let data = function.symbols()[symbol];
                 match source {
                     Some((_, node))
-                        if node.kind != OperandKind::Name
-                            || self.module.text(node.text) == self.module.text(data.name) =>
+                        if self.in_place
+                            && (node.kind != OperandKind::Name
+                                || self.module.text(node.text) == self.module.text(data.name)) =>
                     {
                         node
                     }
@@ -924,7 +925,9 @@ impl Emitter<'_> {
                 .copied()
                 .or(self.block_labels[data.edges[edge].target])
         };
-        let unchanged = targets == old.len()
+        // A copy may stand before the table, which must come before its uses.
+        let unchanged = self.in_place
+            && targets == old.len()
             && (0..targets)
                 .all(|edge| label_of(edge) == Some(self.scopes.labels[old[edge] as usize].name));
         if unchanged {

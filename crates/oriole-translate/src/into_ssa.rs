@@ -302,7 +302,7 @@ impl<'a> Renaming<'a> {
             }
             let (registers, values) = self.builder.registers_and_values();
             let contents = &mut self.contents;
-            let arguments = self.parameters[target]
+            let arguments: Vec<Value> = self.parameters[target]
                 .iter()
                 .map(|&register| {
                     if reachable {
@@ -313,7 +313,7 @@ impl<'a> Renaming<'a> {
                     }
                 })
                 .collect();
-            self.builder.block_mut(block).edges[index].arguments = arguments;
+            self.builder.set_arguments(block, index, &arguments);
         }
     }
 

@@ -176,7 +176,7 @@ impl Acceptance {
                     self.verdicts[number] = verdict(format);
                 }
                 let span = || {
-                    let statement = function.source(instruction)?;
+                    let statement = function.location(instruction)?;
                     match &body.statements[statement as usize] {
                         Statement::Instruction(own) => Some(span_of(module, own.mnemonic)),
                         _ => None,

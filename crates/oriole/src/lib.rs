@@ -37,8 +37,9 @@ mod remarks;
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_ir::{Formats, verify};
+use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, Statement};
+use oriole_syntax::tree::{Body, FunctionKind, Linkage, Statement};
 use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
@@ -123,7 +124,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
 fn hazard_warning(body: &Body, translated: &Translated, hazard: Hazard) -> Option<Diagnostic> {
     let function = &translated.function;
     let place = |instruction| {
-        let statement = function.source(instruction)?;
+        let statement = function.location(instruction)?;
         match body.statements.get(statement as usize)? {
             Statement::Instruction(instruction) => Some(instruction.mnemonic.span()),
             _ => None,
@@ -272,6 +273,11 @@ pub fn optimize_with(
     let mut fuel = options.fuel.clone();
     let mut formats = Formats::new();
     let mut originals: Vec<(usize, Body)> = Vec::new();
+    let is_asked_for = |name: &str| options.phases.iter().any(|phase| phase.pass.includes(name));
+    let callees = match is_asked_for("leaf-inlining") {
+        true => callees(module, &globals),
+        false => Callees::default(),
+    };
     let careful_phases: Vec<Phase> = options
         .phases
         .iter()
@@ -287,6 +293,7 @@ pub fn optimize_with(
             globals: &globals,
             options,
             careful_phases: &careful_phases,
+            callees: &callees,
             observer,
             fuel: &mut fuel,
             formats: &mut formats,
@@ -313,6 +320,45 @@ pub fn optimize_with(
     }
 }
 
+/// The functions that calls can be replaced by, as they are before anything is optimized.
+fn callees(module: &Module, globals: &Globals) -> Callees {
+    let mut callees = Callees::default();
+    for (index, function) in module.functions.iter().enumerate() {
+        // The linker may choose another definition of what is weak.
+        let is_candidate = function.kind == FunctionKind::Function
+            && function.body.is_some()
+            && !matches!(function.linkage, Linkage::Weak | Linkage::Common);
+        let Some(global) = globals
+            .index(module.text(function.name))
+            .filter(|_| is_candidate)
+        else {
+            continue;
+        };
+        let Ok(translated) = oriole_translate::into_ssa(module, globals, index, Formats::new())
+        else {
+            continue;
+        };
+        let declared_in = |range: &Option<std::ops::Range<u32>>| -> Vec<u32> {
+            let variables = translated.scopes.variables.iter().enumerate();
+            variables
+                .filter(|(_, variable)| {
+                    variable.in_header
+                        && range
+                            .as_ref()
+                            .is_some_and(|range| range.contains(&variable.declaration))
+                })
+                .map(|(number, _)| number as u32)
+                .collect()
+        };
+        let (results, parameters) = (
+            declared_in(&function.returns),
+            declared_in(&function.parameters),
+        );
+        callees.add(global, translated.function, results, parameters);
+    }
+    callees
+}
+
 /// What the functions of a module share while they are optimized.
 struct Run<'run, 'observer> {
     module: &'run mut Module,
@@ -320,6 +366,7 @@ struct Run<'run, 'observer> {
     options: &'run Options,
     /// The phases that remove dead code alone, of those that were asked for.
     careful_phases: &'run [Phase],
+    callees: &'run Callees,
     observer: &'run mut Observer<'observer>,
     fuel: &'run mut Fuel,
     formats: &'run mut Formats,
@@ -470,6 +517,7 @@ impl Run<'_, '_> {
             statistics: &mut statistics,
             remarks: self.options.remarks.then_some(&mut remarks),
             hooks: &self.options.hooks,
+            callees: self.callees,
             is_numbered: false,
             is_done: false,
         };

@@ -143,7 +143,7 @@ impl Folded {
                     parameters
                         .iter()
                         .copied()
-                        .zip(edge.arguments.iter().copied()),
+                        .zip(function.arguments(*edge).iter().copied()),
                 );
             }
         }
@@ -287,7 +287,7 @@ impl<'a> View<'a> {
             let data = &function.blocks()[values.block(block)];
             for edge in &data.edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (parameter, argument) in parameters.iter().zip(&edge.arguments) {
+                for (parameter, argument) in parameters.iter().zip(function.arguments(*edge)) {
                     if folded.needed[parameter.index()] {
                         view.arguments.push(root(argument.as_u32()));
                     }

@@ -554,7 +554,7 @@ impl Values {
             }
             values.parameters.close();
             for edge in &data.edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     values.arguments.push(argument.as_u32());
                 }
             }

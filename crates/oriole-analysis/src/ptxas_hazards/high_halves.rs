@@ -20,10 +20,8 @@
 //! What `ptxas` simplifies first (`add.s32 %r2, %r1, 0`, a store to local memory and a load back) is taken for another reader.
 
 use super::{Hazard, needed_values};
-use crate::manager::Analyses;
-use crate::uses::{Use, Uses};
 use oriole_collections::SmallVec;
-use oriole_ir::{Function, Instruction, Operand, ShapeKind, Value};
+use oriole_ir::{Function, Instruction, Operand, ShapeKind, Use, Value};
 use oriole_isa::{Opcode, ScalarType, Space};
 
 /// Values that are looked at for each load; one that reaches more is taken for no hazard.
@@ -42,7 +40,7 @@ enum Reading {
 }
 
 /// Places that `ptxas` gets wrong.
-pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
+pub fn hazards(function: &Function) -> Vec<Hazard> {
     let mut found = Vec::new();
     let mut loads: Vec<(Instruction, ScalarType)> = Vec::new();
     let mut takes_apart = false;
@@ -57,7 +55,7 @@ pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
     if loads.is_empty() || !takes_apart {
         return found;
     }
-    let uses = analyses.get::<Uses>(function);
+
     let needed = needed_values(function);
     let is_needed = |value: Value| needed.contains(value);
     for (load, element) in loads {
@@ -78,12 +76,14 @@ pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
                     reached.push(value);
                 }
             };
-            for reader in uses.of(value) {
-                match *reader {
+            for reader in function.uses_of(value) {
+                match reader {
                     Use::Edge(block) => {
                         for edge in &function.blocks()[block].edges {
                             let parameters = &function.blocks()[edge.target].parameters;
-                            for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                            for (&argument, &parameter) in
+                                function.arguments(*edge).iter().zip(parameters)
+                            {
                                 if argument == value && is_needed(parameter) {
                                     pass(parameter);
                                 }

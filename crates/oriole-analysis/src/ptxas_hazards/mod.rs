@@ -67,7 +67,7 @@ impl Hazard {
 /// Places that `ptxas` gets wrong.
 pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
     let mut found = partial_loads::hazards(function, analyses);
-    found.extend(high_halves::hazards(function, analyses));
+    found.extend(high_halves::hazards(function));
     found.extend(saturation::hazards(function));
     found
 }
@@ -109,7 +109,7 @@ fn needed_values(function: &Function) -> BitSet<Value> {
         }
         for edge in &function.blocks()[block].edges {
             let parameters = &function.blocks()[edge.target].parameters;
-            for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+            for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                 arguments.push((parameter.as_u32(), argument.as_u32()));
             }
         }

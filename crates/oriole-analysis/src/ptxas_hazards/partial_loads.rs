@@ -29,10 +29,9 @@
 use super::{Hazard, copied, original};
 use crate::dominators::Dominators;
 use crate::manager::Analyses;
-use crate::uses::{Use, Uses};
 use oriole_collections::{BitSet, DenseMap, IndexVec, SmallVec};
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
+use oriole_ir::{Block, Definition, Function, Instruction, Operand, Use, Value};
 use oriole_isa::{Opcode, Space};
 use oriole_syntax::tree::Guard;
 
@@ -53,7 +52,6 @@ pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
         return found;
     }
     let dominators = analyses.get::<Dominators>(function);
-    let uses = analyses.get::<Uses>(function);
     let mut by_key: DenseMap<u64, SmallVec<[Instruction; 2]>> = DenseMap::new();
     let mut positions: DenseMap<Instruction, usize> = DenseMap::new();
     for &block in function.block_order() {
@@ -80,12 +78,12 @@ pub fn hazards(function: &Function, analyses: &mut Analyses) -> Vec<Hazard> {
             if other == load || !is_behind || has_same_guard(function, load, other) {
                 continue;
             }
-            let partial_keys: SmallVec<[u64; 4]> = computations(function, &uses, value)
+            let partial_keys: SmallVec<[u64; 4]> = computations(function, value)
                 .map(|reader| key(function, reader, Some(value)))
                 .collect();
             let results = function.results(other);
             let replaced = results.into_iter().find_map(|result| {
-                computations(function, &uses, result)
+                computations(function, result)
                     .find(|&reader| partial_keys.contains(&key(function, reader, Some(result))))
             });
             if let Some(replaced) = replaced {
@@ -158,7 +156,7 @@ impl Witnesses {
             }
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&argument, &parameter) in edge.arguments.iter().zip(parameters) {
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
                     edges.push((argument.as_u32(), parameter.as_u32()));
                 }
             }
@@ -217,16 +215,12 @@ fn is_load(function: &Function, instruction: Instruction) -> bool {
 }
 
 /// Instructions that compute something from a value, directly or from copies of it.
-fn computations(
-    function: &Function,
-    uses: &Uses,
-    value: Value,
-) -> impl Iterator<Item = Instruction> {
+fn computations(function: &Function, value: Value) -> impl Iterator<Item = Instruction> {
     let mut found: SmallVec<[Instruction; 4]> = SmallVec::new();
     let mut worklist: SmallVec<[Value; 4]> = SmallVec::from_slice(&[value]);
     while let Some(value) = worklist.pop() {
-        for reader in uses.of(value) {
-            let Use::Instruction(reader) = *reader else {
+        for reader in function.uses_of(value) {
+            let Use::Instruction(reader) = reader else {
                 continue;
             };
             if copied(function, reader).is_some() {

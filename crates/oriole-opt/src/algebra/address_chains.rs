@@ -9,10 +9,10 @@
 //! distance from the root itself, all of them are dead.
 
 use super::operands::address_of;
-use oriole_analysis::{ControlFlow, Use, Uses};
+use oriole_analysis::ControlFlow;
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::arithmetic::Operation;
-use oriole_ir::{Function, Instruction, Operand, Value};
+use oriole_ir::{Function, Instruction, Operand, Use, Value};
 
 /// The links of chains, and how far each is from its root.
 pub(super) struct AddressChains {
@@ -22,14 +22,14 @@ pub(super) struct AddressChains {
 
 impl AddressChains {
     /// Finds all links in one walk from the last instruction to the first, so that readers come before what they read.
-    pub(super) fn of(function: &Function, flow: &ControlFlow, uses: &Uses) -> AddressChains {
+    pub(super) fn of(function: &Function, flow: &ControlFlow) -> AddressChains {
         let mut links: BitSet<Value> = BitSet::with_domain(function.values().len());
         for &block in flow.reverse_postorder().iter().rev() {
             for instruction in function.instructions_backwards(block) {
                 let Some(sum) = sum_of(function, instruction) else {
                     continue;
                 };
-                let serves_addresses = uses.of(sum).iter().all(|reader| match *reader {
+                let serves_addresses = function.uses_of(sum).all(|user| match user {
                     Use::Instruction(reader) => {
                         is_address_of(function, reader, sum)
                             || sum_of(function, reader).is_some_and(|next| links.contains(next))

@@ -1,7 +1,7 @@
 //! Rewrites around loads and stores that concern another instruction too.
 
 use super::operands::address_of;
-use super::view::{Facts, MAXIMUM_READERS, is_integer};
+use super::view::{Facts, is_integer};
 use super::{Outcome, Walk};
 use oriole_analysis::ptxas_hazards::high_halves::takes_only_high_half;
 use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
@@ -187,16 +187,10 @@ impl Walk<'_, '_, '_> {
     /// quirk `high-half-of-narrow-load` of [`oriole_isa::ptxas::QUIRKS`].
     fn is_only_taken_apart(&self, value: Value) -> bool {
         let function = self.editor.function();
-        let before = self.uses.of(value);
         let is_read = |part: Value| self.reads.get(part).is_some_and(|&reads| reads > 0);
-        let count = self.reads.get(value).map_or(0, |&reads| reads as usize);
-        count > 0
-            && count <= MAXIMUM_READERS
-            && (0..before.len().max(count)).all(|index| {
-                self.reader(before, value, index).is_some_and(|reader| {
-                    function.block_of(reader).is_none()
-                        || takes_only_high_half(function, reader, is_read)
-                })
+        function.use_count(value) > 0
+            && self.view().all_readers(value, |reader| {
+                takes_only_high_half(function, reader, is_read)
             })
     }
 

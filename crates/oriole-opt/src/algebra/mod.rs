@@ -47,15 +47,15 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use address_chains::AddressChains;
-use oriole_analysis::{Analyses, ControlFlow, KnownBits, Use, Uses, sign_extend};
+use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
-use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Value};
+use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Use, Value};
 use oriole_isa::{MulMode, Opcode, ScalarType};
 use oriole_syntax::tree::Guard;
 use rules::Rule;
 use std::borrow::Cow;
 use std::rc::Rc;
-use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, NewReaders, View};
+use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -72,19 +72,20 @@ const MAXIMUM_REWRITES: usize = 16;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let uses = analyses.get::<Uses>(editor.function());
     let function = editor.function();
     let known = KnownBits::new(function);
     let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
-    let reads = uses.counts().collect();
+    let reads = function
+        .values()
+        .keys()
+        .map(|value| function.use_count(value))
+        .collect();
     let mut walk = Walk {
         visited: IndexVec::from_elem(0, function.instruction_bound()),
         of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
         editor,
         context,
         known,
-        uses,
-        new_readers: NewReaders::new(),
         reads,
         visits: 0,
         loosened: Vec::new(),
@@ -195,8 +196,6 @@ struct Walk<'a, 'f, 'c> {
     known: KnownBits,
     /// What readers can tell of each value.
     of_values: IndexVec<Value, Facts>,
-    uses: Rc<Uses>,
-    new_readers: NewReaders,
     /// How many operands and arguments read each value, after the rewrites so far.
     reads: IndexVec<Value, u32>,
     /// How many instructions have been visited, and how many that were when each of them was.
@@ -217,8 +216,6 @@ impl Walk<'_, '_, '_> {
             known: &self.known,
             of_values: &self.of_values,
             reads: &self.reads,
-            uses: &self.uses,
-            new_readers: &self.new_readers,
         }
     }
 
@@ -254,28 +251,19 @@ impl Walk<'_, '_, '_> {
     fn revisit(&mut self) {
         // Rewrites lead somewhere; this is for the day when they do not.
         let mut left = self.visits;
-        let uses = Rc::clone(&self.uses);
         while let Some((value, when)) = self.loosened.pop() {
             if self.reads[value] as usize > MAXIMUM_READERS {
                 continue;
             }
             // Rules look two instructions back.
-            let before = uses.of(value);
-            for index in 0..MAXIMUM_READERS {
-                let Some(reader) = self.reader(before, value, index) else {
-                    break;
-                };
+            for reader in self.readers(value) {
                 if !self.visit_again(reader, when, &mut left) {
                     return;
                 }
                 let Some(result) = self.editor.function().results(reader).next() else {
                     continue;
                 };
-                let before = uses.of(result);
-                for index in 0..MAXIMUM_READERS {
-                    let Some(further) = self.reader(before, result, index) else {
-                        break;
-                    };
+                for further in self.readers(result) {
                     if !self.visit_again(further, when, &mut left) {
                         return;
                     }
@@ -298,18 +286,16 @@ impl Walk<'_, '_, '_> {
         self.visit(instruction)
     }
 
-    /// One of the instructions that read a value, first those that read it `before`, or nothing behind the last one or where an
-    /// edge reads it, which no rule gets past; some may not read it any more.
-    #[inline]
-    fn reader(&self, before: &[Use], value: Value, index: usize) -> Option<Instruction> {
-        match before.get(index) {
-            Some(&Use::Instruction(instruction)) => Some(instruction),
-            Some(Use::Edge(_)) => None,
-            None => {
-                let since = self.new_readers.get(&value)?;
-                since.get(index - before.len()).copied()
-            }
-        }
+    /// The first instructions that read a value, up to an edge that does, which no rule gets past.
+    fn readers(&self, value: Value) -> SmallVec<[Instruction; MAXIMUM_READERS]> {
+        let users = self.editor.function().uses_of(value);
+        users
+            .map_while(|user| match user {
+                Use::Instruction(instruction) => Some(instruction),
+                Use::Edge(_) => None,
+            })
+            .take(MAXIMUM_READERS)
+            .collect()
     }
 
     fn visit(&mut self, instruction: Instruction) -> GoOn {
@@ -472,7 +458,7 @@ impl Walk<'_, '_, '_> {
                 }
             }
             for edge in &function.blocks()[block].edges {
-                stack.extend(edge.arguments.iter().copied().map(read));
+                stack.extend(function.arguments(*edge).iter().copied().map(read));
             }
         }
         while let Some(value) = stack.pop() {
@@ -567,14 +553,6 @@ impl Walk<'_, '_, '_> {
         for operand in operands {
             if let Operand::Value(value) = *operand {
                 *self.reads.ensure(value, 0) += 1;
-                if !self
-                    .editor
-                    .function()
-                    .uses(instruction)
-                    .any(|read| read == value)
-                {
-                    self.new_readers.get_or_default(value).push(instruction);
-                }
             }
         }
         self.release_operands(instruction);

@@ -600,10 +600,10 @@ impl Walk<'_, '_, '_> {
         if dies {
             return Some((inner, total));
         }
-        let (uses, flow) = (&self.uses, &self.flow);
+        let flow = &self.flow;
         let chains = self
             .address_chains
-            .get_or_insert_with(|| AddressChains::of(function, flow, uses));
+            .get_or_insert_with(|| AddressChains::of(function, flow));
         let (root, distance) = chains.extend(base, inner, constant)?;
         let total = offset.checked_add(distance)?;
         i32::try_from(total).ok()?;

@@ -1,9 +1,9 @@
 //! What rules see of the code, and what they may ask for.
 
 use super::operands::is_immediate_type;
-use oriole_analysis::{Known, KnownBits, Use, Uses, literal_bits, mask};
-use oriole_collections::{DenseMap, IndexVec, SmallVec};
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_analysis::{Known, KnownBits, literal_bits, mask};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
 use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
@@ -236,17 +236,12 @@ pub(super) enum Change {
     Instruction(String, Vec<Arg>),
 }
 
-/// Instructions that were rewritten to read a value they did not read before.
-pub(super) type NewReaders = DenseMap<Value, SmallVec<[Instruction; 2]>>;
-
 /// The code, with what was found out so far.
 pub(super) struct View<'a, 'f> {
     pub(super) editor: &'a Editor<'f>,
     pub(super) known: &'a KnownBits,
     pub(super) of_values: &'a IndexVec<Value, Facts>,
     pub(super) reads: &'a IndexVec<Value, u32>,
-    pub(super) uses: &'a Uses,
-    pub(super) new_readers: &'a NewReaders,
 }
 
 impl View<'_, '_> {
@@ -472,35 +467,13 @@ impl View<'_, '_> {
         value: Value,
         mut accepts: impl FnMut(Instruction) -> bool,
     ) -> bool {
-        let before = self.uses.of(value);
-        let since = self.new_readers.get(&value).map_or(&[][..], |list| list);
-        let mut left = self.reads.get(value).map_or(0, |&reads| reads as usize);
-        if before.len() + since.len() > MAXIMUM_READERS || before.len() + since.len() < left {
+        if self.function().use_count(value) as usize > MAXIMUM_READERS {
             return false;
         }
-        let mut readers: SmallVec<[Instruction; 8]> = SmallVec::new();
-        for reader in before {
-            match *reader {
-                Use::Instruction(instruction) => readers.push(instruction),
-                Use::Edge(_) => return false,
-            }
-        }
-        readers.extend_from_slice(since);
-        readers.sort_unstable();
-        readers.dedup();
-        for reader in readers {
-            // Some were rewritten and read it no more.
-            let times = self.function().uses(reader);
-            let times = times.filter(|&read| read == value).count();
-            if times == 0 || self.is_dead(reader) {
-                continue;
-            }
-            if !accepts(reader) {
-                return false;
-            }
-            left = left.saturating_sub(times);
-        }
-        left == 0
+        self.function().uses_of(value).all(|user| match user {
+            Use::Instruction(reader) => self.is_dead(reader) || accepts(reader),
+            Use::Edge(_) => false,
+        })
     }
 
     /// Whether nobody reads the results of an instruction, which is there for nothing else.

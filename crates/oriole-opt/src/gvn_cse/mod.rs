@@ -49,9 +49,9 @@ use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
-use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops, Use, Uses};
-use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
+use oriole_collections::{DenseMap, DenseSet, SmallVec};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
 use oriole_syntax::tree::Guard;
 use scope_tree::ScopeTree;
 
@@ -65,6 +65,7 @@ pub(crate) const PASS: Pass = Pass {
 // Settings.
 const ENABLE_GVN_CSE: Switch = Switch::named("EnableGvnCse");
 const ENABLE_GVN_CSE_MODE: Number = Number::named("EnableGvnCseMode");
+const SPLIT_CRITICAL_EDGES: Switch = Switch::named("SplitCriticalEdges");
 const ENABLE_GVN_CSE_PER_INSTR: Number = Number::named("EnableGvnCsePerInstr");
 
 /// How far to look.
@@ -120,25 +121,23 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
-    let uses = analyses.get::<Uses>(function);
     let mut elimination = Elimination {
         dominators: &dominators,
-        uses: &uses,
         extended: extended.as_ref(),
         partial: (mode == Mode::Widest).then_some(&*flow),
         leaders: DenseMap::new(),
         last_question: None,
         joined: DenseMap::new(),
         left: context.knobs.number(ENABLE_GVN_CSE_PER_INSTR),
+        may_split: context.knobs.switch(SPLIT_CRITICAL_EDGES),
+        split: DenseSet::new(),
     };
     // Blocks with something to do, by their place in reverse postorder.
     let mut scopes = ScopeTree::default();
     let mut by_block: DenseMap<u32, SmallVec<[(Class, Instruction); 4]>> = DenseMap::new();
     for &(class, member) in &numbering.shared {
         let first = numbering.first(class).instruction;
-        if may_fuse(editor.function(), &uses, member.instruction)
-            || may_fuse(editor.function(), &uses, first)
-        {
+        if may_fuse(editor.function(), member.instruction) || may_fuse(editor.function(), first) {
             continue;
         }
         if extended
@@ -187,7 +186,7 @@ fn number(
                         .edges
                         .iter()
                         .filter(|edge| edge.target == block)
-                        .map(|edge| edge.arguments[position])
+                        .map(|edge| function.arguments(*edge)[position])
                 });
                 numbering.parameter(parameter, arguments);
             }
@@ -211,7 +210,6 @@ fn has_warp_operations(function: &Function, flow: &ControlFlow) -> bool {
 
 struct Elimination<'run> {
     dominators: &'run Dominators,
-    uses: &'run Uses,
     /// The regions to stay within, if any.
     extended: Option<&'run ExtendedBlocks>,
     /// The control flow, if what is known on one way only counts too.
@@ -224,6 +222,10 @@ struct Elimination<'run> {
     joined: DenseMap<Class, (Block, Value)>,
     /// Instructions that may still be replaced.
     left: u64,
+    /// Whether blocks may be put on edges.
+    may_split: bool,
+    /// Blocks with a new block before them: the control flow no longer says who leads to them.
+    split: DenseSet<Block>,
 }
 
 impl Elimination<'_> {
@@ -278,6 +280,9 @@ impl Elimination<'_> {
                 let goes_on = self.left > 0 && context.allows(function, rewrite);
                 if goes_on {
                     self.left -= 1;
+                    if plan.splits {
+                        self.split.insert(member.block);
+                    }
                     let parameter = partial::apply(editor, &plan, member);
                     self.joined.insert(class, (member.block, parameter));
                 }
@@ -304,7 +309,7 @@ impl Elimination<'_> {
             && let data = function.values()
             && data[*result].scalar_type != data[*value].scalar_type
             && let Some(mnemonic) = plain_move(data[*result].scalar_type)
-            && keeps_type(function, self.uses, *result)
+            && keeps_type(function, *result)
         {
             let operands = [Operand::Result(0), Operand::Value(editor.resolve(*value))];
             let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
@@ -353,7 +358,17 @@ impl Elimination<'_> {
         member: Member,
         leaders: &[Member],
     ) -> Option<partial::Plan> {
-        partial::plan(editor, self.partial?, self.dominators, member, leaders)
+        if self.split.contains(&member.block) {
+            return None;
+        }
+        partial::plan(
+            editor,
+            self.partial?,
+            self.dominators,
+            member,
+            leaders,
+            self.may_split,
+        )
     }
 
     fn dominates(&mut self, one: Block, other: Block) -> bool {
@@ -372,8 +387,8 @@ impl Elimination<'_> {
 }
 
 /// Whether someone reads a value as a block argument, or to keep it where a guard is false.
-fn keeps_type(function: &Function, uses: &Uses, value: Value) -> bool {
-    uses.of(value).iter().any(|&reader| match reader {
+fn keeps_type(function: &Function, value: Value) -> bool {
+    function.uses_of(value).any(|reader| match reader {
         Use::Edge(_) => true,
         Use::Instruction(reader) => function.otherwise(reader).contains(&Operand::Value(value)),
     })

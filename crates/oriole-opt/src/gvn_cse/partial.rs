@@ -8,13 +8,14 @@
 //! b3:  v5 = mul.wide v1, 4            b3(v5):
 //! ```
 //! The code gets no longer, and the way that had the value computes it once. The block on the other way must lead nowhere
-//! else, so nothing is computed that was not computed before.
+//! else, so nothing is computed that was not computed before; with the knob `SplitCriticalEdges`, a block of its own is put on
+//! an edge from one that does.
 
 use super::numbering::Member;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
 use oriole_ir::{Block, Editor, Format, Function, Instruction, Operand, Value};
-use oriole_isa::{Opcode, ScalarType};
+use oriole_isa::{Opcode, ScalarType, Terminator};
 
 /// A way to make a partially redundant instruction go.
 pub(super) struct Plan {
@@ -23,6 +24,8 @@ pub(super) struct Plan {
     /// The block that is going to compute it, unless it has the value too.
     other: Block,
     other_known: Option<Value>,
+    /// Whether it is computed on the edge, as the block leads elsewhere too.
+    pub(super) splits: bool,
 }
 
 /// Whether an instruction without a dominating equal can be made one of `leaders` on one way and its own twin on the other.
@@ -32,6 +35,7 @@ pub(super) fn plan(
     dominators: &Dominators,
     late: Member,
     leaders: &[Member],
+    may_split: bool,
 ) -> Option<Plan> {
     let function = editor.function();
     if !is_address_arithmetic(function, late.instruction) {
@@ -68,17 +72,21 @@ pub(super) fn plan(
                 .find(|&value| type_of(value) == type_of(result))
         };
         if let Some(value) = known_in(has) {
+            let leads_elsewhere = |way: Block| function.edges(way).len() != 1;
+            let other_known = known_in(lacks);
+            let splits = other_known.is_none() && leads_elsewhere(lacks);
             // On a way that leads elsewhere too it would be computed for nothing.
-            if [has, lacks]
-                .iter()
-                .any(|&way| function.blocks()[way].edges.len() != 1)
-            {
+            if !may_split && (leads_elsewhere(has) || leads_elsewhere(lacks)) {
+                continue;
+            }
+            if splits && is_indirect(function, lacks) {
                 continue;
             }
             return Some(Plan {
                 known: (has, value),
                 other: lacks,
-                other_known: known_in(lacks),
+                other_known,
+                splits,
             });
         }
     }
@@ -102,19 +110,40 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
             operand => operand,
         })
         .collect();
+    let mut other = plan.other;
+    if plan.splits {
+        let edge = edge_to(editor.function(), other, late.block);
+        other = editor.split_edge(other, edge);
+    }
     let computed = match plan.other_known {
         Some(known) => editor.resolve(known),
-        None => compute(editor, plan.other, format, &operands, data.scalar_type),
+        None => compute(editor, other, format, &operands, data.scalar_type),
     };
     let (has, known) = plan.known;
     let known = editor.resolve(known);
     let parameter = editor.add_parameter(late.block, data.scalar_type);
     editor.set_home(parameter, data.home.expand());
-    editor.push_argument(has, 0, known);
-    editor.push_argument(plan.other, 0, computed);
+    for (way, value) in [(has, known), (other, computed)] {
+        let edge = edge_to(editor.function(), way, late.block);
+        editor.push_argument(way, edge, value);
+    }
     editor.replace_value(result, parameter);
     editor.remove_instruction(late.instruction);
     parameter
+}
+
+/// The edge from one block to another, of which there is one.
+fn edge_to(function: &Function, block: Block, target: Block) -> usize {
+    let edges = function.edges(block);
+    let found = edges.iter().position(|edge| edge.target == target);
+    found.expect("a predecessor has an edge")
+}
+
+/// Whether a block ends in a branch through a table, whose edges stay what the table says.
+fn is_indirect(function: &Function, block: Block) -> bool {
+    function
+        .last_instruction(block)
+        .is_some_and(|last| function.format(last).effects.terminator == Terminator::IndirectBranch)
 }
 
 /// Computes something at the end of a block, before its branch.

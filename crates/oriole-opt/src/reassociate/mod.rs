@@ -246,7 +246,7 @@ impl Reassociation {
                 }
             }
             for edge in &function.blocks()[block].edges {
-                for &argument in &edge.arguments {
+                for &argument in function.arguments(*edge) {
                     let facts = &mut self.facts[editor.resolve(argument).index()];
                     facts.uses += 1;
                     facts.bound += 1;

@@ -1,0 +1,337 @@
+//! The only way to change a function: every change is journalled, so that analyses know what they can keep.
+//!
+//! Changes take effect at once: whoever reads an operand behind [`Editor::replace_value`] reads what stands there now. A pass
+//! that keeps values in tables of its own asks [`Editor::resolve`] what stands for one of them.
+//!
+//! [`blocks`] holds what is done to blocks and edges, [`regions`] what is done to several blocks at once.
+
+mod blocks;
+mod regions;
+
+pub use regions::{Clones, Imported};
+
+use crate::entities::{Block, Format, Instruction, Value};
+use crate::format::ShapeNode;
+use crate::function::{ConstantData, Definition, Function, ValueData};
+use crate::journal::{Change, Journal};
+use crate::operand::Operand;
+use crate::use_lists::Slot;
+use oriole_collections::{IndexVec, PackedOption};
+use oriole_isa::ScalarType;
+use oriole_syntax::literal::Literal;
+use oriole_syntax::tree::Guard;
+
+/// Changes a function.
+#[derive(Debug)]
+pub struct Editor<'function> {
+    function: &'function mut Function,
+    /// What stands for each value that was replaced; empty until there is a first replacement.
+    replacements: IndexVec<Value, PackedOption<Value>>,
+    journal: Journal,
+}
+
+impl<'function> Editor<'function> {
+    /// Starts to change a function.
+    pub fn new(function: &'function mut Function) -> Editor<'function> {
+        Editor {
+            function,
+            replacements: IndexVec::new(),
+            journal: Journal::default(),
+        }
+    }
+
+    /// The function, to read.
+    #[inline]
+    pub fn function(&self) -> &Function {
+        self.function
+    }
+
+    /// What stands for a value that was read before the replacements so far.
+    #[inline]
+    pub fn resolve(&self, mut value: Value) -> Value {
+        while let Some(next) = self.replacements.get(value).and_then(|next| next.expand()) {
+            value = next;
+        }
+        value
+    }
+
+    /// An operand that was read before the replacements so far, as it is now.
+    #[inline]
+    fn resolved(&self, operand: Operand) -> Operand {
+        match operand {
+            Operand::Value(value) => Operand::Value(self.resolve(value)),
+            other => other,
+        }
+    }
+
+    fn note(&mut self, change: Change) {
+        self.journal.entries.push(change);
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    /// Whoever reads `old` reads `new` from now on.
+    ///
+    /// # Panics
+    /// In debug builds, if the types differ or `new` was replaced by `old`.
+    pub fn replace_value(&mut self, old: Value, new: Value) {
+        let new = self.resolve(new);
+        debug_assert_ne!(old, new, "a value cannot stand for itself");
+        debug_assert_eq!(
+            self.function.values[old].scalar_type.bits(),
+            self.function.values[new].scalar_type.bits()
+        );
+        for slot in self.function.use_lists.slots(old) {
+            match slot.index() {
+                Ok(operand) => self.function.operands[operand] = Operand::Value(new),
+                Err(argument) => self.function.arguments[argument] = new,
+            }
+        }
+        self.function.use_lists.splice(old, new);
+        *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
+        self.note(Change::Replaced(old, new));
+    }
+
+    /// From now on, whoever reads `old` reads a value nobody defined. Only for values whose readers are dead.
+    pub fn replace_with_undefined(&mut self, old: Value) {
+        let undefined = self.undefined_like(old);
+        self.replace_value(old, undefined);
+        self.journal.removals += 1;
+    }
+
+    /// Sets one operand, counted as in [`Function::operands`].
+    #[inline]
+    pub fn set_operand(&mut self, instruction: Instruction, index: usize, operand: Operand) {
+        let operand = self.resolved(operand);
+        let at = self.function.operand_range(instruction).start + index;
+        let slot = Slot::operand(at);
+        let old = std::mem::replace(&mut self.function.operands[at], operand);
+        if let Operand::Value(old) = old {
+            self.function.use_lists.unlink(old, slot);
+        }
+        if let Operand::Value(new) = operand {
+            self.function
+                .use_lists
+                .link(new, slot, instruction.as_u32());
+        }
+        self.note(Change::Rewritten(instruction));
+    }
+
+    /// The format with this mnemonic, guard and operand shape.
+    pub fn format(
+        &mut self,
+        mnemonic: &str,
+        guard: Guard,
+        shape: impl Iterator<Item = ShapeNode> + Clone,
+    ) -> Format {
+        self.function.formats.intern(mnemonic, guard, shape)
+    }
+
+    /// An integer constant.
+    pub fn integer(&mut self, bits: u64, unsigned: bool) -> Operand {
+        self.literal(Literal::Integer { bits, unsigned })
+    }
+
+    /// A constant of single precision.
+    pub fn single(&mut self, bits: u32) -> Operand {
+        self.literal(Literal::Single(bits))
+    }
+
+    /// A constant of double precision.
+    pub fn double(&mut self, bits: u64) -> Operand {
+        self.literal(Literal::Double(bits))
+    }
+
+    fn literal(&mut self, literal: Literal) -> Operand {
+        Operand::Constant(self.function.constants.push(ConstantData {
+            literal: Some(literal),
+            text: None,
+        }))
+    }
+
+    /// Inserts a new instruction before another one. Operands are as [`Function::operands`] lists them; results get the
+    /// types given, and no home.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn insert_before(
+        &mut self,
+        before: Instruction,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        let instruction = self.make(format, operands, results);
+        self.function.layout.insert_before(instruction, before);
+        instruction
+    }
+
+    /// Appends a new instruction to a block, behind everything in it; otherwise like [`Editor::insert_before`].
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn append(
+        &mut self,
+        block: Block,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        let instruction = self.make(format, operands, results);
+        self.function.layout.append(block, instruction);
+        instruction
+    }
+
+    /// Makes an instruction another one with the same results. Operands are as [`Function::operands`] lists them. It keeps
+    /// its place and its source line.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn rewrite(&mut self, instruction: Instruction, format: Format, operands: &[Operand]) {
+        let results = self.function.instructions[instruction].result_count as usize;
+        self.check_operands(format, operands.len(), results);
+        let was_pure = self.function.format(instruction).effects.is_pure();
+        let is_pure = self.function.formats[format].effects.is_pure();
+        self.journal.effects |= !(was_pure && is_pure);
+        let operands = self.resolved_list(operands);
+        self.function
+            .set_instruction(instruction, format, &operands);
+        self.journal.order = true;
+        self.note(Change::Rewritten(instruction));
+    }
+
+    fn resolved_list<'list>(
+        &self,
+        operands: &'list [Operand],
+    ) -> std::borrow::Cow<'list, [Operand]> {
+        if self.replacements.is_empty() {
+            operands.into()
+        } else {
+            let resolved = operands.iter().map(|&operand| self.resolved(operand));
+            resolved.collect::<Vec<_>>().into()
+        }
+    }
+
+    /// Like [`Editor::rewrite`], for an instruction whose only result nobody reads any more: it gets another one, of this
+    /// type.
+    ///
+    /// # Panics
+    /// If the operands do not fit the format, or there is not one result.
+    pub fn rewrite_result(
+        &mut self,
+        instruction: Instruction,
+        format: Format,
+        operands: &[Operand],
+        scalar_type: ScalarType,
+    ) -> Value {
+        self.rewrite(instruction, format, operands);
+        let data = &mut self.function.instructions[instruction];
+        assert_eq!(data.result_count, 1, "one result is exchanged");
+        let value = self.function.values.push(ValueData {
+            definition: Definition::Instruction(instruction),
+            home: PackedOption::none(),
+            scalar_type,
+        });
+        if let Some(old) = data.first_result.expand() {
+            self.function.values[old].definition = Definition::Undefined;
+        }
+        data.first_result = PackedOption::some(value);
+        value
+    }
+
+    fn check_operands(&self, format: Format, operands: usize, results: usize) {
+        let data = &self.function.formats[format];
+        let guarded = if data.is_guarded() { 1 + results } else { 0 };
+        assert_eq!(
+            operands,
+            data.leaves.len() + guarded,
+            "operands for `{}`",
+            data.mnemonic
+        );
+    }
+
+    /// Makes an instruction that is in no block yet.
+    fn make(
+        &mut self,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        self.check_operands(format, operands.len(), results.len());
+        self.journal.effects |= !self.function.formats[format].effects.is_pure();
+        let operands = self.resolved_list(operands);
+        let instruction = self.function.add_instruction(format, &operands);
+        for &scalar_type in results {
+            let value = self.function.values.push(ValueData {
+                definition: Definition::Instruction(instruction),
+                home: PackedOption::none(),
+                scalar_type,
+            });
+            let data = &mut self.function.instructions[instruction];
+            if data.result_count == 0 {
+                data.first_result = PackedOption::some(value);
+            }
+            data.result_count += 1;
+        }
+        self.journal.order = true;
+        self.journal.instructions += 1;
+        self.note(Change::Inserted(instruction));
+        instruction
+    }
+
+    /// Moves an instruction to before another one.
+    pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.function.layout.remove(instruction);
+        self.function.layout.insert_before(instruction, before);
+        self.function.mark_moved(instruction);
+        self.journal.order = true;
+        self.journal.effects |= !self.function.format(instruction).effects.is_pure();
+        self.note(Change::Moved(instruction));
+    }
+
+    /// A value of this type that nobody defines: any will do.
+    pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
+        self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            home: PackedOption::none(),
+            scalar_type,
+        })
+    }
+
+    /// A value that nobody defines, of the type and home of another: any will do.
+    pub fn undefined_like(&mut self, value: Value) -> Value {
+        self.function.values.push(ValueData {
+            definition: Definition::Undefined,
+            ..self.function.values[value]
+        })
+    }
+
+    /// Takes an instruction out of its block. Its results must have no uses left.
+    pub fn remove_instruction(&mut self, instruction: Instruction) {
+        let effects = self.function.format(instruction).effects;
+        self.journal.effects |= !effects.is_pure();
+        self.journal.order = true;
+        self.journal.removals += 1;
+        self.journal.instructions -= 1;
+        let block = self
+            .function
+            .block_of(instruction)
+            .expect("only instructions in a block are removed");
+        self.function.unlink_operands(instruction);
+        self.function.layout.remove(instruction);
+        self.note(Change::Removed(instruction, block));
+    }
+
+    /// Gives a value another home register, or none.
+    pub fn set_home(&mut self, value: Value, home: Option<crate::Register>) {
+        self.function.values[value].home = home.into();
+        self.journal.values = true;
+        self.journal.changes += 1;
+    }
+
+    /// Gives the journal.
+    pub fn finish(self) -> Journal {
+        self.function.edited |= !self.journal.is_empty();
+        self.journal
+    }
+}

@@ -1,0 +1,252 @@
+//! Changes to several blocks at once: copies of a region of the function, and of another function's blocks.
+
+use super::Editor;
+use crate::entities::{Block, Instruction, Value};
+use crate::format::ShapeNode;
+use crate::function::{BlockData, Definition, Function, ValueData};
+use crate::journal::Change;
+use crate::operand::Operand;
+use oriole_collections::{DenseMap, PackedOption, SmallVec};
+use oriole_syntax::tree::Guard;
+
+/// What the blocks and values of a region became in a copy of it.
+#[derive(Debug, Default)]
+pub struct Clones {
+    blocks: DenseMap<Block, Block>,
+    values: DenseMap<Value, Value>,
+}
+
+impl Clones {
+    /// The copy of a block, or the block itself if it is not of the region.
+    pub fn block(&self, block: Block) -> Block {
+        self.blocks.get(&block).copied().unwrap_or(block)
+    }
+
+    /// What stands for a value in the copy: the value itself if the region does not define it.
+    pub fn value(&self, value: Value) -> Value {
+        self.values.get(&value).copied().unwrap_or(value)
+    }
+
+    /// Says what stands for a value in the copy, before it is made: for example what a parameter is in this iteration.
+    pub fn set(&mut self, value: Value, stands: Value) {
+        self.values.insert(value, stands);
+    }
+}
+
+/// What becomes of an instruction of another function that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// A copy of it.
+    Copy,
+    /// A copy of this value of the function, into its only result.
+    Move(Value),
+    /// Nothing.
+    Nothing,
+}
+
+impl Editor<'_> {
+    /// Copies all blocks of another function of the module to behind `after` in the layout. Nothing leads into the copies yet,
+    /// and copies of blocks that leave the other function have no edges. The copies have no source line.
+    ///
+    /// # Panics
+    /// If an instruction that is copied mentions a pinned register.
+    pub fn import(
+        &mut self,
+        other: &Function,
+        after: Block,
+        mut becomes: impl FnMut(Instruction) -> Imported,
+    ) -> Clones {
+        let mut clones = Clones::default();
+        let mut last = after;
+        for (value, data) in other.values().iter() {
+            let copy = self.function.values.push(ValueData {
+                definition: Definition::Undefined,
+                home: PackedOption::none(),
+                scalar_type: data.scalar_type,
+            });
+            clones.values.insert(value, copy);
+        }
+        for &block in other.block_order() {
+            let new = self.function.blocks.push(BlockData::default());
+            self.function.layout.insert_block_after(new, last);
+            last = new;
+            clones.blocks.insert(block, new);
+            self.note(Change::BlockAdded(new));
+            for &parameter in &other.blocks()[block].parameters {
+                let copy = clones.value(parameter);
+                self.function.values[copy].definition = Definition::Parameter(new);
+                self.function.blocks[new].parameters.push(copy);
+            }
+        }
+        for &block in other.block_order() {
+            let new = clones.block(block);
+            for instruction in other.instructions_of(block) {
+                self.import_instruction(other, instruction, new, &clones, becomes(instruction));
+            }
+            for &edge in other.edges(block) {
+                let arguments = other.arguments(edge).iter();
+                let arguments: SmallVec<[Value; 8]> =
+                    arguments.map(|&value| clones.value(value)).collect();
+                let target = clones.block(edge.target);
+                let edge = self.function.link_edge(new, target, &arguments);
+                self.function.blocks[new].edges.push(edge);
+            }
+            self.function.blocks[new].falls_through = other.blocks()[block].falls_through;
+            self.note(Change::EdgesChanged(new));
+        }
+        self.journal.control_flow = true;
+        self.journal.order = true;
+        clones
+    }
+
+    fn import_instruction(
+        &mut self,
+        other: &Function,
+        instruction: Instruction,
+        block: Block,
+        clones: &Clones,
+        becomes: Imported,
+    ) {
+        let data = other.format(instruction);
+        let (format, operands) = match becomes {
+            Imported::Nothing => return,
+            Imported::Copy => {
+                let shape = data.shape.iter().copied();
+                let format = self.format(data.mnemonic.text(), data.guard, shape);
+                let operands = other.operands(instruction).iter();
+                let operands: Vec<Operand> = operands
+                    .map(|&operand| match operand {
+                        Operand::Value(value) => Operand::Value(clones.value(value)),
+                        Operand::Constant(constant) => {
+                            let constant = other.constants()[constant];
+                            Operand::Constant(self.function.constants.push(constant))
+                        }
+                        Operand::Symbol(symbol) => {
+                            let symbol = other.symbols()[symbol];
+                            Operand::Symbol(self.function.symbols.push(symbol))
+                        }
+                        Operand::Register(_) => panic!("pinned registers are not copied"),
+                        operand => operand,
+                    })
+                    .collect();
+                (format, operands)
+            }
+            Imported::Move(value) => {
+                let bits = self.function.values[value].scalar_type.bits();
+                let shape = [ShapeNode::LEAF; 2].into_iter();
+                let format = self.format(&format!("mov.b{bits}"), Guard::None, shape);
+                (format, vec![Operand::Result(0), Operand::Value(value)])
+            }
+        };
+        let new = self.function.add_instruction(format, &operands);
+        // The copies of an instruction's results follow each other as the results do.
+        for result in other.results(instruction) {
+            let copy = clones.value(result);
+            self.function.values[copy].definition = Definition::Instruction(new);
+            let data = &mut self.function.instructions[new];
+            if data.result_count == 0 {
+                data.first_result = PackedOption::some(copy);
+            }
+            data.result_count += 1;
+        }
+        self.function.layout.append(block, new);
+        self.journal.instructions += 1;
+        self.journal.effects |= !self.function.format(new).effects.is_pure();
+        self.note(Change::Inserted(new));
+    }
+
+    /// Copies blocks, in this order, to behind `after` in the layout. Edges between them lead to the copies, other edges where
+    /// they led; nothing leads into the copies yet. Values that `clones` has an answer for are not copied.
+    pub fn clone_region(&mut self, blocks: &[Block], after: Block, clones: &mut Clones) {
+        let mut last = after;
+        for &block in blocks {
+            let new = self.function.blocks.push(BlockData::default());
+            self.function.layout.insert_block_after(new, last);
+            last = new;
+            clones.blocks.insert(block, new);
+            self.note(Change::BlockAdded(new));
+            for parameter in self.function.blocks[block].parameters.clone() {
+                if clones.values.contains_key(&parameter) {
+                    continue;
+                }
+                let value = self.function.values.push(ValueData {
+                    definition: Definition::Parameter(new),
+                    home: PackedOption::none(),
+                    ..self.function.values[parameter]
+                });
+                self.function.blocks[new].parameters.push(value);
+                clones.values.insert(parameter, value);
+            }
+        }
+        // Results first: a loop reads some before they are defined.
+        let mut copies: Vec<(Instruction, Block)> = Vec::new();
+        for &block in blocks {
+            let new = clones.block(block);
+            let list: Vec<Instruction> = self.function.instructions_of(block).collect();
+            for instruction in list {
+                copies.push((instruction, new));
+                for result in self.function.results(instruction) {
+                    let value = self.function.values.push(ValueData {
+                        home: PackedOption::none(),
+                        ..self.function.values[result]
+                    });
+                    clones.values.insert(result, value);
+                }
+            }
+        }
+        for (instruction, block) in copies {
+            let operands: SmallVec<[Operand; 8]> = self
+                .function
+                .operands(instruction)
+                .iter()
+                .map(|&operand| match operand {
+                    Operand::Value(value) => Operand::Value(clones.value(value)),
+                    other => other,
+                })
+                .collect();
+            let data = *self.function.instruction(instruction);
+            let new = self.function.add_instruction(data.format, &operands);
+            self.function.copy_location(instruction, new);
+            for result in self.function.results(instruction) {
+                let copy = clones.value(result);
+                self.function.values[copy].definition = Definition::Instruction(new);
+                let data = &mut self.function.instructions[new];
+                if data.result_count == 0 {
+                    data.first_result = PackedOption::some(copy);
+                }
+                data.result_count += 1;
+            }
+            self.function.layout.append(block, new);
+            self.journal.instructions += 1;
+            self.journal.effects |= !self.function.format(new).effects.is_pure();
+            self.note(Change::Inserted(new));
+        }
+        for &block in blocks {
+            let new = clones.block(block);
+            for edge in self.function.blocks[block].edges.clone() {
+                let target = clones.block(edge.target);
+                let copied = target != edge.target;
+                let parameters = &self.function.blocks[edge.target].parameters;
+                // Parameters with an answer of their own have no copy to give an argument to.
+                let arguments: SmallVec<[Value; 8]> = self
+                    .function
+                    .arguments(edge)
+                    .iter()
+                    .zip(parameters)
+                    .filter(|&(_, parameter)| {
+                        !copied
+                            || self.function.values[clones.value(*parameter)].definition
+                                == Definition::Parameter(target)
+                    })
+                    .map(|(&argument, _)| clones.value(argument))
+                    .collect();
+                let edge = self.function.link_edge(new, target, &arguments);
+                self.function.blocks[new].edges.push(edge);
+            }
+            self.function.blocks[new].falls_through = self.function.blocks[block].falls_through;
+            self.note(Change::EdgesChanged(new));
+        }
+        self.journal.control_flow = true;
+        self.journal.order = true;
+    }
+}
