@@ -8,11 +8,14 @@ Every step puts constants in place of instructions or leaves stores, branches an
 its definition. A kernel that stops the GPU counts as one that disagrees. Prints what every level of ptxas makes of the kernel.
 """
 import argparse
+import concurrent.futures
+import itertools
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -90,16 +93,15 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2, help="candidates that are tried at the same time")
     options = parser.parse_args()
-    gpu = Gpu(options.input)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="reduce-"))
-    steps = 0
+    numbers, gpus = itertools.count(), threading.local()
 
     def results(lines, level="-O3"):
         """What the emulator and the GPU make of a kernel, or None if one of them does not take it."""
-        nonlocal steps
-        steps += 1
-        source, cubin = folder / f"{steps}.ptx", folder / f"{steps}.cubin"
+        number = next(numbers)
+        source, cubin = folder / f"{number}.ptx", folder / f"{number}.cubin"
         source.write_text("\n".join(lines) + "\n")
         name = re.search(r"\.entry\s+(\w+)", source.read_text()).group(1)
         if subprocess.run([options.ptxas, f"-arch={options.arch}", level, source, "-o", cubin], capture_output=True).returncode:
@@ -107,32 +109,41 @@ def main() -> int:
         emulated = subprocess.run([options.generate, "--outputs-of", source], capture_output=True, text=True)
         if emulated.returncode or len(emulated.stdout.split()) != 2:
             return None
-        answer = emulated.stdout.split()[1], gpu.checksum(cubin, name)
+        if not hasattr(gpus, "own"):
+            gpus.own = Gpu(options.input)
+        answer = emulated.stdout.split()[1], gpus.own.checksum(cubin, name)
         source.unlink()
         cubin.unlink()
         return answer
 
-    def disagrees(lines):
-        said = results(lines)
-        return said is not None and said[0] != said[1]
-
     lines = options.kernel.read_text().splitlines()
     for level in ("-O0", "-O1", "-O2", "-O3"):
-        print(f"{options.kernel.name} {level}: {results(lines, level)}", flush=True)
+        first = results(lines, level)
+        print(f"{options.kernel.name} {level}: {first}", flush=True)
+    stops = first is not None and first[1] == "failed"
+
+    def disagrees(lines):
+        said = lines and results(lines)
+        # What stops the GPU goes on doing so: what it would write instead is another question.
+        return bool(said) and said[0] != said[1] and (said[1] == "failed") == stops
+
     end = time.monotonic() + options.seconds
     size = len(lines) // 2
-    while size and time.monotonic() < end:
-        start, progress = 0, False
-        while start < len(lines) and time.monotonic() < end:
-            smaller = without(lines, set(range(start, start + size)))
-            if smaller is not None and disagrees(smaller):
-                start += 0 if len(smaller) < len(lines) else size
-                lines, progress = smaller, True
-            else:
-                start += size
-            options.output.write_text("\n".join(lines) + "\n")
-        size = size if size == 1 and progress else size // 2
-    print(f"{options.kernel.name}: {len(lines)} lines left after {steps} steps: {results(lines)}")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        while size and time.monotonic() < end:
+            start, progress = 0, False
+            while start < len(lines) and time.monotonic() < end:
+                starts = [start + size * index for index in range(options.jobs)]
+                smaller = [without(lines, set(range(at, at + size))) for at in starts]
+                found = next((index for index, good in enumerate(pool.map(disagrees, smaller)) if good), None)
+                if found is None:
+                    start = starts[-1] + size
+                    continue
+                start = starts[found] + (0 if len(smaller[found]) < len(lines) else size)
+                lines, progress = smaller[found], True
+                options.output.write_text("\n".join(lines) + "\n")
+            size = size if size == 1 and progress else size // 2
+    print(f"{options.kernel.name}: {len(lines)} lines left after {next(numbers)} steps: {results(lines)}", flush=True)
     return 0
 
 
