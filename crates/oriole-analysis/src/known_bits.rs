@@ -300,19 +300,17 @@ impl KnownBits {
         self.walked[block] = ENTERED;
     }
 
-    /// Walks an instruction; `resolve` says which value stands for another. Gives its first result and what is known of it;
-    /// of further ones, nothing is.
+    /// Walks an instruction. Gives its first result and what is known of it; of further ones, nothing is.
     pub fn step(
         &mut self,
         function: &Function,
         instruction: Instruction,
-        resolve: impl Fn(Value) -> Value,
     ) -> Option<(Value, Known)> {
         let mut results = function.results(instruction);
         let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
-            self.compute(function, instruction, scalar_type, resolve)
+            self.compute(function, instruction, scalar_type)
         } else {
             None
         };
@@ -322,7 +320,7 @@ impl KnownBits {
     }
 
     /// Ends a block: tells its successors' parameters what their arguments are.
-    pub fn leave(&mut self, function: &Function, block: Block, resolve: impl Fn(Value) -> Value) {
+    pub fn leave(&mut self, function: &Function, block: Block) {
         for edge in &function.blocks()[block].edges {
             if self.walked[edge.target] == ENTERED {
                 continue;
@@ -331,7 +329,7 @@ impl KnownBits {
             self.walked[edge.target] += 1;
             let parameters = &function.blocks()[edge.target].parameters;
             for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                let known = self.of(resolve(argument));
+                let known = self.of(argument);
                 let joined = &mut self.values[parameter];
                 *joined = if first { known } else { joined.join(known) };
             }
@@ -343,7 +341,6 @@ impl KnownBits {
         function: &Function,
         instruction: Instruction,
         held: ScalarType,
-        resolve: impl Fn(Value) -> Value,
     ) -> Option<Known> {
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
@@ -363,7 +360,7 @@ impl KnownBits {
         for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
             let wanted = wanted?;
             inputs[index] = match operand {
-                Operand::Value(value) => self.of(resolve(value)).truncate(wanted.bits()),
+                Operand::Value(value) => self.of(value).truncate(wanted.bits()),
                 Operand::Constant(constant) => match function.constants()[constant].literal {
                     Some(literal) => Known::constant(literal_bits(literal, wanted)?),
                     None => Known::unknown(wanted.bits()),
@@ -591,9 +588,9 @@ impl Analysis for KnownBits {
         for &block in flow.reverse_postorder() {
             known.enter(function, &flow, block);
             for instruction in function.instructions_of(block) {
-                known.step(function, instruction, |value| value);
+                known.step(function, instruction);
             }
-            known.leave(function, block, |value| value);
+            known.leave(function, block);
         }
         known
     }

@@ -170,7 +170,7 @@ fn merge_parameters(
     for position in 0..count {
         let function = editor.function();
         let parameter = function.blocks()[block].parameters[position];
-        if editor.resolve(parameter) != parameter {
+        if function.use_count(parameter) == 0 {
             continue;
         }
         let mut only: Option<Value> = None;
@@ -534,10 +534,9 @@ impl Propagation<'_> {
             return;
         }
         for edge in 0..function.edges(block).len() {
-            let arguments = editor
-                .function()
-                .arguments(editor.function().edges(block)[edge]);
-            for (position, value) in arguments.to_vec().into_iter().enumerate() {
+            let function = editor.function();
+            let arguments = function.arguments(function.edges(block)[edge]).to_vec();
+            for (position, &value) in arguments.iter().enumerate() {
                 let function = editor.function();
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)

@@ -308,10 +308,9 @@ fn read_other(editor: &mut Editor<'_>, instruction: Instruction, old: Value, new
 /// Lets the edges out of a block give another value.
 fn pass_other(editor: &mut Editor<'_>, block: Block, old: Value, new: Value) {
     for edge in 0..editor.function().edges(block).len() {
-        let given = editor
-            .function()
-            .arguments(editor.function().edges(block)[edge]);
-        for (position, value) in given.to_vec().into_iter().enumerate() {
+        let function = editor.function();
+        let given = function.arguments(function.edges(block)[edge]).to_vec();
+        for (position, &value) in given.iter().enumerate() {
             if value == old {
                 editor.set_argument(block, edge, position, new);
             }

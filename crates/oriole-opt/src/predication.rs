@@ -235,8 +235,6 @@ impl Predication<'_> {
         };
         let (mut selections, mut copies) = (0, 0);
         for (&from_fallen, &from_taken) in fallen_values.iter().zip(taken_values) {
-            let (from_fallen, from_taken) =
-                (editor.resolve(from_fallen), editor.resolve(from_taken));
             let Some(choice) = self.choose(function, hammock, from_fallen, from_taken) else {
                 return true;
             };

@@ -96,9 +96,7 @@ fn hoist(
         .collect();
     for &instruction in &candidates {
         if is_movable(editor.function(), instruction) {
-            let hash = equality::hash(editor.function(), instruction, |value| {
-                editor.resolve(value)
-            });
+            let hash = equality::hash(editor.function(), instruction, |value| value);
             known.insert(hash, instruction);
         }
     }
@@ -107,12 +105,11 @@ fn hoist(
         if !is_movable(function, late) {
             continue;
         }
-        let find = |value: Value| editor.resolve(value);
-        let hash = equality::hash(function, late, find);
+        let hash = equality::hash(function, late, |value| value);
         let Some(&early) = known.get(&hash) else {
             continue;
         };
-        if !equality::same(function, early, late, find) {
+        if !equality::same(function, early, late, |value| value) {
             continue;
         }
         // Readers of both must accept what is left, and its operands must be there before the branch.
@@ -124,7 +121,7 @@ fn hoist(
             .uses(early)
             .chain(function.uses(late))
             .all(|value| {
-                let defined = function.defining_block(editor.resolve(value));
+                let defined = function.defining_block(value);
                 defined != Some(one) && defined != Some(other)
             });
         if !fits || !ready || function.block_of(early) != Some(one) {

@@ -1,7 +1,6 @@
 //! The only way to change a function: every change is journalled, so that analyses know what they can keep.
 //!
-//! Changes take effect at once: whoever reads an operand behind [`Editor::replace_value`] reads what stands there now. A pass
-//! that keeps values in tables of its own asks [`Editor::resolve`] what stands for one of them.
+//! Changes take effect at once: whoever reads an operand behind [`Editor::replace_value`] reads what stands there now.
 //!
 //! [`blocks`] holds what is done to blocks and edges, [`regions`] what is done to several blocks at once.
 
@@ -46,9 +45,10 @@ impl<'function> Editor<'function> {
         self.function
     }
 
-    /// What stands for a value that was read before the replacements so far.
+    /// What stands for a value that was read before the replacements so far: a pass may keep values in tables of its own, and
+    /// put one of them into an operand after it was replaced.
     #[inline]
-    pub fn resolve(&self, mut value: Value) -> Value {
+    fn resolve(&self, mut value: Value) -> Value {
         while let Some(next) = self.replacements.get(value).and_then(|next| next.expand()) {
             value = next;
         }

@@ -25,7 +25,6 @@ fn conversion(view: &View<'_, '_>, site: &Site) -> Option<Conversion> {
     let Operand::Value(value) = leaves[1] else {
         return None;
     };
-    let value = view.editor.resolve(value);
     let held = view.type_of(value);
     (held.bits() >= from.bits() && held.bits() <= 64 && !held.is_float()).then_some(Conversion {
         to,

@@ -42,7 +42,7 @@ impl Walk<'_, '_, '_> {
             .operands(load)
             .iter()
             .map(|&operand| match operand {
-                Operand::Value(value) => Operand::Value(self.editor.resolve(value)),
+                Operand::Value(value) => Operand::Value(value),
                 operand => operand,
             })
             .collect();
@@ -135,7 +135,6 @@ impl Walk<'_, '_, '_> {
         let &[Operand::Result(0), Operand::Value(read)] = function.leaves(instruction) else {
             return None;
         };
-        let read = self.editor.resolve(read);
         let Definition::Instruction(load) = function.values()[read].definition else {
             return None;
         };
@@ -221,7 +220,6 @@ impl Walk<'_, '_, '_> {
             .as_ref()
             .and_then(|address| self.editor.function().leaves(instruction)[address.leaf].value());
         if let (Some(address), Some(base)) = (address, base) {
-            let base = self.editor.resolve(base);
             self.set_address(instruction, &address, base, hidden.offset);
         }
         Outcome::Changed
@@ -242,7 +240,7 @@ impl Walk<'_, '_, '_> {
         // Most addresses are no sums of sums, and one look at the terms tells.
         let sums = Facts::made_by_any(&[Opcode::Add, Opcode::Or]);
         let mut terms = function.uses(producer);
-        if !terms.any(|term| view.of_value(self.editor.resolve(term)).have_any(sums)) {
+        if !terms.any(|term| view.of_value(term).have_any(sums)) {
             return None;
         }
         let site = view.site(producer)?;

@@ -104,7 +104,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             }
         }
         let (known, editor) = (&mut walk.known, &walk.editor);
-        known.leave(editor.function(), block, |value| editor.resolve(value));
+        known.leave(editor.function(), block);
     }
     walk.revisit();
     if cfg!(debug_assertions) {
@@ -222,9 +222,7 @@ impl Walk<'_, '_, '_> {
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
         let function = editor.function();
-        let known = self
-            .known
-            .step(function, instruction, |value| editor.resolve(value));
+        let known = self.known.step(function, instruction);
         let Some((result, known)) = known else {
             return;
         };
@@ -447,18 +445,17 @@ impl Walk<'_, '_, '_> {
         let mut reads: IndexVec<Value, u32> = IndexVec::from_elem(0, function.values().len());
         let mut needed: BitSet<Instruction> = BitSet::with_domain(function.instruction_bound());
         let mut stack: Vec<Value> = Vec::new();
-        let read = |value: Value| self.editor.resolve(value);
         for &block in function.block_order() {
             for instruction in function.instructions_of(block) {
                 let format = function.format(instruction);
                 let has_results = function.results(instruction).len() > 0;
                 if format.opaque || !format.is_removable() || !has_results {
                     needed.insert(instruction);
-                    stack.extend(function.uses(instruction).map(read));
+                    stack.extend(function.uses(instruction));
                 }
             }
             for edge in &function.blocks()[block].edges {
-                stack.extend(function.arguments(*edge).iter().copied().map(read));
+                stack.extend(function.arguments(*edge).iter().copied());
             }
         }
         while let Some(value) = stack.pop() {
@@ -467,7 +464,7 @@ impl Walk<'_, '_, '_> {
                 && function.block_of(instruction).is_some()
                 && needed.insert(instruction)
             {
-                stack.extend(function.uses(instruction).map(read));
+                stack.extend(function.uses(instruction));
             }
         }
         for (value, &reads) in reads.iter() {
@@ -564,11 +561,7 @@ impl Walk<'_, '_, '_> {
         let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
         let editor = &*self.editor;
         let function = editor.function();
-        stack.extend(
-            function
-                .uses(instruction)
-                .map(|value| editor.resolve(value)),
-        );
+        stack.extend(function.uses(instruction));
         while let Some(value) = stack.pop() {
             let reads = self.reads.ensure(value, 0);
             if *reads == 0 {
@@ -585,7 +578,7 @@ impl Walk<'_, '_, '_> {
                 && function.format(producer).is_removable()
                 && function.results(producer).len() == 1
             {
-                stack.extend(function.uses(producer).map(|value| editor.resolve(value)));
+                stack.extend(function.uses(producer));
             }
         }
     }

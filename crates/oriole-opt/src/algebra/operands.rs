@@ -18,7 +18,6 @@ impl Walk<'_, '_, '_> {
         let Some(Operand::Value(guard)) = function.guard(instruction) else {
             return Outcome::Unchanged;
         };
-        let guard = self.editor.resolve(guard);
         let original = self
             .view()
             .producer(guard, Opcode::Not)
@@ -68,7 +67,6 @@ impl Walk<'_, '_, '_> {
         if *format.shape != [ShapeNode::LEAF; 3] || lanes != 1 {
             return Outcome::Unchanged;
         }
-        let (guard, before) = (self.editor.resolve(guard), self.editor.resolve(before));
         let if_true = format.guard == Guard::If;
         // What it is where the comparison is not made: where the guard's predicate is known.
         let kept = match before == guard {
@@ -133,13 +131,9 @@ impl Walk<'_, '_, '_> {
         ) else {
             return Outcome::Unchanged;
         };
-        let (guard, before) = (self.editor.resolve(guard), self.editor.resolve(before));
         let constant = |value: Value| self.known.of(value).as_constant().map(|bits| bits != 0);
         let (moved, moved_constant) = match source {
-            Operand::Value(value) => {
-                let value = self.editor.resolve(value);
-                (Some(value), constant(value))
-            }
+            Operand::Value(value) => (Some(value), constant(value)),
             Operand::Constant(literal) => match function.constants()[literal].literal {
                 Some(Literal::Integer { bits, .. }) => (None, Some(bits != 0)),
                 _ => return Outcome::Unchanged,
@@ -186,7 +180,6 @@ impl Walk<'_, '_, '_> {
         ) else {
             return Outcome::Unchanged;
         };
-        let before = self.editor.resolve(before);
         let constant = view.known.of(before).as_constant().is_some();
         let (yes, no) = site.pair();
         let plain = yes.is_plain() && no.is_plain() && matches!(site.width, 16 | 32 | 64);
@@ -217,7 +210,7 @@ impl Walk<'_, '_, '_> {
         operands
             .iter()
             .map(|&operand| match operand {
-                Operand::Value(value) => Operand::Value(self.editor.resolve(value)),
+                Operand::Value(value) => Operand::Value(value),
                 operand => operand,
             })
             .collect()
@@ -321,7 +314,6 @@ impl Walk<'_, '_, '_> {
         let &Operand::Value(whole) = leaves.last()? else {
             return None;
         };
-        let whole = self.editor.resolve(whole);
         let width = format.mnemonic.first_type()?.bits() / count as u32;
         let mut read: SmallVec<[(u32, Value); 4]> = SmallVec::new();
         let mut results = function.results(instruction);
@@ -381,7 +373,6 @@ impl Walk<'_, '_, '_> {
             let Operand::Value(part) = leaf else {
                 return None;
             };
-            let part = self.editor.resolve(part);
             let Definition::Instruction(producer) = function.values()[part].definition else {
                 return None;
             };
@@ -405,7 +396,6 @@ impl Walk<'_, '_, '_> {
         let &Operand::Value(whole) = function.leaves(producer).last()? else {
             return None;
         };
-        let whole = self.editor.resolve(whole);
         (apart && is_acceptable(function, result, whole)).then(|| vec![(result, whole)])
     }
 
@@ -416,9 +406,7 @@ impl Walk<'_, '_, '_> {
         let &Operand::Value(whole) = leaves.last()? else {
             return None;
         };
-        let Definition::Instruction(producer) =
-            function.values()[self.editor.resolve(whole)].definition
-        else {
+        let Definition::Instruction(producer) = function.values()[whole].definition else {
             return None;
         };
         let format = function.format(producer);
@@ -435,7 +423,7 @@ impl Walk<'_, '_, '_> {
             match (leaf, part) {
                 (Operand::Sink, _) => {}
                 (Operand::Result(_), &Operand::Value(part)) => {
-                    let (old, new) = (results.next()?, self.editor.resolve(part));
+                    let (old, new) = (results.next()?, part);
                     if !is_acceptable(function, old, new) {
                         return None;
                     }
@@ -470,7 +458,6 @@ impl Walk<'_, '_, '_> {
             if leaf.role != Role::Use || leaf.in_address || leaf.pinned || !plain {
                 continue;
             }
-            let value = self.editor.resolve(value);
             let Some(bits) = self.known.of(value).as_constant() else {
                 continue;
             };
@@ -503,7 +490,6 @@ impl Walk<'_, '_, '_> {
             let constant = self.immediate(data, top, bits);
             let function = self.editor.function();
             if let Operand::Value(value) = function.leaves(instruction)[index] {
-                let value = self.editor.resolve(value);
                 let reads = self.reads.ensure(value, 0);
                 *reads = reads.saturating_sub(1);
             }
@@ -549,7 +535,7 @@ impl Walk<'_, '_, '_> {
     ) -> Option<(Value, i64)> {
         let function = self.editor.function();
         let leaves = function.leaves(instruction);
-        let base = self.editor.resolve(leaves[address.leaf].value()?);
+        let base = leaves[address.leaf].value()?;
         if !address.has_offset {
             return Some((base, 0));
         }

@@ -271,7 +271,6 @@ impl View<'_, '_> {
         for (index, operand) in function.operands(instruction).iter().enumerate() {
             let told = match *operand {
                 Operand::Value(value) => {
-                    let value = self.editor.resolve(value);
                     if compares && seen[..count].contains(&value) {
                         facts = facts.or(Facts::EQUAL);
                     } else if compares && count < COMPARED {
@@ -404,7 +403,7 @@ impl View<'_, '_> {
             Guard::IfNot => (before, moved),
             _ => (moved, before),
         };
-        arguments[2] = Arg::Value(self.editor.resolve(guard));
+        arguments[2] = Arg::Value(guard);
         Some(Site {
             instruction,
             opcode: Opcode::Selp,
@@ -418,7 +417,6 @@ impl View<'_, '_> {
 
     /// A value as an operand of a type: as a constant if it is one and can be written as such.
     fn value_arg(&self, value: Value, wanted: ScalarType) -> Arg {
-        let value = self.editor.resolve(value);
         if self.type_of(value).bits() != wanted.bits() {
             return Arg::Other;
         }

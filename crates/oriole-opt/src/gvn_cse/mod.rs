@@ -311,7 +311,7 @@ impl Elimination<'_> {
             && let Some(mnemonic) = plain_move(data[*result].scalar_type)
             && keeps_type(function, *result)
         {
-            let operands = [Operand::Result(0), Operand::Value(editor.resolve(*value))];
+            let operands = [Operand::Result(0), Operand::Value(*value)];
             let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
             editor.rewrite(late, format, &operands);
             return;

@@ -51,7 +51,7 @@ pub(super) fn plan(
     // Operands that come from this block, parameters included, are different on each way.
     let is_ready = function.uses(late.instruction).all(|value| {
         function
-            .defining_block(editor.resolve(value))
+            .defining_block(value)
             .is_some_and(|block| block != late.block && dominators.dominates(block, late.block))
     });
     if !is_ready {
@@ -106,7 +106,7 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
         .operands(late.instruction)
         .iter()
         .map(|&operand| match operand {
-            Operand::Value(value) => Operand::Value(editor.resolve(value)),
+            Operand::Value(value) => Operand::Value(value),
             operand => operand,
         })
         .collect();
@@ -116,11 +116,10 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
         other = editor.split_edge(other, edge);
     }
     let computed = match plan.other_known {
-        Some(known) => editor.resolve(known),
+        Some(known) => known,
         None => compute(editor, other, format, &operands, data.scalar_type),
     };
     let (has, known) = plan.known;
-    let known = editor.resolve(known);
     let parameter = editor.add_parameter(late.block, data.scalar_type);
     editor.set_home(parameter, data.home.expand());
     for (way, value) in [(has, known), (other, computed)] {

@@ -48,7 +48,7 @@ impl Reassociation {
                     }
                     let leaves = function.leaves(definer);
                     let mut factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
-                        Operand::Value(value) => Ok(editor.resolve(value)),
+                        Operand::Value(value) => Ok(value),
                         _ => Err(integer(function, leaf).expect("nodes read values and integers")),
                     });
                     if let (Operation::Shl, Err(amount)) = (inner.operation, factors[1]) {

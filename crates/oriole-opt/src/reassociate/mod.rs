@@ -235,19 +235,19 @@ impl Reassociation {
                     (facts.anchor, facts.node) = (anchor, node);
                 }
                 let uses = function.uses(instruction);
-                uses.for_each(|value| self.facts[editor.resolve(value).index()].uses += 1);
+                uses.for_each(|value| self.facts[value.index()].uses += 1);
                 if !format.is_guarded() {
                     continue;
                 }
                 for value in function.otherwise(instruction) {
                     if let Some(value) = value.value() {
-                        self.facts[editor.resolve(value).index()].bound += 1;
+                        self.facts[value.index()].bound += 1;
                     }
                 }
             }
             for edge in &function.blocks()[block].edges {
                 for &argument in function.arguments(*edge) {
-                    let facts = &mut self.facts[editor.resolve(argument).index()];
+                    let facts = &mut self.facts[argument.index()];
                     facts.uses += 1;
                     facts.bound += 1;
                 }
@@ -266,7 +266,7 @@ impl Reassociation {
             .iter()
             .filter_map(|leaf| leaf.value())
             .map(|value| {
-                self.facts[editor.resolve(value).index()]
+                self.facts[value.index()]
                     .rank(node.operation.family(), node.bits)
                     .anchor
             })
@@ -350,7 +350,7 @@ impl Reassociation {
                 }
             };
             let value = match operand {
-                Operand::Value(value) => editor.resolve(value),
+                Operand::Value(value) => value,
                 _ => {
                     let bits = integer(function, operand).expect("nodes read values and integers");
                     let signed = if negative { bits.wrapping_neg() } else { bits };
@@ -393,7 +393,7 @@ impl Reassociation {
             }
             Operation::Mad => {
                 let factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
-                    Operand::Value(value) => Ok(editor.resolve(value)),
+                    Operand::Value(value) => Ok(value),
                     _ => Err(integer(function, leaf).expect("nodes read values and integers")),
                 });
                 self.stack.push(Item::Product(factors));
@@ -522,7 +522,6 @@ impl Reassociation {
             for (slot, &leaf) in found.iter_mut().zip(&function.leaves(at)[1..]) {
                 *slot = match leaf {
                     Operand::Value(value) => {
-                        let value = editor.resolve(value);
                         match function.values()[value].definition {
                             Definition::Instruction(definer)
                                 // A node of another tree has no reader here.
@@ -652,7 +651,6 @@ impl Reassociation {
         let mut fewer: Vec<Value> = Vec::new();
         for &node in &self.nodes {
             for value in function.uses(node) {
-                let value = editor.resolve(value);
                 self.facts[value.index()].uses -= 1;
                 fewer.push(value);
             }
@@ -738,7 +736,7 @@ impl Reassociation {
                 {
                     continue;
                 }
-                let hash = equality::hash(function, instruction, |value| editor.resolve(value));
+                let hash = equality::hash(function, instruction, |value| value);
                 let entry = known.get_or_insert(hash, (instruction, position));
                 let (earlier, seen) = *entry;
                 *entry = (instruction, position);
@@ -780,7 +778,7 @@ impl Reassociation {
             .sum();
         // Where a register is decided, a copy may be needed; more than one of them would not pay.
         bound <= 1
-            && equality::same(function, early, late, |value| editor.resolve(value))
+            && equality::same(function, early, late, |value| value)
             && function
                 .results(late)
                 .zip(function.results(early))
@@ -790,7 +788,7 @@ impl Reassociation {
     fn replace(&mut self, editor: &mut Editor<'_>, early: Instruction, late: Instruction) {
         let function = editor.function();
         for value in function.uses(late) {
-            self.facts[editor.resolve(value).index()].uses -= 1;
+            self.facts[value.index()].uses -= 1;
         }
         // Its readers have another leaf now, and what it read has one reader less: both may change trees.
         self.again = true;
