@@ -15,8 +15,8 @@
 //! insertions fill; such marks count towards the load until a rehash takes them away.
 //!
 //! **Keys chosen to collide.** An insertion that meets far more windows and false matches than chance would allow makes the table draw
-//! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`]. Which keys a table has, and how it answers, does not
-//! depend on the secret; its iteration order does.
+//! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`], or, where erased marks are many, only rids it of
+//! them. Which keys a table has, and how it answers, does not depend on the secret; its iteration order does.
 //!
 //! **What it costs in code.** Lookups inline the first window only. Later windows are a call, and all that does not depend on the
 //! entries' types is there once for all tables (`header.rs`).
@@ -114,28 +114,30 @@ impl<K, V> Table<K, V> {
         self.search(query, hash, WIDTH, &mut Crowd::default()).ok()
     }
 
-    /// As `find_later`, with the place for one that is missing. Where the search took so long that keys must have been chosen to
-    /// collide, the table is first hashed anew with a secret.
+    /// As `find_later`, with the place for one that is missing. Where the search took too long, entries are first moved (see
+    /// [`Header::relieve`]).
+    ///
+    /// Returned in two registers: a larger answer would lie in memory, also where this is not called.
     #[cold]
     #[inline(never)]
     fn find_later_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
         mut hash: u64,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    ) -> (Option<NonNull<Slot<K, V>>>, usize)
     where
         K: DenseKey,
     {
         loop {
             let mut crowd = Crowd::default();
             let index = match self.search(query, hash, 0, &mut crowd) {
-                Ok(slot) => return Ok(slot),
+                Ok(slot) => return (Some(slot), 0),
                 Err(index) => index,
             };
             // SAFETY: shape and hash are those of the slots.
-            let took = unsafe { self.header.take_secret(crowd, Self::SHAPE, hash_slot::<K>) };
-            if !took {
-                return Err(Vacant { hash, index });
+            let moved = unsafe { self.header.relieve(crowd, Self::SHAPE, hash_slot::<K>) };
+            if !moved {
+                return (None, index);
             }
             hash = self.hash_of(query);
         }
@@ -310,7 +312,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             // Erased buckets before the unused one are left to insertions that find no unused one.
             let unused = group.unused();
             if unused == 0 {
-                return self.find_later_or_vacant(query, hash);
+                return match self.find_later_or_vacant(query, hash) {
+                    (Some(slot), _) => Ok(slot),
+                    // There may be a secret now.
+                    (None, index) => Err(Vacant {
+                        hash: self.hash_of(query),
+                        index,
+                    }),
+                };
             }
             (home + unused.trailing_zeros() as usize) & mask
         };

@@ -212,3 +212,34 @@ impl Sorted for DenseMap<Chosen, u64> {
         values.into_iter()
     }
 }
+
+/// A table of random keys, filled to its limit and then churned, twice: a secret would give two different orders.
+#[test]
+fn keys_that_were_not_chosen_draw_no_secret() {
+    let mut state = 1u64;
+    let mut random = move || {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        (state >> 32) as u32
+    };
+    let sizes: &[(usize, usize)] = if cfg!(miri) {
+        &[(56, 1)]
+    } else {
+        &[(56, 500), (896, 200), (14_336, 40), (229_376, 1)]
+    };
+    for &(count, tables) in sizes {
+        for _ in 0..tables {
+            let keys: Vec<u32> = (0..2 * count).map(|_| random()).collect();
+            let build = || {
+                let mut set = DenseSet::new();
+                for (at, &key) in keys.iter().enumerate() {
+                    set.insert(key);
+                    if at >= count {
+                        set.remove(&keys[at - count]);
+                    }
+                }
+                set
+            };
+            assert!(build().iter().eq(build().iter()), "{count} keys");
+        }
+    }
+}
