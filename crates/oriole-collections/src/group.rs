@@ -25,10 +25,10 @@ pub(crate) const WIDTH: usize = 16;
 mod imp {
     use super::{ERASED, LEAST, UNUSED};
     use core::arch::x86_64::{
-        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
-        _mm_loadu_si128, _mm_max_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
-        _mm_setzero_si128, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_shufflelo_epi16,
-        _mm_storeu_si128, _mm_subs_epu8, _mm_unpacklo_epi8, _subborrow_u64,
+        __m128i, _MM_HINT_T0, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
+        _mm_loadu_si128, _mm_max_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_prefetch,
+        _mm_set1_epi8, _mm_setzero_si128, _mm_shuffle_epi32, _mm_shufflehi_epi16,
+        _mm_shufflelo_epi16, _mm_storeu_si128, _mm_subs_epu8, _mm_unpacklo_epi8, _subborrow_u64,
     };
 
     /// Sixteen tags.
@@ -143,6 +143,13 @@ mod imp {
                 Self(_mm_max_epu8(top, _mm_set1_epi8(LEAST as i8)))
             }
         }
+    }
+
+    /// Begins to fetch the line of an address, which need not be one of memory, into the cache.
+    #[inline(always)]
+    pub(crate) fn fetch(address: *const u8) {
+        // SAFETY: a fetch accesses nothing, and does nothing where there is no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
 
     /// A word less one, and whether it was zero, by one subtraction: a compiler would make two instructions of it again if it
@@ -262,6 +269,14 @@ mod generic {
         }
     }
 
+    /// Does nothing.
+    #[inline(always)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
+    pub(crate) fn fetch(_: *const u8) {}
+
     /// A word less one, and whether it was zero.
     #[inline(always)]
     #[allow(
@@ -274,9 +289,9 @@ mod generic {
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
-pub(crate) use generic::{Group, Narrow, less_one};
+pub(crate) use generic::{Group, Narrow, fetch, less_one};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
-pub(crate) use imp::{Group, Narrow, less_one};
+pub(crate) use imp::{Group, Narrow, fetch, less_one};
 
 #[cfg(test)]
 mod tests {

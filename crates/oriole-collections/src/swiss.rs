@@ -26,7 +26,7 @@ mod iter;
 
 pub use iter::RawIter;
 
-use crate::group::{Narrow, UNUSED, WIDTH, tag_of};
+use crate::group::{Narrow, UNUSED, WIDTH, fetch, tag_of};
 use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
 use core::marker::PhantomData;
@@ -298,6 +298,13 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let hash = self.hash_of(query);
         let mask = self.header.mask as usize;
         let home = hash as usize & self.header.home_mask as usize;
+        // The entry will most likely be here or next to here.
+        fetch(
+            self.header
+                .tags
+                .as_ptr()
+                .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
+        );
         // SAFETY: home is masked; a bucket whose tag matches is used.
         let index = unsafe {
             let group = self.header.window(home);
