@@ -551,14 +551,13 @@ impl Header {
     /// The table must be large and have the bucket.
     #[inline(always)]
     unsafe fn in_no_full_window(&self, index: usize) -> bool {
-        let mask = self.mask as usize;
-        let (before, after) = (index.wrapping_sub(WIDTH) & mask, (index + 1) & mask);
+        let before = index.wrapping_sub(WIDTH) & self.mask as usize;
         // SAFETY: both positions are masked.
-        let (before, after) =
-            unsafe { (self.window(before).unused(), self.window(after).unused()) };
-        let used_before = (before << 16).leading_zeros();
-        let used_after = (after | 0x1_0000).trailing_zeros();
-        used_before + 1 + used_after < WIDTH as u32
+        let (before, from) = unsafe { (self.window(before).unused(), self.window(index).unused()) };
+        // With the nearest unused bucket before at bit p, and the nearest one after at bit q of the window that begins here, 15 - p + q
+        // buckets are full. That is fewer than a window where p >= q, that is, where `before` is greater than all bits below q. Without
+        // an unused bucket after, nothing is greater.
+        before > (from ^ from.wrapping_sub(1)) >> 1
     }
 
     /// Whether a bucket is used.
