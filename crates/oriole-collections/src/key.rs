@@ -241,10 +241,16 @@ fn sip_hash(bytes: &[u8], key: [u64; 2]) -> u64 {
     for word in words {
         take(u64::from_le_bytes(*word));
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    last[7] = bytes.len() as u8;
-    take(u64::from_le_bytes(last));
+    // What is left of the last word. Copying so few bytes would be a call.
+    let left = match (bytes.last_chunk::<8>(), rest.len()) {
+        (_, 0) => 0,
+        (Some(end), count) => u64::from_le_bytes(*end) >> (64 - 8 * count),
+        (None, _) => rest
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    take(left | (bytes.len() as u64) << 56);
     state[2] ^= 0xFF;
     for _ in 0..3 {
         round(&mut state);

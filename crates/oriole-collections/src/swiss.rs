@@ -161,8 +161,9 @@ impl<K, V> Table<K, V> {
             unsafe {
                 let group = self.header.window(position);
                 let mut matching = group.matching(wanted);
-                crowd.meet(matching.count_ones());
+                crowd.meet();
                 while matching != 0 {
+                    crowd.meet();
                     let slot = self.slot((position + matching.trailing_zeros() as usize) & mask);
                     if query.matches(&slot.as_ref().key) {
                         return Ok(slot);

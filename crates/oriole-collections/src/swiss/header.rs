@@ -370,6 +370,13 @@ impl Header {
             if place.wrapping_sub(window) & mask == WIDTH & home_mask {
                 step += WIDTH;
                 window = (window + step) & home_mask;
+                // Later windows were not written just now, so they are looked at as a whole as long as they are full. Those across
+                // the end cannot be.
+                // SAFETY: the position is masked.
+                while window + WIDTH <= mask && unsafe { self.window(window) }.unused() == 0 {
+                    step += WIDTH;
+                    window = (window + step) & home_mask;
+                }
                 place = window;
             }
         }
@@ -591,9 +598,9 @@ impl Header {
 pub(super) struct Crowd(u32);
 
 impl Crowd {
-    /// One window, with so many false matches.
+    /// One window or false match more.
     #[inline(always)]
-    pub(super) fn meet(&mut self, matches: u32) {
-        self.0 += 1 + matches;
+    pub(super) fn meet(&mut self) {
+        self.0 += 1;
     }
 }
