@@ -575,7 +575,8 @@ fn iteration_order_is_a_function_of_the_operations() {
 #[test]
 fn internal_iteration_goes_on_where_stepping_stopped() {
     fn check<T: RawTable<u32, u32>>() {
-        for count in [0, 1, 2, 3, 4, 5, 9, 15, 16, 17, 40, 56, 57, 130, 500] {
+        let counts = [0, 1, 2, 3, 4, 5, 9, 15, 16, 17, 40, 56, 57, 130, 500];
+        for &count in if cfg!(miri) { &counts[..10] } else { &counts } {
             let mut map = Map::<u32, u32, T>::new();
             for n in 0..count {
                 map.insert(n * 7919, n);
