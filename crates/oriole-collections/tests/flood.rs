@@ -4,7 +4,8 @@
 
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 
-use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, OrderedMap, dense_key};
+use oriole_collections::extra::OrderedMap;
+use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, dense_key};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -118,7 +119,7 @@ fn bytes_of_hash(hash: u64) -> [u8; 16] {
 
 #[test]
 fn string_tables_of_equal_homes_and_tags() {
-    let mut map = oriole_collections::ByteStringMap::new();
+    let mut map = oriole_collections::extra::ByteStringMap::new();
     let mut model = BTreeMap::new();
     for number in 0..COUNT {
         let key = bytes_of_hash(0x5555 | number << 32);

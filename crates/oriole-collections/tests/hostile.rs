@@ -8,12 +8,11 @@
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![allow(clippy::forget_non_drop)] // forgetting iterators is what is tested, whether they have a destructor or not
 
+use oriole_collections::extra::{Interner, OrderedMap};
 use oriole_collections::map::Map;
 use oriole_collections::raw::RawTable;
 use oriole_collections::string_map::{self, RawStrings, Strings};
-use oriole_collections::{
-    DenseKey, DenseMap, Interner, OrderedMap, ScopedMap, TryReserveError, classic, linear, swiss,
-};
+use oriole_collections::{DenseKey, DenseMap, ScopedMap, TryReserveError, classic, linear, swiss};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -13,10 +13,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Index;
 
-/// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
+/// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::extra::SmallDenseMap).
 ///
 /// ```
-/// let mut map = oriole_collections::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
+/// let mut map = oriole_collections::extra::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
 /// *map.entry(2).or_insert("") = "two";
 /// assert!(map.is_small());
 /// assert_eq!(map[&2], "two");
@@ -674,7 +674,7 @@ impl<T> DenseKey for Pointer<T> {
     }
 }
 
-/// A set of pointers with room for `N` inside itself; use it through [`SmallPtrSet`](crate::SmallPtrSet).
+/// A set of pointers with room for `N` inside itself; use it through [`SmallPtrSet`](crate::extra::SmallPtrSet).
 ///
 /// It holds addresses and never looks at what they point to.
 pub struct PtrSet<T, const N: usize, R> {

@@ -12,7 +12,7 @@ use core::slice;
 /// A map that iterates in insertion order.
 ///
 /// ```
-/// use oriole_collections::OrderedMap;
+/// use oriole_collections::extra::OrderedMap;
 /// let mut map = OrderedMap::from([("z", 1), ("a", 2)]);
 /// *map.entry("m").or_insert(0) += 5;
 /// assert_eq!(map.iter().collect::<Vec<_>>(), [(&"z", &1), (&"a", &2), (&"m", &5)]);
@@ -511,7 +511,7 @@ impl<K: DenseKey + Clone, V, const N: usize> From<[(K, V); N]> for OrderedMap<K,
 /// A set that iterates in insertion order.
 ///
 /// ```
-/// let mut worklist = oriole_collections::OrderedSet::from([3, 1, 3]);
+/// let mut worklist = oriole_collections::extra::OrderedSet::from([3, 1, 3]);
 /// assert!(!worklist.insert(1));
 /// assert_eq!(worklist.pop(), Some(1));
 /// assert_eq!(worklist.iter().collect::<Vec<_>>(), [&3]);
