@@ -7,15 +7,7 @@ use crate::{DenseKey, Lookup};
 use core::ptr::NonNull;
 use hashbrown::HashTable;
 
-/// A map of hashbrown.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of hashbrown.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of hashbrown.
-pub type SmallDenseMap<K, V, const N: usize> = crate::extra::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of hashbrown.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::extra::small::PtrSet<T, N, Table<crate::extra::small::Pointer<T>, ()>>;
+crate::raw::aliases!("hashbrown");
 
 /// The table.
 pub struct Table<K, V>(HashTable<Slot<K, V>>);

@@ -274,6 +274,46 @@ pub fn mix_slice<T: DenseKey>(slice: &[T]) -> u64 {
     state
 }
 
+/// Makes a key of a type `$name<T>(*const T)`, with two values that the classic tables reserve.
+macro_rules! pointer_key {
+    ($name:ident, $empty:literal, $erased:literal) => {
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> PartialEq for $name<T> {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                core::ptr::eq(self.0, other.0)
+            }
+        }
+
+        impl<T> Eq for $name<T> {}
+
+        impl<T> $crate::DenseKey for $name<T> {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                self.0.mix()
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                self.0.classic_hash()
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<$crate::key::Sentinels<Self>> {
+                let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
+                // SAFETY: pointers are equal when they are the same.
+                Some(unsafe { $crate::key::Sentinels::new(of($empty), of($erased)) })
+            }
+        }
+    };
+}
+pub(crate) use pointer_key;
+
 macro_rules! word_keys {
     ($mix:ident as $word:ty: $($t:ty = $empty:expr, $tombstone:expr;)*) => {$(
         impl DenseKey for $t {

@@ -38,6 +38,7 @@ pub mod bit_set;
 pub mod brown;
 pub mod classic;
 pub mod entity;
+mod entry_methods;
 pub mod extra;
 mod group;
 pub mod hashed;

@@ -33,15 +33,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use header::{Crowd, Header, Shape};
 
-/// A map of the swiss design.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of the swiss design.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of the swiss design.
-pub type SmallDenseMap<K, V, const N: usize> = crate::extra::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of the swiss design.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::extra::small::PtrSet<T, N, Table<crate::extra::small::Pointer<T>, ()>>;
+crate::raw::aliases!("the swiss design");
 
 /// The table: 32 bytes.
 pub struct Table<K, V> {
