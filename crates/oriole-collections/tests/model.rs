@@ -599,7 +599,7 @@ fn internal_iteration_goes_on_where_stepping_stopped() {
                     assert_eq!(all, expected);
                 }
                 let sum: u32 = map.values().sum();
-                assert_eq!(map.keys().fold(0, |s, k| s + k), sum * 7919);
+                assert_eq!(map.keys().sum::<u32>(), sum * 7919);
                 map.values_mut().for_each(|v| *v += 0);
                 assert_eq!(map.iter_mut().fold(0, |s, (_, v)| s + *v), sum);
             }
