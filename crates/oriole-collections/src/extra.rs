@@ -5,7 +5,7 @@
 //!
 //! - [`OrderedMap`], [`OrderedSet`]: its passes number what they find, and an [`IndexVec`](crate::IndexVec) beside a
 //!   [`DenseMap`](crate::DenseMap) keeps that order.
-//! - [`SmallDenseMap`], [`SmallPtrSet`]: a [`DenseMap`](crate::DenseMap) of up to four entries is one small allocation, and two thirds of
+//! - [`SmallDenseMap`], [`SmallPtrSet`]: a [`DenseMap`](crate::DenseMap) of up to four entries is one small allocation, and more than half of
 //!   all lookups ask a table without entries, which neither allocates nor hashes. It has no sets of pointers: what it knows by
 //!   address elsewhere, it knows by number.
 //! - [`Interner`]: names are numbered by their place in the text they came from.
