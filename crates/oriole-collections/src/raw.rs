@@ -230,6 +230,16 @@ pub unsafe trait RawTable<K, V>: Sized {
         K: DenseKey + Clone,
         V: Clone;
 
+    /// Drops every entry, and leaves the table as it is.
+    ///
+    /// # Safety
+    ///
+    /// The entries must be nobody's from now on.
+    unsafe fn drop_entries(&self) {
+        // SAFETY: the caller vouches for the slots.
+        unsafe { drop_all(self.raw_iter()) };
+    }
+
     /// Removes and drops every entry.
     ///
     /// While destructors run the table is already an empty one, so that nothing is dropped twice when one of them panics.
@@ -240,7 +250,7 @@ pub unsafe trait RawTable<K, V>: Sized {
         let mut old = Unowned::<K, V, Self>::new(core::mem::replace(self, Self::EMPTY));
         if core::mem::needs_drop::<Slot<K, V>>() {
             // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
-            unsafe { drop_all(old.table.raw_iter()) };
+            unsafe { old.table.drop_entries() };
         }
         old.table.reset();
         *self = old.into_inner();

@@ -24,6 +24,7 @@
 mod header;
 mod iter;
 
+use iter::Compact;
 pub use iter::RawIter;
 
 use crate::group::{Narrow, UNUSED, WIDTH, fetch, tag_of};
@@ -182,7 +183,7 @@ impl<K, V> Table<K, V> {
         let table = core::mem::replace(self, Self::EMPTY);
         let old = Unowned::<K, V, Self>::new(table);
         // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
-        unsafe { drop_all(old.table.raw_iter()) };
+        unsafe { old.table.drop_entries() };
     }
 }
 
@@ -369,8 +370,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        for mut slot in self.raw_iter() {
-            // SAFETY: the iterator yields each used slot once and looks at no tag again. A slot that goes is free before it is
+        for mut slot in Compact::<K, V>::new(&self.header) {
+            // SAFETY: the iterator yields each used slot once and looks at no tag that changes again. A slot that goes is free before it is
             // dropped, so a panic in its destructor leaves the table whole.
             unsafe {
                 let Slot { key, value } = slot.as_mut();
@@ -410,6 +411,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         RawIter::new(&self.header)
     }
 
+    unsafe fn drop_entries(&self) {
+        // SAFETY: the caller vouches for the slots.
+        unsafe { drop_all(Compact::<K, V>::new(&self.header)) };
+    }
+
     #[inline]
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
         // SAFETY: `slot` points at one of this table's slots, which end at the tags.
@@ -442,7 +448,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             header: self.header.like(Self::SHAPE),
             owned: PhantomData,
         };
-        for slot in self.raw_iter() {
+        for slot in Compact::<K, V>::new(&self.header) {
             let index = self.position(slot);
             // SAFETY: the copy has the same buckets; a bucket becomes used only after its slot's clone succeeded, so that a
             // clone that panics leaves nothing to drop that is not there.

@@ -219,3 +219,48 @@ impl<K, V> Iterator for RawIter<K, V> {
         (left, Some(left))
     }
 }
+
+/// The same by little code and more slowly, sixteen buckets at a time: for what is done once in a table's life, such as dropping it.
+pub(super) struct Compact<K, V> {
+    tags: NonNull<u8>,
+    /// Used buckets of the sixteen from `first` on.
+    used: u32,
+    first: usize,
+    buckets: usize,
+    entries: PhantomData<Slot<K, V>>,
+}
+
+impl<K, V> Compact<K, V> {
+    #[inline]
+    pub(super) fn new(header: &Header) -> Self {
+        Self {
+            tags: header.tags,
+            // SAFETY: sixteen tags can be read even of no table.
+            used: unsafe { Group::load(header.tags.as_ptr()) }.used(),
+            first: 0,
+            buckets: header.buckets(),
+            entries: PhantomData,
+        }
+    }
+}
+
+impl<K, V> Iterator for Compact<K, V> {
+    type Item = NonNull<Slot<K, V>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        // SAFETY: the tags of a table of more than sixteen buckets are a multiple of sixteen, and bits stand for used buckets.
+        unsafe {
+            while self.used == 0 {
+                self.first += WIDTH;
+                if self.first >= self.buckets {
+                    return None;
+                }
+                self.used = Group::load(self.tags.as_ptr().add(self.first)).used();
+            }
+            let index = self.first + self.used.trailing_zeros() as usize;
+            self.used &= self.used - 1;
+            Some(self.tags.sub((index + 1) * Slot::<K, V>::STRIDE).cast())
+        }
+    }
+}
