@@ -7,15 +7,7 @@ use crate::{DenseKey, Lookup};
 use core::ptr::NonNull;
 use hashbrown::HashTable;
 
-/// A map of hashbrown.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of hashbrown.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of hashbrown.
-pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of hashbrown.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
+crate::raw::aliases!("hashbrown");
 
 /// The table.
 pub struct Table<K, V>(HashTable<Slot<K, V>>);
@@ -163,12 +155,16 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         RawIter(slots.into_iter())
     }
 
-    fn position(&self, _: NonNull<Slot<K, V>>) -> usize {
-        unimplemented!("only for measurements")
+    /// In linear time: hashbrown says which bucket an entry is in only to those who can hash it, and the compiler asks nowhere.
+    fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
+        self.0
+            .iter_buckets()
+            .find(|&index| self.at(index) == Some(slot))
+            .expect("a slot of this table")
     }
 
-    fn at(&self, _: usize) -> Option<NonNull<Slot<K, V>>> {
-        unimplemented!("only for measurements")
+    fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
+        self.0.get_bucket(position).map(NonNull::from)
     }
 
     fn free_forgetting(self) {

@@ -25,10 +25,10 @@ pub(crate) const WIDTH: usize = 16;
 mod imp {
     use super::{ERASED, LEAST, UNUSED};
     use core::arch::x86_64::{
-        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
-        _mm_loadu_si128, _mm_max_epu8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
-        _mm_set1_epi8, _mm_shuffle_epi32, _mm_shufflehi_epi16, _mm_storeu_si128, _mm_unpacklo_epi8,
-        _subborrow_u64,
+        __m128i, _MM_HINT_T0, _mm_and_si128, _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cvtsi64_si128,
+        _mm_loadu_si128, _mm_max_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_prefetch,
+        _mm_set1_epi8, _mm_setzero_si128, _mm_shuffle_epi32, _mm_shufflehi_epi16,
+        _mm_shufflelo_epi16, _mm_storeu_si128, _mm_subs_epu8, _mm_unpacklo_epi8, _subborrow_u64,
     };
 
     /// Sixteen tags.
@@ -80,6 +80,17 @@ mod imp {
             Self(unsafe { _mm_loadu_si128(tags.cast()) })
         }
 
+        /// The eight pairs of tags the other way round, each pair as it is.
+        #[inline(always)]
+        pub(crate) fn pairs_reversed(self) -> Self {
+            // SAFETY: SSE2 is part of the target.
+            unsafe {
+                let halves = _mm_shuffle_epi32::<0b01_00_11_10>(self.0);
+                let words = _mm_shufflelo_epi16::<0b00_01_10_11>(halves);
+                Self(_mm_shufflehi_epi16::<0b00_01_10_11>(words))
+            }
+        }
+
         /// One bit per tag that is the wanted one.
         #[inline(always)]
         pub(crate) fn matching(self, wanted: Narrow) -> u32 {
@@ -99,8 +110,8 @@ mod imp {
         pub(crate) fn free(self) -> u32 {
             // SAFETY: SSE2 is part of the target.
             unsafe {
-                let least = _mm_min_epu8(self.0, _mm_set1_epi8(ERASED as i8));
-                _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, least)) as u32
+                let above = _mm_subs_epu8(self.0, _mm_set1_epi8(ERASED as i8));
+                _mm_movemask_epi8(_mm_cmpeq_epi8(above, _mm_setzero_si128())) as u32
             }
         }
 
@@ -132,6 +143,13 @@ mod imp {
                 Self(_mm_max_epu8(top, _mm_set1_epi8(LEAST as i8)))
             }
         }
+    }
+
+    /// Begins to fetch the line of an address, which need not be one of memory, into the cache.
+    #[inline(always)]
+    pub(crate) fn fetch(address: *const u8) {
+        // SAFETY: a fetch accesses nothing, and does nothing where there is no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
 
     /// A word less one, and whether it was zero, by one subtraction: a compiler would make two instructions of it again if it
@@ -196,6 +214,16 @@ mod generic {
             }))
         }
 
+        /// The eight pairs of tags the other way round, each pair as it is.
+        #[inline(always)]
+        pub(crate) fn pairs_reversed(self) -> Self {
+            const FIRST: u128 = u128::from_ne_bytes([
+                0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0,
+            ]);
+            let reversed = self.0.swap_bytes();
+            Self((reversed & FIRST) << 8 | (reversed >> 8 & FIRST))
+        }
+
         /// One bit per tag that is the wanted one.
         #[inline(always)]
         pub(crate) fn matching(self, wanted: Narrow) -> u32 {
@@ -241,6 +269,14 @@ mod generic {
         }
     }
 
+    /// Does nothing.
+    #[inline(always)]
+    #[allow(
+        dead_code,
+        reason = "the same interface as the vector version; each design uses part of it"
+    )]
+    pub(crate) fn fetch(_: *const u8) {}
+
     /// A word less one, and whether it was zero.
     #[inline(always)]
     #[allow(
@@ -253,9 +289,9 @@ mod generic {
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2", not(miri))))]
-pub(crate) use generic::{Group, Narrow, less_one};
+pub(crate) use generic::{Group, Narrow, fetch, less_one};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
-pub(crate) use imp::{Group, Narrow, less_one};
+pub(crate) use imp::{Group, Narrow, fetch, less_one};
 
 #[cfg(test)]
 mod tests {
@@ -284,6 +320,10 @@ mod tests {
             prop_assert_eq!(slow.free(), mask(&|b| b < 2));
             prop_assert_eq!(fast.used(), mask(&|b| b >= 2));
             prop_assert_eq!(slow.used(), mask(&|b| b >= 2));
+            let reversed = mask(&|b| b >= 2).reverse_bits() >> 16;
+            let pairs = reversed >> 1 & 0x5555 | (reversed & 0x5555) << 1;
+            prop_assert_eq!(fast.pairs_reversed().used(), pairs);
+            prop_assert_eq!(slow.pairs_reversed().used(), pairs);
             let (mut one, mut two, mut changed) = ([0u8; 16], [0u8; 16], bytes);
             changed[lane] = tag;
             // SAFETY: sixteen bytes are writable.

@@ -241,10 +241,16 @@ fn sip_hash(bytes: &[u8], key: [u64; 2]) -> u64 {
     for word in words {
         take(u64::from_le_bytes(*word));
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    last[7] = bytes.len() as u8;
-    take(u64::from_le_bytes(last));
+    // What is left of the last word. Copying so few bytes would be a call.
+    let left = match (bytes.last_chunk::<8>(), rest.len()) {
+        (_, 0) => 0,
+        (Some(end), count) => u64::from_le_bytes(*end) >> (64 - 8 * count),
+        (None, _) => rest
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    take(left | (bytes.len() as u64) << 56);
     state[2] ^= 0xFF;
     for _ in 0..3 {
         round(&mut state);
@@ -267,6 +273,46 @@ pub fn mix_slice<T: DenseKey>(slice: &[T]) -> u64 {
     }
     state
 }
+
+/// Makes a key of a type `$name<T>(*const T)`, with two values that the classic tables reserve.
+macro_rules! pointer_key {
+    ($name:ident, $empty:literal, $erased:literal) => {
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> PartialEq for $name<T> {
+            #[inline(always)]
+            fn eq(&self, other: &Self) -> bool {
+                core::ptr::eq(self.0, other.0)
+            }
+        }
+
+        impl<T> Eq for $name<T> {}
+
+        impl<T> $crate::DenseKey for $name<T> {
+            #[inline(always)]
+            fn mix(&self) -> u64 {
+                self.0.mix()
+            }
+            #[inline(always)]
+            fn classic_hash(&self) -> u32 {
+                self.0.classic_hash()
+            }
+            #[inline(always)]
+            fn classic_sentinels() -> Option<$crate::key::Sentinels<Self>> {
+                let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
+                // SAFETY: pointers are equal when they are the same.
+                Some(unsafe { $crate::key::Sentinels::new(of($empty), of($erased)) })
+            }
+        }
+    };
+}
+pub(crate) use pointer_key;
 
 macro_rules! word_keys {
     ($mix:ident as $word:ty: $($t:ty = $empty:expr, $tombstone:expr;)*) => {$(

@@ -1,11 +1,11 @@
 //! Compiler collections: hash tables of three designs behind one API, entities, bit sets and pools.
 //!
-//! - [`DenseMap`], [`DenseSet`], [`SmallDenseMap`], [`SmallPtrSet`]: open-addressed tables.
-//! - [`StringMap`], [`StringSet`], [`Interner`]: string tables whose entries stay put.
-//! - [`OrderedMap`], [`OrderedSet`]: tables that iterate in insertion order.
+//! - [`DenseMap`], [`DenseSet`]: open-addressed tables.
+//! - [`StringMap`], [`StringSet`]: string tables whose entries stay put.
 //! - [`ScopedMap`]: a map that follows a walk of the dominator tree.
 //! - [`entity!`], [`IndexVec`], [`PackedOption`]: 32-bit indices with a type.
-//! - [`BitSet`], [`ChunkedBitSet`], [`ListPool`], [`UnionFind`], [`SmallVec`].
+//! - [`BitSet`], [`UnionFind`], [`SmallVec`].
+//! - [`extra`]: maps in insertion order, maps with room inside themselves, interners, pools of lists.
 //!
 //! ```
 //! use oriole_collections::DenseMap;
@@ -38,18 +38,17 @@ pub mod bit_set;
 pub mod brown;
 pub mod classic;
 pub mod entity;
+mod entry_methods;
+pub mod extra;
 mod group;
 pub mod hashed;
 #[doc = include_str!("idioms.md")]
 pub mod idioms {}
 pub mod index_vec;
 pub mod instrument;
-pub mod interner;
 pub mod key;
 pub mod linear;
-pub mod list_pool;
 pub mod map;
-pub mod ordered;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub mod raw;
@@ -58,33 +57,28 @@ mod secret;
 #[cfg(feature = "serde")]
 mod serialize;
 pub mod set;
-pub mod small;
 pub mod string_map;
 pub mod swiss;
 pub mod union_find;
 mod witness;
 
-pub use bit_set::{BitSet, ChunkedBitSet};
+pub use bit_set::BitSet;
 pub use entity::{Entity, PackedOption};
 pub use hashed::Hashed;
 pub use index_vec::IndexVec;
-pub use interner::{Interner, Symbol};
 pub use key::{DenseKey, Lookup};
-pub use list_pool::{EntityList, ListPool};
 pub use map::{Cursor, Entry};
-pub use ordered::{OrderedMap, OrderedSet};
 pub use raw::TryReserveError;
 pub use scoped_map::ScopedMap;
 pub use smallvec::{SmallVec, smallvec};
-pub use string_map::swiss::{ByteStringMap, ByteStringSet};
 pub use union_find::UnionFind;
 
 #[cfg(oriole_tables = "hashbrown")]
-pub use brown::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
+pub use brown::{DenseMap, DenseSet};
 #[cfg(oriole_tables = "classic")]
-pub use classic::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet, StringMap, StringSet};
+pub use classic::{DenseMap, DenseSet, StringMap, StringSet};
 #[cfg(oriole_tables = "linear")]
-pub use linear::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
+pub use linear::{DenseMap, DenseSet};
 #[cfg(oriole_tables = "linear")]
 pub use string_map::linear::{StringMap, StringSet};
 #[cfg(not(any(oriole_tables = "classic", oriole_tables = "linear")))]
@@ -94,7 +88,7 @@ pub use string_map::swiss::{StringMap, StringSet};
     oriole_tables = "linear",
     oriole_tables = "hashbrown"
 )))]
-pub use swiss::{DenseMap, DenseSet, SmallDenseMap, SmallPtrSet};
+pub use swiss::{DenseMap, DenseSet};
 
 /// Called where a compiler shall think that it hardly ever comes.
 #[cold]

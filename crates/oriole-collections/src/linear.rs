@@ -18,15 +18,7 @@ use core::ptr::NonNull;
 /// Least number of buckets of an allocated table.
 pub const MIN_BUCKETS: usize = 64;
 
-/// A map of the new LLVM design.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of the new LLVM design.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of the new LLVM design.
-pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of the new LLVM design.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
+crate::raw::aliases!("the linear design");
 
 /// The table.
 pub struct Table<K, V> {
@@ -504,32 +496,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
-    where
-        K: DenseKey,
-    {
-        let entries = (self.len as usize).checked_add(additional);
-        let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
-        if additional != 0 && buckets > self.buckets as usize {
-            self.rehash(buckets)?;
-        }
-        Ok(())
-    }
-
-    fn shrink_to(&mut self, capacity: usize)
-    where
-        K: DenseKey,
-    {
-        let wanted = capacity.max(self.len as usize);
-        if wanted == 0 {
-            self.release();
-        } else if let Ok(buckets) = buckets_for(wanted)
-            && buckets < self.buckets as usize
-        {
-            // A failed allocation leaves the table as it is.
-            let _ = self.rehash(buckets);
-        }
-    }
+    crate::raw::llvm_methods!();
 
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
@@ -547,13 +514,6 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    #[inline]
-    fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
-        // SAFETY: `slot` points into this table's buckets.
-        let bytes = unsafe { slot.cast::<u8>().offset_from_unsigned(self.slots.cast()) };
-        bytes / Slot::<K, V>::STRIDE
-    }
-
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
         // SAFETY: the index is checked before the bit is read and the slot addressed.
         unsafe {
@@ -567,10 +527,6 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         (0..self.buckets as usize)
             .find(|&index| unsafe { !self.used(index) })
             .unwrap_or(0)
-    }
-
-    fn free_forgetting(self) {
-        core::mem::ManuallyDrop::new(self).release();
     }
 
     fn duplicate(&self) -> Self

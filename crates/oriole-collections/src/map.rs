@@ -2,7 +2,7 @@
 //!
 //! All methods live here once; the design (`T`) only knows about buckets. Bucket order, in which [`Map::iter`] goes, is an
 //! accident of hashing and changes when a key is added. Where output depends on order, use [`Map::iter_sorted`],
-//! [`Map::into_sorted_vec`] or [`OrderedMap`](crate::OrderedMap). Every iterator of bucket order has a second name that says so
+//! [`Map::into_sorted_vec`] or [`OrderedMap`](crate::extra::OrderedMap). Every iterator of bucket order has a second name that says so
 //! (`iter_unordered`): a compiler that must be deterministic forbids the first (clippy's `disallowed-methods`) and has to
 //! justify the second.
 

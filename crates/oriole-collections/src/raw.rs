@@ -27,6 +27,68 @@ impl<K, V> Slot<K, V> {
     };
 }
 
+/// The names of a design's maps and sets.
+macro_rules! aliases {
+    ($design:literal) => {
+        #[doc = concat!("A map of ", $design, ".")]
+        pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
+        #[doc = concat!("A set of ", $design, ".")]
+        pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
+        #[doc = concat!("A map with room for `N` entries inside itself, then of ", $design, ".")]
+        pub type SmallDenseMap<K, V, const N: usize> =
+            crate::extra::small::SmallMap<K, V, N, Table<K, V>>;
+        #[doc = concat!("A set of pointers with room for `N` inside itself, then of ", $design, ".")]
+        pub type SmallPtrSet<T, const N: usize> =
+            crate::extra::small::PtrSet<T, N, Table<crate::extra::small::Pointer<T>, ()>>;
+    };
+}
+pub(crate) use aliases;
+
+/// The methods that the two designs after LLVM have in common: those of a table with its `slots` in order, `buckets` and `len`, that
+/// can `rehash` into so many buckets and be `release`d.
+macro_rules! llvm_methods {
+    () => {
+        fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
+        where
+            K: DenseKey,
+        {
+            let entries = (self.len as usize).checked_add(additional);
+            let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
+            if additional != 0 && buckets > self.buckets as usize {
+                self.rehash(buckets)?;
+            }
+            Ok(())
+        }
+
+        fn shrink_to(&mut self, capacity: usize)
+        where
+            K: DenseKey,
+        {
+            let wanted = capacity.max(self.len as usize);
+            if wanted == 0 {
+                self.release();
+            } else if let Ok(buckets) = buckets_for(wanted)
+                && buckets < self.buckets as usize
+            {
+                // A failed allocation leaves the table as it is.
+                let _ = self.rehash(buckets);
+            }
+        }
+
+        #[inline]
+        fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
+            // SAFETY: `slot` points into this table's buckets.
+            let bytes = unsafe { slot.cast::<u8>().offset_from_unsigned(self.slots.cast()) };
+            bytes / Slot::<K, V>::STRIDE
+        }
+
+        fn free_forgetting(self) {
+            core::mem::ManuallyDrop::new(self).release();
+        }
+    };
+}
+pub(crate) use llvm_methods;
+
 /// Where a missing key would go: the answer of [`RawTable::find_or_vacant`].
 #[derive(Clone, Copy, Debug)]
 pub struct Vacant {
@@ -168,6 +230,16 @@ pub unsafe trait RawTable<K, V>: Sized {
         K: DenseKey + Clone,
         V: Clone;
 
+    /// Drops every entry, and leaves the table as it is.
+    ///
+    /// # Safety
+    ///
+    /// The entries must be nobody's from now on.
+    unsafe fn drop_entries(&self) {
+        // SAFETY: the caller vouches for the slots.
+        unsafe { drop_all(self.raw_iter()) };
+    }
+
     /// Removes and drops every entry.
     ///
     /// While destructors run the table is already an empty one, so that nothing is dropped twice when one of them panics.
@@ -178,7 +250,7 @@ pub unsafe trait RawTable<K, V>: Sized {
         let mut old = Unowned::<K, V, Self>::new(core::mem::replace(self, Self::EMPTY));
         if core::mem::needs_drop::<Slot<K, V>>() {
             // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
-            unsafe { drop_all(old.table.raw_iter()) };
+            unsafe { old.table.drop_entries() };
         }
         old.table.reset();
         *self = old.into_inner();

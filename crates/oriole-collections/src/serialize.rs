@@ -3,13 +3,14 @@
 //! Maps of bucket order are written in bucket order; what has an order is written in it. An entity is its number, a bit set the list
 //! of its members' numbers, an interner the list of its strings.
 
+use crate::extra::Interner;
+use crate::extra::ordered::{OrderedMap, OrderedSet};
+use crate::extra::small::SmallMap;
 use crate::map::Map;
-use crate::ordered::{OrderedMap, OrderedSet};
 use crate::raw::RawTable;
 use crate::set::Set;
-use crate::small::SmallMap;
 use crate::string_map::{RawStrings, StringKey, StringKeys, Strings};
-use crate::{DenseKey, IndexVec, Interner, entity::Entity};
+use crate::{DenseKey, IndexVec, entity::Entity};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -15,8 +15,8 @@
 //! insertions fill; such marks count towards the load until a rehash takes them away.
 //!
 //! **Keys chosen to collide.** An insertion that meets far more windows and false matches than chance would allow makes the table draw
-//! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`]. Which keys a table has, and how it answers, does not
-//! depend on the secret; its iteration order does.
+//! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`], or, where erased marks are many, only rids it of
+//! them. Which keys a table has, and how it answers, does not depend on the secret; its iteration order does.
 //!
 //! **What it costs in code.** Lookups inline the first window only. Later windows are a call, and all that does not depend on the
 //! entries' types is there once for all tables (`header.rs`).
@@ -24,24 +24,17 @@
 mod header;
 mod iter;
 
+use iter::Compact;
 pub use iter::RawIter;
 
-use crate::group::{Narrow, UNUSED, WIDTH, tag_of};
+use crate::group::{Narrow, UNUSED, WIDTH, fetch, tag_of};
 use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use header::{Crowd, Header, Shape};
 
-/// A map of the swiss design.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of the swiss design.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of the swiss design.
-pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of the swiss design.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
+crate::raw::aliases!("the swiss design");
 
 /// The table: 32 bytes.
 pub struct Table<K, V> {
@@ -114,28 +107,30 @@ impl<K, V> Table<K, V> {
         self.search(query, hash, WIDTH, &mut Crowd::default()).ok()
     }
 
-    /// As `find_later`, with the place for one that is missing. Where the search took so long that keys must have been chosen to
-    /// collide, the table is first hashed anew with a secret.
+    /// As `find_later`, with the place for one that is missing. Where the search took too long, entries are first moved (see
+    /// [`Header::relieve`]).
+    ///
+    /// Returned in two registers: a larger answer would lie in memory, also where this is not called.
     #[cold]
     #[inline(never)]
     fn find_later_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
         mut hash: u64,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    ) -> (Option<NonNull<Slot<K, V>>>, usize)
     where
         K: DenseKey,
     {
         loop {
             let mut crowd = Crowd::default();
             let index = match self.search(query, hash, 0, &mut crowd) {
-                Ok(slot) => return Ok(slot),
+                Ok(slot) => return (Some(slot), 0),
                 Err(index) => index,
             };
             // SAFETY: shape and hash are those of the slots.
-            let took = unsafe { self.header.take_secret(crowd, Self::SHAPE, hash_slot::<K>) };
-            if !took {
-                return Err(Vacant { hash, index });
+            let moved = unsafe { self.header.relieve(crowd, Self::SHAPE, hash_slot::<K>) };
+            if !moved {
+                return (None, index);
             }
             hash = self.hash_of(query);
         }
@@ -159,8 +154,9 @@ impl<K, V> Table<K, V> {
             unsafe {
                 let group = self.header.window(position);
                 let mut matching = group.matching(wanted);
-                crowd.meet(matching.count_ones());
+                crowd.meet();
                 while matching != 0 {
+                    crowd.meet();
                     let slot = self.slot((position + matching.trailing_zeros() as usize) & mask);
                     if query.matches(&slot.as_ref().key) {
                         return Ok(slot);
@@ -187,7 +183,7 @@ impl<K, V> Table<K, V> {
         let table = core::mem::replace(self, Self::EMPTY);
         let old = Unowned::<K, V, Self>::new(table);
         // SAFETY: the table is unowned, so its slots are dropped here and nowhere else.
-        unsafe { drop_all(old.table.raw_iter()) };
+        unsafe { old.table.drop_entries() };
     }
 }
 
@@ -239,7 +235,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         K: DenseKey,
     {
         if self.header.len == 0 {
-            // Two thirds of the misses of real runs are in tables without an entry: one comparison, and no hash.
+            // Nearly nine tenths of the misses of real runs are in tables without an entry: one comparison, and no hash.
             return None;
         }
         let hash = self.hash_of(query);
@@ -296,6 +292,13 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         let hash = self.hash_of(query);
         let mask = self.header.mask as usize;
         let home = hash as usize & self.header.home_mask as usize;
+        // The entry will most likely be here or next to here.
+        fetch(
+            self.header
+                .tags
+                .as_ptr()
+                .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
+        );
         // SAFETY: home is masked; a bucket whose tag matches is used.
         let index = unsafe {
             let group = self.header.window(home);
@@ -310,7 +313,14 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             // Erased buckets before the unused one are left to insertions that find no unused one.
             let unused = group.unused();
             if unused == 0 {
-                return self.find_later_or_vacant(query, hash);
+                return match self.find_later_or_vacant(query, hash) {
+                    (Some(slot), _) => Ok(slot),
+                    // There may be a secret now.
+                    (None, index) => Err(Vacant {
+                        hash: self.hash_of(query),
+                        index,
+                    }),
+                };
             }
             (home + unused.trailing_zeros() as usize) & mask
         };
@@ -360,8 +370,8 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        for mut slot in self.raw_iter() {
-            // SAFETY: the iterator yields each used slot once and looks at no tag again. A slot that goes is free before it is
+        for mut slot in Compact::<K, V>::new(&self.header) {
+            // SAFETY: the iterator yields each used slot once and looks at no tag that changes again. A slot that goes is free before it is
             // dropped, so a panic in its destructor leaves the table whole.
             unsafe {
                 let Slot { key, value } = slot.as_mut();
@@ -401,6 +411,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         RawIter::new(&self.header)
     }
 
+    unsafe fn drop_entries(&self) {
+        // SAFETY: the caller vouches for the slots.
+        unsafe { drop_all(Compact::<K, V>::new(&self.header)) };
+    }
+
     #[inline]
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
         // SAFETY: `slot` points at one of this table's slots, which end at the tags.
@@ -433,7 +448,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             header: self.header.like(Self::SHAPE),
             owned: PhantomData,
         };
-        for slot in self.raw_iter() {
+        for slot in Compact::<K, V>::new(&self.header) {
             let index = self.position(slot);
             // SAFETY: the copy has the same buckets; a bucket becomes used only after its slot's clone succeeded, so that a
             // clone that panics leaves nothing to drop that is not there.

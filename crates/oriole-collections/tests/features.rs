@@ -4,10 +4,10 @@
 
 #[cfg(feature = "serde")]
 mod serialized {
-    use oriole_collections::{
-        ByteStringSet, DenseMap, DenseSet, IndexVec, Interner, OrderedMap, OrderedSet,
-        SmallDenseMap, StringMap, StringSet,
+    use oriole_collections::extra::{
+        ByteStringSet, Interner, OrderedMap, OrderedSet, SmallDenseMap,
     };
+    use oriole_collections::{DenseMap, DenseSet, IndexVec, StringMap, StringSet};
     use serde_json::{from_str, to_string};
 
     oriole_collections::entity! {

@@ -4,7 +4,8 @@
 
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 
-use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, OrderedMap, dense_key};
+use oriole_collections::extra::OrderedMap;
+use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, dense_key};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -118,7 +119,7 @@ fn bytes_of_hash(hash: u64) -> [u8; 16] {
 
 #[test]
 fn string_tables_of_equal_homes_and_tags() {
-    let mut map = oriole_collections::ByteStringMap::new();
+    let mut map = oriole_collections::extra::ByteStringMap::new();
     let mut model = BTreeMap::new();
     for number in 0..COUNT {
         let key = bytes_of_hash(0x5555 | number << 32);
@@ -210,5 +211,36 @@ impl Sorted for DenseMap<Chosen, u64> {
         let mut values: Vec<u64> = self.values().copied().collect();
         values.sort_unstable();
         values.into_iter()
+    }
+}
+
+/// A table of random keys, filled to its limit and then churned, twice: a secret would give two different orders.
+#[test]
+fn keys_that_were_not_chosen_draw_no_secret() {
+    let mut state = 1u64;
+    let mut random = move || {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        (state >> 32) as u32
+    };
+    let sizes: &[(usize, usize)] = if cfg!(miri) {
+        &[(56, 1)]
+    } else {
+        &[(56, 500), (896, 200), (14_336, 40), (229_376, 1)]
+    };
+    for &(count, tables) in sizes {
+        for _ in 0..tables {
+            let keys: Vec<u32> = (0..2 * count).map(|_| random()).collect();
+            let build = || {
+                let mut set = DenseSet::new();
+                for (at, &key) in keys.iter().enumerate() {
+                    set.insert(key);
+                    if at >= count {
+                        set.remove(&keys[at - count]);
+                    }
+                }
+                set
+            };
+            assert!(build().iter().eq(build().iter()), "{count} keys");
+        }
     }
 }

@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![cfg(feature = "instrument")]
 
+use oriole_collections::extra::{Interner, SmallDenseMap};
 use oriole_collections::instrument::{self, Event};
-use oriole_collections::{DenseMap, DenseSet, Interner, SmallDenseMap, StringMap, StringSet};
+use oriole_collections::{DenseMap, DenseSet, StringMap, StringSet};
 
 #[test]
 fn counts_by_type_and_place() {

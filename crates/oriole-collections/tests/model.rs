@@ -568,6 +568,44 @@ fn iteration_order_is_a_function_of_the_operations() {
     }
     assert_eq!(
         map.keys_unordered().copied().collect::<Vec<_>>(),
-        [5, 3, 9, 1]
+        [1, 9, 3, 5]
     );
+}
+
+#[test]
+fn internal_iteration_goes_on_where_stepping_stopped() {
+    fn check<T: RawTable<u32, u32>>() {
+        let counts = [0, 1, 2, 3, 4, 5, 9, 15, 16, 17, 40, 56, 57, 130, 500];
+        for &count in if cfg!(miri) { &counts[..10] } else { &counts } {
+            let mut map = Map::<u32, u32, T>::new();
+            for n in 0..count {
+                map.insert(n * 7919, n);
+            }
+            for erased in [0, 2, 3] {
+                if erased != 0 {
+                    map.retain(|_, v| !v.is_multiple_of(erased));
+                }
+                let stepped: Vec<(u32, u32)> = map.iter().map(|(k, v)| (*k, *v)).collect();
+                assert_eq!(stepped.len(), map.len());
+                for start in 0..stepped.len().min(70) {
+                    let mut iter = map.iter();
+                    let mut all: Vec<_> =
+                        iter.by_ref().take(start).map(|(k, v)| (*k, *v)).collect();
+                    assert_eq!(iter.len(), map.len() - start);
+                    iter.for_each(|(k, v)| all.push((*k, *v)));
+                    all.sort_unstable();
+                    let mut expected = stepped.clone();
+                    expected.sort_unstable();
+                    assert_eq!(all, expected);
+                }
+                let sum: u32 = map.values().sum();
+                assert_eq!(map.keys().sum::<u32>(), sum * 7919);
+                map.values_mut().for_each(|v| *v += 0);
+                assert_eq!(map.iter_mut().fold(0, |s, (_, v)| s + *v), sum);
+            }
+        }
+    }
+    check::<swiss::Table<_, _>>();
+    check::<linear::Table<_, _>>();
+    check::<classic::Table<_, _>>();
 }

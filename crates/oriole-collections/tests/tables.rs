@@ -4,9 +4,9 @@
 
 use oriole_collections::classic::Address48;
 use oriole_collections::classic::{self, EightAligned};
+use oriole_collections::extra::small::Pointer;
 use oriole_collections::map::Map;
 use oriole_collections::raw::RawTable;
-use oriole_collections::small::Pointer;
 use oriole_collections::{DenseKey, linear, string_map, swiss};
 use proptest::prelude::*;
 use std::cell::Cell;

@@ -24,52 +24,12 @@ pub use table::{MIN_BUCKETS, Table};
 use crate::DenseKey;
 use crate::key::Sentinels;
 
-/// A map of the classic design.
-pub type DenseMap<K, V> = crate::map::Map<K, V, Table<K, V>>;
-/// A set of the classic design.
-pub type DenseSet<K> = crate::set::Set<K, Table<K, ()>>;
-/// A map with room for `N` entries inside itself, then of the classic design.
-pub type SmallDenseMap<K, V, const N: usize> = crate::small::SmallMap<K, V, N, Table<K, V>>;
-/// A set of pointers with room for `N` inside itself, then of the classic design.
-pub type SmallPtrSet<T, const N: usize> =
-    crate::small::PtrSet<T, N, Table<crate::small::Pointer<T>, ()>>;
+crate::raw::aliases!("the classic design");
 
 /// A pointer to something aligned to at least eight bytes, with the sentinels −8 and −16 of older tables.
 pub struct EightAligned<T>(pub *const T);
 
-impl<T> Clone for EightAligned<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for EightAligned<T> {}
-
-impl<T> PartialEq for EightAligned<T> {
-    #[inline(always)]
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.0, other.0)
-    }
-}
-
-impl<T> Eq for EightAligned<T> {}
-
-impl<T> DenseKey for EightAligned<T> {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        self.0.mix()
-    }
-    #[inline(always)]
-    fn classic_hash(&self) -> u32 {
-        self.0.classic_hash()
-    }
-    #[inline(always)]
-    fn classic_sentinels() -> Option<Sentinels<Self>> {
-        let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
-        // SAFETY: pointers are equal when they are the same.
-        Some(unsafe { Sentinels::new(of(-8), of(-16)) })
-    }
-}
+crate::key::pointer_key!(EightAligned, -8, -16);
 
 /// An address of 48 bits, with the sentinels −4096 and −8192 cut to that width.
 ///

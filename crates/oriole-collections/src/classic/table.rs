@@ -560,32 +560,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError>
-    where
-        K: DenseKey,
-    {
-        let entries = (self.len as usize).checked_add(additional);
-        let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
-        if additional != 0 && buckets > self.buckets as usize {
-            self.rehash(buckets)?;
-        }
-        Ok(())
-    }
-
-    fn shrink_to(&mut self, capacity: usize)
-    where
-        K: DenseKey,
-    {
-        let wanted = capacity.max(self.len as usize);
-        if wanted == 0 {
-            self.release();
-        } else if let Ok(buckets) = buckets_for(wanted)
-            && buckets < self.buckets as usize
-        {
-            // A failed allocation leaves the table as it is.
-            let _ = self.rehash(buckets);
-        }
-    }
+    crate::raw::llvm_methods!();
 
     fn raw_iter(&self) -> RawIter<K, V> {
         RawIter {
@@ -594,22 +569,11 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
         }
     }
 
-    #[inline]
-    fn position(&self, slot: NonNull<Slot<K, V>>) -> usize {
-        // SAFETY: `slot` points into this table's buckets.
-        let bytes = unsafe { slot.cast::<u8>().offset_from_unsigned(self.slots.cast()) };
-        bytes / Slot::<K, V>::STRIDE
-    }
-
     fn at(&self, position: usize) -> Option<NonNull<Slot<K, V>>> {
         let used = position < self.buckets as usize
             && self.view().ask(Request::NextUsed(position)) == position;
         // SAFETY: the index was checked.
         used.then(|| unsafe { self.slot(position) })
-    }
-
-    fn free_forgetting(self) {
-        ManuallyDrop::new(self).release();
     }
 
     fn duplicate(&self) -> Self

@@ -33,35 +33,7 @@ pub struct VacantEntry<'a, K, V, T> {
 }
 
 impl<'a, K: DenseKey, V, T: RawTable<K, V>> Entry<'a, K, V, T> {
-    /// The value, `value` when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// The value, made by `make` when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(make()),
-        }
-    }
-
-    /// The value, made of the key by `make` when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let value = make(entry.key());
-                entry.insert(value)
-            }
-        }
-    }
+    crate::entry_methods::entry_methods!('a, K, V);
 
     /// Stores a value, whether there was one or not.
     #[inline]
@@ -73,33 +45,6 @@ impl<'a, K: DenseKey, V, T: RawTable<K, V>> Entry<'a, K, V, T> {
                 entry
             }
             Entry::Vacant(entry) => entry.insert_entry(value),
-        }
-    }
-
-    /// The value, the default when missing.
-    #[inline]
-    #[cfg_attr(debug_assertions, track_caller)]
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
-    }
-
-    /// Changes the value when present.
-    #[inline]
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
-
-    /// The key.
-    pub fn key(&self) -> &K {
-        match self {
-            Entry::Occupied(entry) => entry.key(),
-            Entry::Vacant(entry) => entry.key(),
         }
     }
 }

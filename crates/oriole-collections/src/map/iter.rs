@@ -109,6 +109,15 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for Iter<'a, K, V, T> {
         Some((key, value))
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, initial: B, mut f: F) -> B {
+        self.raw.fold(initial, |folded, slot| {
+            // SAFETY: as in `next`.
+            let Slot { key, value } = unsafe { slot.as_ref() };
+            f(folded, (key, value))
+        })
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.raw.size_hint()
     }
@@ -123,6 +132,15 @@ impl<'a, K, V, T: RawTable<K, V>> Iterator for IterMut<'a, K, V, T> {
         // SAFETY: the map is borrowed exclusively for `'a`, and each slot is yielded once.
         let Slot { key, value } = unsafe { slot.as_mut() };
         Some((key, value))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, initial: B, mut f: F) -> B {
+        self.raw.fold(initial, |folded, mut slot| {
+            // SAFETY: as in `next`.
+            let Slot { key, value } = unsafe { slot.as_mut() };
+            f(folded, (key, value))
+        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -348,6 +366,11 @@ macro_rules! parts {
                 self.0.next().map($take)
             }
 
+            #[inline]
+            fn fold<B, F: FnMut(B, $item) -> B>(self, initial: B, mut f: F) -> B {
+                self.0.fold(initial, |folded, entry| f(folded, $take(entry)))
+            }
+
             fn size_hint(&self) -> (usize, Option<usize>) {
                 self.0.size_hint()
             }
@@ -365,9 +388,9 @@ macro_rules! parts {
     )*};
 }
 parts! {
-    ['a] Keys, &'a K, 0, |entry| entry.0, |this| this.0.clone(), K;
-    ['a] Values, &'a V, 1, |entry| entry.1, |this| this.0.clone(), V;
-    ['a] ValuesMut, &'a mut V, 1, |entry| entry.1, |this| this.0.rest(), V;
+    ['a] Keys, &'a K, 0, |entry: (_, _)| entry.0, |this| this.0.clone(), K;
+    ['a] Values, &'a V, 1, |entry: (_, _)| entry.1, |this| this.0.clone(), V;
+    ['a] ValuesMut, &'a mut V, 1, |entry: (_, _)| entry.1, |this| this.0.rest(), V;
     [] IntoKeys, K, 0, into_key, |this| this.0.rest(), K;
     [] IntoValues, V, 1, into_value, |this| this.0.rest(), V;
 }

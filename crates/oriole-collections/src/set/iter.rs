@@ -36,6 +36,11 @@ impl<'a, K, T: RawTable<K, ()>> Iterator for Iter<'a, K, T> {
         self.0.next()
     }
 
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, initial: B, f: F) -> B {
+        self.0.fold(initial, f)
+    }
+
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.0.size_hint()
     }

@@ -34,47 +34,11 @@ unsafe impl<V: Send, S: StringKey + ?Sized, T: RawStrings> Send for OccupiedEntr
 unsafe impl<V: Sync, S: StringKey + ?Sized, T: RawStrings> Sync for OccupiedEntry<'_, V, S, T> {}
 
 impl<'a, 'k, V, S: StringKey + ?Sized, T: RawStrings> Entry<'a, 'k, V, S, T> {
-    /// The value, `value` when missing.
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// The value, made by `make` when missing.
-    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(make()),
-        }
-    }
-
-    /// The value, made of the key by `make` when missing.
-    pub fn or_insert_with_key(self, make: impl FnOnce(&S) -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let value = make(entry.key());
-                entry.insert(value)
-            }
-        }
-    }
-
-    /// The value, the default when missing.
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
-    }
-
-    /// Changes the value when present.
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
+    crate::entry_methods::entry_methods!('a, S, V);
 
     /// Stores a value, whether there was one or not.
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, V, S, T> {
         match self {
             Entry::Occupied(mut entry) => {
@@ -82,14 +46,6 @@ impl<'a, 'k, V, S: StringKey + ?Sized, T: RawStrings> Entry<'a, 'k, V, S, T> {
                 entry
             }
             Entry::Vacant(entry) => entry.insert_entry(value),
-        }
-    }
-
-    /// The key.
-    pub fn key(&self) -> &S {
-        match self {
-            Entry::Occupied(entry) => entry.key(),
-            Entry::Vacant(entry) => entry.key(),
         }
     }
 }

@@ -12,7 +12,7 @@ use core::slice;
 /// A map that iterates in insertion order.
 ///
 /// ```
-/// use oriole_collections::OrderedMap;
+/// use oriole_collections::extra::OrderedMap;
 /// let mut map = OrderedMap::from([("z", 1), ("a", 2)]);
 /// *map.entry("m").or_insert(0) += 5;
 /// assert_eq!(map.iter().collect::<Vec<_>>(), [(&"z", &1), (&"a", &2), (&"m", &5)]);
@@ -263,53 +263,7 @@ pub struct VacantEntry<'a, K: DenseKey + Clone, V> {
 }
 
 impl<'a, K: DenseKey + Clone, V> Entry<'a, K, V> {
-    /// The value, `value` when missing.
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// The value, made by `make` when missing.
-    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(make()),
-        }
-    }
-
-    /// The value, made of the key by `make` when missing.
-    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let value = make(&entry.key);
-                entry.insert(value)
-            }
-        }
-    }
-
-    /// The value, the default when missing.
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
-    }
-
-    /// Changes the value when present.
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
-
-    /// The key.
-    pub fn key(&self) -> &K {
-        match self {
-            Entry::Occupied(entry) => entry.key(),
-            Entry::Vacant(entry) => entry.key(),
-        }
-    }
+    crate::entry_methods::entry_methods!('a, K, V);
 }
 
 impl<'a, K: DenseKey + Clone, V> OccupiedEntry<'a, K, V> {
@@ -511,7 +465,7 @@ impl<K: DenseKey + Clone, V, const N: usize> From<[(K, V); N]> for OrderedMap<K,
 /// A set that iterates in insertion order.
 ///
 /// ```
-/// let mut worklist = oriole_collections::OrderedSet::from([3, 1, 3]);
+/// let mut worklist = oriole_collections::extra::OrderedSet::from([3, 1, 3]);
 /// assert!(!worklist.insert(1));
 /// assert_eq!(worklist.pop(), Some(1));
 /// assert_eq!(worklist.iter().collect::<Vec<_>>(), [&3]);

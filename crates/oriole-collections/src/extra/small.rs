@@ -5,7 +5,6 @@
 //! table of the design `T`; clearing comes back inside.
 
 use crate::instrument::{Description, Tally};
-use crate::key::Sentinels;
 use crate::map::{self, Map};
 use crate::raw::RawTable;
 use crate::{DenseKey, Lookup, SmallVec};
@@ -13,10 +12,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Index;
 
-/// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::SmallDenseMap).
+/// A map with room for `N` entries inside itself; use it through [`SmallDenseMap`](crate::extra::SmallDenseMap).
 ///
 /// ```
-/// let mut map = oriole_collections::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
+/// let mut map = oriole_collections::extra::SmallDenseMap::<u32, &str, 4>::from([(1, "one")]);
 /// *map.entry(2).or_insert("") = "two";
 /// assert!(map.is_small());
 /// assert_eq!(map[&2], "two");
@@ -344,57 +343,15 @@ pub struct VacantEntry<'a, K, V, const N: usize, T> {
 }
 
 impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> Entry<'a, K, V, N, T> {
-    /// The value, `value` when missing.
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        self.or_insert_with(|| value)
-    }
-
-    /// The value, made by `make` when missing.
-    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(OccupiedEntry { map, key })
-            | Entry::Vacant(VacantEntry { map, key }) => map.get_or_insert_with(key, make),
-        }
-    }
-
-    /// The value, made of the key by `make` when missing.
-    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
-        match self {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                let value = make(&entry.key);
-                entry.insert(value)
-            }
-        }
-    }
-
-    /// The value, the default when missing.
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        self.or_insert_with(V::default)
-    }
-
-    /// Changes the value when present.
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
-
-    /// The key looked for.
-    pub fn key(&self) -> &K {
-        match self {
-            Entry::Occupied(OccupiedEntry { key, .. }) | Entry::Vacant(VacantEntry { key, .. }) => {
-                key
-            }
-        }
-    }
+    crate::entry_methods::entry_methods!('a, K, V);
 }
 
 impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> OccupiedEntry<'a, K, V, N, T> {
+    /// The key looked for.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
     /// The value.
     pub fn get(&self) -> &V {
         self.map.get(&self.key).expect("the entry is present")
@@ -422,6 +379,11 @@ impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> OccupiedEntry<'a, K,
 }
 
 impl<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> VacantEntry<'a, K, V, N, T> {
+    /// The key looked for.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
     /// The key looked for.
     pub fn into_key(self) -> K {
         self.key
@@ -640,41 +602,9 @@ where
 /// The key of a [`PtrSet`]: an address, with the sentinels −1 and −2 in the classic design.
 pub struct Pointer<T>(*const T);
 
-impl<T> Clone for Pointer<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
+crate::key::pointer_key!(Pointer, -1, -2);
 
-impl<T> Copy for Pointer<T> {}
-
-impl<T> PartialEq for Pointer<T> {
-    #[inline(always)]
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.0, other.0)
-    }
-}
-
-impl<T> Eq for Pointer<T> {}
-
-impl<T> DenseKey for Pointer<T> {
-    #[inline(always)]
-    fn mix(&self) -> u64 {
-        self.0.mix()
-    }
-    #[inline(always)]
-    fn classic_hash(&self) -> u32 {
-        self.0.classic_hash()
-    }
-    #[inline(always)]
-    fn classic_sentinels() -> Option<Sentinels<Self>> {
-        let of = |value: isize| Self(core::ptr::without_provenance(value as usize));
-        // SAFETY: pointers are equal when they are the same.
-        Some(unsafe { Sentinels::new(of(-1), of(-2)) })
-    }
-}
-
-/// A set of pointers with room for `N` inside itself; use it through [`SmallPtrSet`](crate::SmallPtrSet).
+/// A set of pointers with room for `N` inside itself; use it through [`SmallPtrSet`](crate::extra::SmallPtrSet).
 ///
 /// It holds addresses and never looks at what they point to.
 pub struct PtrSet<T, const N: usize, R> {
