@@ -211,6 +211,14 @@ fn operands_that_are_missing_or_of_another_kind_are_not_emulated() {
         "call (%r1), k, (%r1);",
         "call nothing;",
         "dp4a.u32.u32 %r1, %p1, %p1, %p1;",
+        // There is nothing to read in `_`.
+        "add.u32 %r1, %r2, _;",
+        "mov.b64 %a1, {%r1, _};",
+        "st.global.u32 [%out], _;",
+        "setp.eq.u32 %p1, %r1, _;",
+        "bfi.b32 %r1, %r2, _, 1, 2;",
+        "dp4a.s32.s32 %r1, %r2, _, %r3;",
+        "vadd.s32.s32.s32 %r1, _, %r2;",
     ] {
         let (module, errors) = oriole_syntax::parse("k.ptx", kernel(body));
         if !errors.is_empty() {

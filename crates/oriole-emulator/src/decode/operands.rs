@@ -233,7 +233,7 @@ impl<'module> Decoder<'_, 'module> {
                     _ => Err("a vector where one value is expected".to_string()),
                 }
             }
-            OperandKind::Sink => Ok(NONE),
+            // `_` takes what an instruction gives; there is nothing in it to read.
             _ => Err(format!("`{}` cannot be read", self.text(node))),
         }
     }
