@@ -7,7 +7,7 @@
 #[path = "../tests/recorded/mod.rs"]
 mod recorded;
 
-use oriole_analysis::liveness::features::NAMES;
+use oriole_analysis::register_model::features::NAMES;
 use std::path::Path;
 
 fn main() {

@@ -1,4 +1,5 @@
-//! What is true of a function in SSA form: control flow, dominators, loops, uniformity, live ranges.
+//! What is true of a function in SSA form: control flow, dominators, loops, uniformity, live ranges; how many registers `ptxas` is
+//! going to use, and how many blocks a multiprocessor holds.
 //!
 //! Each analysis is a plain value computed from a function. [`Analyses`] computes them on demand, keeps them, and drops
 //! exactly those that a journal of changes touches; in debug builds it recomputes what it kept and compares.
@@ -10,10 +11,13 @@ mod control_flow;
 mod convergence;
 mod dominators;
 mod known_bits;
+pub mod launch;
 pub mod liveness;
 mod loops;
 mod manager;
 pub mod ptxas_hazards;
+pub mod register_model;
+pub mod source_lines;
 mod uniformity;
 
 pub use control_flow::ControlFlow;

@@ -1,12 +1,13 @@
 //! Live intervals against the slow twin, over the corpus, generated kernels and small functions; edits; pressure.
 
 use oriole_analysis::Analyses;
-use oriole_analysis::liveness::features::Summary;
+use oriole_analysis::launch::Resources;
 use oriole_analysis::liveness::{
     Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
-    RegisterFile, Registers, Resources, Segment, SlotIndexes, SourceFiles, SourceLines, ValueKind,
-    Values, slow, verify,
+    RegisterFile, Registers, Segment, SlotIndexes, ValueKind, Values, slow, verify,
 };
+use oriole_analysis::register_model::features::Summary;
+use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Formats, Journal};
 use oriole_syntax::scopes::{Globals, resolve};

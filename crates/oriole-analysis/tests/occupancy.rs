@@ -1,6 +1,6 @@
 //! Occupancy against what `cuda_occupancy.h` says; `occupancy.txt` is made by `tools/record-occupancy`.
 
-use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Limiter, Occupancy, UNLIMITED};
+use oriole_analysis::launch::occupancy::{Cliffs, Demand, Limiter, Occupancy, UNLIMITED};
 use oriole_isa::Target;
 
 fn numbers(line: &str) -> Vec<u32> {

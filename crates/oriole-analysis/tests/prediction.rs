@@ -6,8 +6,8 @@
 
 mod recorded;
 
-use oriole_analysis::liveness::occupancy::{Demand, Occupancy};
-use oriole_analysis::liveness::prediction::predict;
+use oriole_analysis::launch::occupancy::{Demand, Occupancy};
+use oriole_analysis::register_model::prediction::predict;
 use recorded::{Recorded, recorded};
 use std::path::Path;
 

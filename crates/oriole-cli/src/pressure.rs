@@ -9,13 +9,14 @@ use crate::files;
 use crate::report::Reporter;
 use assembler::Assembled;
 use oriole::{Diagnostic, Module, Severity, Source};
-use oriole_analysis::liveness::features::{Summary, features};
-use oriole_analysis::liveness::occupancy::{Cliffs, Demand, Occupancy};
-use oriole_analysis::liveness::prediction::{Prediction, predict};
+use oriole_analysis::launch::Resources;
+use oriole_analysis::launch::occupancy::{Cliffs, Demand, Occupancy};
 use oriole_analysis::liveness::{
-    LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers, Resources,
-    SourceFiles, SourceLine, SourceLines,
+    LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers,
 };
+use oriole_analysis::register_model::features::{Summary, features};
+use oriole_analysis::register_model::prediction::{Prediction, predict};
+use oriole_analysis::source_lines::{SourceFiles, SourceLine, SourceLines};
 use oriole_diagnostics::{printable_json, printable_text};
 use oriole_ir::Formats;
 use oriole_isa::Target;
@@ -409,7 +410,7 @@ fn as_json(reports: &[Report], target: Target, limit: u32) -> Value {
 }
 
 fn one_as_json(report: &Report) -> Value {
-    let cliff = |cliff: Option<oriole_analysis::liveness::occupancy::Cliff>| {
+    let cliff = |cliff: Option<oriole_analysis::launch::occupancy::Cliff>| {
         cliff.map(|cliff| json!({"at": cliff.at, "blocks": cliff.blocks, "warps": cliff.warps}))
     };
     let shape = |shape: &Shape| {

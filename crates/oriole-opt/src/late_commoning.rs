@@ -49,7 +49,7 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::memory_effects::clobbers;
 use crate::remark::Rewrite;
-use oriole_analysis::liveness::occupancy::{Cliffs, Demand};
+use oriole_analysis::launch::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};

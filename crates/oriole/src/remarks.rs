@@ -1,11 +1,11 @@
 //! Where rewrites were made: lines of the PTX and of the source it was compiled from.
 
-use oriole_analysis::liveness::{SourceFiles, SourceLines};
+use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::Source;
 use oriole_syntax::tree::{Body, Module, Statement};
 use std::fmt;
 
-pub use oriole_analysis::liveness::SourceLine;
+pub use oriole_analysis::source_lines::SourceLine;
 
 /// A rewrite, and where it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]

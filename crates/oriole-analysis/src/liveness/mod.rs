@@ -1,38 +1,30 @@
-//! Live ranges, register pressure and occupancy.
+//! Live ranges and register pressure.
 //!
 //! - [`Program`] is what the engine needs to know of a function; [`Registers`] and [`Values`] tell it of the registers of
 //!   the tree and of the values of the SSA form.
 //! - [`SlotIndexes`] number the places of a program, [`LiveSets`] say what is live between blocks, [`LiveIntervals`] where
 //!   everything is live and with which value.
 //! - [`slow`] computes the same in the plainest way, to compare with.
-//! - [`Pressure`] adds it up by register file, [`prediction`] says how many registers `ptxas` is going to use, and
-//!   [`occupancy`] what that means for a multiprocessor.
+//! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
+//!   for a multiprocessor for [`crate::launch`].
 
-mod call_closure;
 mod deep_nests;
-pub mod features;
-mod folding;
 mod in_flight;
 mod joins;
 mod live_intervals;
 mod live_sets;
-pub mod occupancy;
-pub mod prediction;
 mod pressure;
 mod program;
-mod resources;
 mod slot_indexes;
 pub mod slow;
-mod source_lines;
 mod verifier;
 
 pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
+pub(crate) use program::Lists;
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
-pub use resources::Resources;
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
-pub use source_lines::{SourceFiles, SourceLine, SourceLines};
 pub use verifier::verify;
 
 use crate::manager::{Analyses, Analysis, Reads};

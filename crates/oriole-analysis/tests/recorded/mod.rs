@@ -2,7 +2,7 @@
 //! them for `tools/fit-registers`.
 
 use oriole_analysis::liveness::Registers;
-use oriole_analysis::liveness::features::{Features, Summary, features};
+use oriole_analysis::register_model::features::{Features, Summary, features};
 use oriole_ir::Formats;
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, resolve};

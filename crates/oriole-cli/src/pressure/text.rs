@@ -1,7 +1,7 @@
 //! The report for people.
 
 use super::{Report, Shape};
-use oriole_analysis::liveness::occupancy::Cliff;
+use oriole_analysis::launch::occupancy::Cliff;
 use oriole_isa::Target;
 use oriole_syntax::tree::FunctionKind;
 use std::borrow::Cow;

@@ -4,7 +4,7 @@
 //! copies and address-space casts are other names of one value; and, if asked for, loads stand before everything that does
 //! not feed them, as far as memory order allows.
 
-use super::program::{Access, AccessKind, Lists, Program, RegisterFile, Values};
+use crate::liveness::{Access, AccessKind, Lists, Program, RegisterFile, Values};
 use crate::{Analyses, Uniformity};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};

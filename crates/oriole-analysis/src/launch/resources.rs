@@ -1,6 +1,6 @@
 //! What a kernel asks of a multiprocessor besides registers: threads, shared memory, barriers, as the PTX says.
 
-use super::features::{Summary, directive};
+use crate::register_model::features::{Summary, directive};
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::{Global, Globals, Reference, Scopes};
 use oriole_syntax::tree::{
@@ -93,7 +93,7 @@ impl Own {
         mentioned.sort_unstable();
         mentioned.dedup();
         Own {
-            local: super::features::frame_bytes(module, function),
+            local: crate::register_model::features::frame_bytes(module, function),
             barriers: barriers(module, body),
             shared,
             mentioned,
@@ -137,7 +137,7 @@ impl Resources {
         summaries: &[Option<Summary>],
         scopes: &[Option<&Scopes>],
     ) -> Vec<Option<Resources>> {
-        let closures = super::features::call_closures(summaries);
+        let closures = crate::register_model::features::call_closures(summaries);
         let own: Vec<Option<Own>> = module
             .functions
             .iter()
@@ -214,7 +214,7 @@ impl Resources {
     fn of_kernel(module: &Module, kernel: &tree::Function) -> Resources {
         let shape = |keyword: &str| directive(module, kernel, keyword);
         Resources {
-            register_limit: super::features::register_limit(module, kernel),
+            register_limit: crate::register_model::features::register_limit(module, kernel),
             required_block: shape(".reqntid").map(|sizes| {
                 let at = |index: usize| sizes.get(index).copied().unwrap_or(1).max(1);
                 [at(0), at(1), at(2)]

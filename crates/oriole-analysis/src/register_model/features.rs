@@ -7,9 +7,7 @@
 
 use super::call_closure::CallClosures;
 use super::folding::{Folded, Order, View, is_load};
-use super::live_intervals::LiveIntervals;
-use super::pressure::Pressure;
-use super::program::{Program, RegisterFile, Registers, Values};
+use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Values};
 use crate::{Analyses, ControlFlow, Loops};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Operand, SymbolKind};

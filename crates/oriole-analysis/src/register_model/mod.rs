@@ -1,0 +1,7 @@
+//! How many registers `ptxas` is going to use: what is looked at ([`features`]), the function as `ptxas` sees it, and the fitted
+//! model ([`prediction`]).
+
+mod call_closure;
+pub mod features;
+mod folding;
+pub mod prediction;
