@@ -219,6 +219,12 @@ fn operands_that_are_missing_or_of_another_kind_are_not_emulated() {
         "bfi.b32 %r1, %r2, _, 1, 2;",
         "dp4a.s32.s32 %r1, %r2, _, %r3;",
         "vadd.s32.s32.s32 %r1, _, %r2;",
+        "mov.u32 (), %r1;",
+        "add.u32 (), %r1, %r2;",
+        "selp.b32 (), %r1, %r2, %p1;",
+        "ld.global.u32 (), [%out];",
+        "atom.global.add.u32 (), [%out], 1;",
+        "shfl.sync.idx.b32 (), %r1, 0, 31, -1;",
     ] {
         let (module, errors) = oriole_syntax::parse("k.ptx", kernel(body));
         if !errors.is_empty() {

@@ -78,7 +78,7 @@ impl<'module> Decoder<'_, 'module> {
             Setp => self.setp(mnemonic, operands),
             Selp => {
                 let scalar_type = mnemonic.first_type().ok_or("no type")?;
-                let d = self.registers_of(operands[0])?[0];
+                let d = self.first_register(operands[0])?;
                 if d.bits != scalar_type.bits() {
                     return self.general(mnemonic, operands);
                 }
@@ -108,7 +108,7 @@ impl<'module> Decoder<'_, 'module> {
                 b: PredicateSource::TRUE,
             }),
             Lop3 if mnemonic.modifiers().boolean.is_none() => Ok(Kind::Lop3 {
-                d: self.registers_of(operands[0])?[0].slot,
+                d: self.first_register(operands[0])?.slot,
                 a: self.value(operands[1], ScalarType::B32)?,
                 b: self.value(operands[2], ScalarType::B32)?,
                 c: self.value(operands[3], ScalarType::B32)?,
@@ -257,7 +257,7 @@ impl<'module> Decoder<'_, 'module> {
         {
             return self.general(mnemonic, operands);
         }
-        let d = self.registers_of(destination)?[0];
+        let d = self.first_register(destination)?;
         let node = &source[0];
         if node.kind == OperandKind::Name
             && self.reference(node) == Reference::Special
@@ -343,7 +343,7 @@ impl<'module> Decoder<'_, 'module> {
         mnemonic: &Mnemonic,
         operands: &[&'module [Operand]],
     ) -> Result<Kind, Problem> {
-        let d = self.registers_of(operands[0])?[0];
+        let d = self.first_register(operands[0])?;
         let a = self.value(operands[1], ScalarType::U64)?;
         let window = match mnemonic.space().unwrap_or(Space::Generic) {
             Space::Shared | Space::SharedCluster => SHARED_WINDOW,
@@ -865,7 +865,7 @@ impl<'module> Decoder<'_, 'module> {
                 );
                 let d = match d[0].kind {
                     OperandKind::Sink => NONE,
-                    _ => self.registers_of(d)?[0].slot,
+                    _ => self.first_register(d)?.slot,
                 };
                 SpecialOperand::Pair(d, self.predicate_destination(p)?)
             }

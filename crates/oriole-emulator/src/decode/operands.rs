@@ -92,6 +92,13 @@ impl<'module> Decoder<'_, 'module> {
             )
     }
 
+    /// The register of an operand, or the first of several.
+    pub(super) fn first_register(&self, nodes: &[Operand]) -> Result<RegisterOperand, Problem> {
+        let registers = self.registers_of(nodes)?;
+        let first = registers.first().copied();
+        first.ok_or_else(|| "an empty list where a register is expected".to_string())
+    }
+
     /// All registers of an operand: one, those of a vector, or those of a vector register.
     pub(super) fn registers_of(&self, nodes: &[Operand]) -> Result<Vec<RegisterOperand>, Problem> {
         let node = &nodes[0];
