@@ -9,7 +9,9 @@ use oriole_isa::{
 
 use crate::lanes;
 use crate::launch::{Group, LaunchContext};
-use crate::program::{CONSTANT, Destination, General, Kind, Lanes, NONE, PredicateSource, Source};
+use crate::program::{
+    CONSTANT, Destination, General, Kind, Lanes, MOST_SOURCES, NONE, PredicateSource, Source,
+};
 use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, Join, State, Warp};
 
@@ -605,7 +607,7 @@ impl Executor<'_> {
         active: u32,
     ) -> Outcome<()> {
         let effects = general.mnemonic.effects();
-        let mut inputs = [0 as Bits; 16];
+        let mut inputs = [0 as Bits; MOST_SOURCES + 1];
         for lane in lanes_of(active) {
             let mut count = 0;
             for &operand in &general.sources {

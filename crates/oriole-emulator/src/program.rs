@@ -19,6 +19,9 @@ pub(crate) type Lanes = [u64; 32];
 
 /// Marks a slot as a constant.
 pub(crate) const CONSTANT: u32 = 1 << 31;
+
+/// The most operands that an instruction reads one by one; the carry flag comes behind them.
+pub(crate) const MOST_SOURCES: usize = 15;
 /// No slot: a sink, or an absent operand.
 pub(crate) const NONE: u32 = u32::MAX;
 

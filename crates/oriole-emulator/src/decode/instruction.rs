@@ -13,8 +13,8 @@ use crate::approximations::is_approximate;
 use crate::lanes::{self, Direct};
 use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use crate::program::{
-    Access, Address, Atomic, Call, CallTarget, Destination, FRAME, General, Kind, NONE, Order,
-    Passed, PredicateSource, Selectors, Source, Special, SpecialOperand,
+    Access, Address, Atomic, CONSTANT, Call, CallTarget, Destination, FRAME, General, Kind,
+    MOST_SOURCES, NONE, Order, Passed, PredicateSource, Selectors, Source, Special, SpecialOperand,
 };
 
 /// How a strong access or an atomic is ordered; `scope` where none is written.
@@ -541,6 +541,9 @@ impl<'module> Decoder<'_, 'module> {
                 }
             }
         }
+        if sources.len() > MOST_SOURCES {
+            return Err(format!("{} operands to read", sources.len()));
+        }
         self.function.generals.push(General {
             mnemonic: mnemonic.clone(),
             sources,
@@ -805,12 +808,26 @@ impl<'module> Decoder<'_, 'module> {
         operands: &[&'module [Operand]],
     ) -> Result<Kind, Problem> {
         let count = operands.len();
+        let roles = mnemonic.operand_roles(count);
         let mut decoded = Vec::new();
         for (index, &nodes) in operands.iter().enumerate() {
             let scalar_type = mnemonic
                 .operand_type(index, count)
                 .unwrap_or(ScalarType::B64);
-            let mut operand = self.special_operand(nodes, scalar_type)?;
+            let is_written = roles
+                .as_ref()
+                .is_some_and(|roles| roles[index] == Role::Define);
+            let mut operand = self.special_operand(nodes, scalar_type, is_written)?;
+            let is_constant = |slot: &u32| *slot != NONE && slot & CONSTANT != 0;
+            let writes_constant = match &operand {
+                SpecialOperand::Value(slot) => is_constant(slot),
+                SpecialOperand::Vector(slots) => slots.iter().any(is_constant),
+                SpecialOperand::Predicate(PredicateSource::TRUE | PredicateSource::FALSE) => true,
+                _ => false,
+            };
+            if is_written && writes_constant {
+                return Err(format!("`{}` cannot be written", self.text(&nodes[0])));
+            }
             if let SpecialOperand::Address(address) = &mut operand
                 && mnemonic.space().is_none()
                 && self.names_shared(nodes)
@@ -831,6 +848,7 @@ impl<'module> Decoder<'_, 'module> {
         &mut self,
         nodes: &[Operand],
         scalar_type: ScalarType,
+        is_written: bool,
     ) -> Result<SpecialOperand, Problem> {
         let node = &nodes[0];
         Ok(match node.kind {
@@ -838,7 +856,11 @@ impl<'module> Decoder<'_, 'module> {
             OperandKind::Vector | OperandKind::List => {
                 let mut slots = Vec::new();
                 for part in Siblings::below(nodes) {
-                    slots.push(self.value(part, scalar_type)?);
+                    let is_dropped = is_written && part[0].kind == OperandKind::Sink;
+                    slots.push(match is_dropped {
+                        true => NONE,
+                        false => self.value(part, scalar_type)?,
+                    });
                 }
                 SpecialOperand::Vector(slots)
             }

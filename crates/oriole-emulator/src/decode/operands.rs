@@ -23,7 +23,7 @@ pub(super) struct RegisterOperand {
 }
 
 impl<'module> Decoder<'_, 'module> {
-    fn text(&self, operand: &Operand) -> &'module str {
+    pub(super) fn text(&self, operand: &Operand) -> &'module str {
         self.context.module.text(operand.text)
     }
 
@@ -95,8 +95,10 @@ impl<'module> Decoder<'_, 'module> {
     /// The register of an operand, or the first of several.
     pub(super) fn first_register(&self, nodes: &[Operand]) -> Result<RegisterOperand, Problem> {
         let registers = self.registers_of(nodes)?;
-        let first = registers.first().copied();
-        first.ok_or_else(|| "an empty list where a register is expected".to_string())
+        let first = registers.first().filter(|first| first.slot != NONE);
+        first
+            .copied()
+            .ok_or_else(|| "a register is expected".to_string())
     }
 
     /// All registers of an operand: one, those of a vector, or those of a vector register.
@@ -381,6 +383,9 @@ impl<'module> Decoder<'_, 'module> {
             }),
             OperandKind::Name => {
                 if let Some(register) = self.register(node) {
+                    if register.bits == 1 {
+                        return Err(format!("`{}` is no address", self.text(node)));
+                    }
                     return Ok(Address {
                         base: register.slot,
                         offset: 0,

@@ -356,19 +356,14 @@ impl Binary {
             }),
             DivideU(bits) => map2(a, b, |a, b| a.checked_div(b).unwrap_or(mask(bits))),
             RemainderU(bits) => map2(a, b, |a, b| a.checked_rem(b).unwrap_or(mask(bits))),
-            DivideS(bits) => map2(a, b, |a, b| {
-                if b == 0 {
-                    mask(bits)
-                } else {
-                    signed(a, bits).wrapping_div(signed(b, bits)) as u64 & mask(bits)
-                }
+            // Addresses of variables may be wider than what reads them: what counts is in the low bits.
+            DivideS(bits) => map2(a, b, |a, b| match signed(b, bits) {
+                0 => mask(bits),
+                b => signed(a, bits).wrapping_div(b) as u64 & mask(bits),
             }),
-            RemainderS(bits) => map2(a, b, |a, b| {
-                if b == 0 {
-                    mask(bits)
-                } else {
-                    signed(a, bits).wrapping_rem(signed(b, bits)) as u64 & mask(bits)
-                }
+            RemainderS(bits) => map2(a, b, |a, b| match signed(b, bits) {
+                0 => mask(bits),
+                b => signed(a, bits).wrapping_rem(b) as u64 & mask(bits),
             }),
             AddF32 { flush: false } => map2(a, b, |a, b| {
                 result32(float(a, false) + float(b, false), false)
