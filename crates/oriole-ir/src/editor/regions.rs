@@ -139,20 +139,29 @@ impl Editor<'_> {
             }
         };
         let new = self.function.add_instruction(format, &operands);
-        // The copies of an instruction's results follow each other as the results do.
-        for result in other.results(instruction) {
-            let copy = clones.value(result);
-            self.function.values[copy].definition = Definition::Instruction(new);
-            let data = &mut self.function.instructions[new];
+        let results = other.results(instruction);
+        self.place_copy(new, results.map(|result| clones.value(result)), block);
+    }
+
+    /// Gives a copy of an instruction its results, which follow each other as those of the original do, and a place.
+    fn place_copy(
+        &mut self,
+        copy: Instruction,
+        results: impl Iterator<Item = Value>,
+        block: Block,
+    ) {
+        for result in results {
+            self.function.values[result].definition = Definition::Instruction(copy);
+            let data = &mut self.function.instructions[copy];
             if data.result_count == 0 {
-                data.first_result = PackedOption::some(copy);
+                data.first_result = PackedOption::some(result);
             }
             data.result_count += 1;
         }
-        self.function.layout.append(block, new);
+        self.function.layout.append(block, copy);
         self.journal.instructions += 1;
-        self.journal.effects |= !self.function.format(new).effects.is_pure();
-        self.note(Change::Inserted(new));
+        self.journal.effects |= !self.function.format(copy).effects.is_pure();
+        self.note(Change::Inserted(copy));
     }
 
     /// Copies blocks, in this order, to behind `after` in the layout. Edges between them lead to the copies, other edges where
@@ -207,19 +216,8 @@ impl Editor<'_> {
             let data = *self.function.instruction(instruction);
             let new = self.function.add_instruction(data.format, &operands);
             self.function.copy_location(instruction, new);
-            for result in self.function.results(instruction) {
-                let copy = clones.value(result);
-                self.function.values[copy].definition = Definition::Instruction(new);
-                let data = &mut self.function.instructions[new];
-                if data.result_count == 0 {
-                    data.first_result = PackedOption::some(copy);
-                }
-                data.result_count += 1;
-            }
-            self.function.layout.append(block, new);
-            self.journal.instructions += 1;
-            self.journal.effects |= !self.function.format(new).effects.is_pure();
-            self.note(Change::Inserted(new));
+            let results = self.function.results(instruction);
+            self.place_copy(new, results.map(|result| clones.value(result)), block);
         }
         for &block in blocks {
             let new = clones.block(block);
