@@ -12,8 +12,9 @@
 //! - Registers that cannot be values are *pinned* ([`Operand::Register`]): fragments of asynchronous instructions in
 //!   flight, whatever an unknown instruction mentions, members of vector registers. They are never renamed, moved or
 //!   copied, and instructions that touch them keep their order.
-//! - Blocks stay in source order. A value knows its home register, an instruction the statement it came from, so that
-//!   untouched code prints as it was.
+//! - Blocks stay in source order, with new ones between them. A value knows its home register, an instruction the statement it
+//!   came from, so that untouched code prints as it was.
+//! - Every value has a use list: [`Function::uses_of`].
 //!
 //! The IR is read through [`Function`] and changed only through [`Editor`], which journals every change.
 
