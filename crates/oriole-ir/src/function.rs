@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
-use oriole_isa::{ScalarType, Space, SpecialRegister};
+use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
 use std::ops::Range;
@@ -438,6 +438,12 @@ impl Function {
                 _ => false,
             });
         format.mnemonic.is_invariant_load(own_parameter)
+    }
+
+    /// Whether a block ends in a branch through a table, whose targets are what the table lists.
+    pub fn ends_in_indirect_branch(&self, block: Block) -> bool {
+        self.last_instruction(block)
+            .is_some_and(|last| self.format(last).effects.terminator == Terminator::IndirectBranch)
     }
 
     /// The values that an edge gives to the parameters of its target.

@@ -198,10 +198,7 @@ impl Simplifier<'_, '_, '_, '_> {
     /// Leads an edge past empty blocks. Whether it did.
     fn thread(&mut self, block: Block, edge: usize) -> bool {
         let function = self.editor.function();
-        let is_indirect = function.last_instruction(block).is_some_and(|last| {
-            function.format(last).effects.terminator == Terminator::IndirectBranch
-        });
-        if is_indirect {
+        if function.ends_in_indirect_branch(block) {
             return false;
         }
         let start = function.edges(block)[edge];

@@ -28,7 +28,7 @@ use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loop, Loops};
 use oriole_collections::{DenseMap, DenseSet};
-use oriole_ir::{Block, Clones, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Clones, Definition, Editor, Function, Operand, Use, Value};
 use oriole_isa::Terminator;
 use oriole_syntax::tree::Guard;
 
@@ -245,10 +245,7 @@ fn unroll(editor: &mut Editor<'_>, plan: &Plan) {
         if stands == value {
             continue;
         }
-        match user {
-            Use::Instruction(instruction) => read_other(editor, instruction, value, stands),
-            Use::Edge(block) => pass_other(editor, block, value, stands),
-        }
+        editor.replace_use(user, value, stands);
     }
     editor.keep_edge(last.block(exit), out);
     // What follows the exit in the last iteration never runs.
@@ -294,26 +291,4 @@ fn read_behind(function: &Function, plan: &Plan, in_loop: &DenseSet<Block>) -> V
         }
     }
     found
-}
-
-/// Lets an instruction read another value.
-fn read_other(editor: &mut Editor<'_>, instruction: Instruction, old: Value, new: Value) {
-    for index in 0..editor.function().operands(instruction).len() {
-        if editor.function().operands(instruction)[index] == Operand::Value(old) {
-            editor.set_operand(instruction, index, Operand::Value(new));
-        }
-    }
-}
-
-/// Lets the edges out of a block give another value.
-fn pass_other(editor: &mut Editor<'_>, block: Block, old: Value, new: Value) {
-    for edge in 0..editor.function().edges(block).len() {
-        let function = editor.function();
-        let given = function.arguments(function.edges(block)[edge]).to_vec();
-        for (position, &value) in given.iter().enumerate() {
-            if value == old {
-                editor.set_argument(block, edge, position, new);
-            }
-        }
-    }
 }

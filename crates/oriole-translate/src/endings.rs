@@ -141,10 +141,7 @@ impl Endings {
             }
         }
         for &block in function.block_order() {
-            let is_indirect = function.last_instruction(block).is_some_and(|last| {
-                function.format(last).effects.terminator == Terminator::IndirectBranch
-            });
-            if is_indirect {
+            if function.ends_in_indirect_branch(block) {
                 for edge in &function.blocks()[block].edges {
                     busy.insert(edge.target);
                 }

@@ -2,16 +2,9 @@
 //! copied for one of their predecessors, at random, and then written as text and run.
 
 use oriole_generate::{Options, Random, differential, generate};
-use oriole_ir::{Clones, Editor, Formats, Function, Instruction, Use, verify};
-use oriole_isa::Terminator;
+use oriole_ir::{Change, Clones, Editor, Formats, Function, Instruction, Use, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::{into_ssa, out_of_ssa};
-
-fn is_indirect(function: &Function, block: oriole_ir::Block) -> bool {
-    function
-        .last_instruction(block)
-        .is_some_and(|last| function.format(last).effects.terminator == Terminator::IndirectBranch)
-}
 
 /// Whether what a block defines is read in it and by its edges alone, so that it can be copied.
 fn is_private(function: &Function, block: oriole_ir::Block) -> bool {
@@ -37,6 +30,7 @@ struct Count {
 }
 
 fn reshape(function: &mut Function, random: &mut Random, count: &mut Count) {
+    let blocks = function.blocks().len();
     let mut editor = Editor::new(function);
     for _ in 0..12 {
         let function = editor.function();
@@ -49,11 +43,11 @@ fn reshape(function: &mut Function, random: &mut Random, count: &mut Count) {
                 editor.split_block(instructions[random.below(instructions.len())]);
                 count.blocks_split += 1;
             }
-            1 if edges > 0 && !is_indirect(function, block) => {
+            1 if edges > 0 && !function.ends_in_indirect_branch(block) => {
                 editor.split_edge(block, random.below(edges));
                 count.edges_split += 1;
             }
-            2 if edges > 0 && !is_indirect(function, block) => {
+            2 if edges > 0 && !function.ends_in_indirect_branch(block) => {
                 let index = random.below(edges);
                 let edge = function.edges(block)[index];
                 let target = edge.target;
@@ -69,7 +63,13 @@ fn reshape(function: &mut Function, random: &mut Random, count: &mut Count) {
             _ => {}
         }
     }
-    editor.finish();
+    let journal = editor.finish();
+    // The journal names every block that was made, in order.
+    let added = journal.entries.iter().filter_map(|change| match change {
+        Change::BlockAdded(block) => Some(block.index()),
+        _ => None,
+    });
+    assert!(added.eq(blocks..function.blocks().len()));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::format::ShapeNode;
 use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::journal::{Change, Journal};
 use crate::operand::Operand;
-use crate::use_lists::Slot;
+use crate::use_lists::{Slot, Use};
 use oriole_collections::{IndexVec, PackedOption};
 use oriole_isa::ScalarType;
 use oriole_syntax::literal::Literal;
@@ -90,6 +90,29 @@ impl<'function> Editor<'function> {
         self.function.use_lists.splice(old, new);
         *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
         self.note(Change::Replaced(old, new));
+    }
+
+    /// One reader of `old`, an instruction or the edges out of a block, reads `new` from now on.
+    pub fn replace_use(&mut self, user: Use, old: Value, new: Value) {
+        match user {
+            Use::Instruction(instruction) => {
+                for index in 0..self.function.operands(instruction).len() {
+                    if self.function.operands(instruction)[index] == Operand::Value(old) {
+                        self.set_operand(instruction, index, Operand::Value(new));
+                    }
+                }
+            }
+            Use::Edge(block) => {
+                for edge in 0..self.function.edges(block).len() {
+                    let edge_data = self.function.edges(block)[edge];
+                    for position in 0..self.function.arguments(edge_data).len() {
+                        if self.function.arguments(edge_data)[position] == old {
+                            self.set_argument(block, edge, position, new);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// From now on, whoever reads `old` reads a value nobody defined. Only for values whose readers are dead.

@@ -15,7 +15,7 @@ use super::numbering::Member;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
 use oriole_ir::{Block, Editor, Format, Function, Instruction, Operand, Value};
-use oriole_isa::{Opcode, ScalarType, Terminator};
+use oriole_isa::{Opcode, ScalarType};
 
 /// A way to make a partially redundant instruction go.
 pub(super) struct Plan {
@@ -79,7 +79,7 @@ pub(super) fn plan(
             if !may_split && (leads_elsewhere(has) || leads_elsewhere(lacks)) {
                 continue;
             }
-            if splits && is_indirect(function, lacks) {
+            if splits && function.ends_in_indirect_branch(lacks) {
                 continue;
             }
             return Some(Plan {
@@ -136,13 +136,6 @@ fn edge_to(function: &Function, block: Block, target: Block) -> usize {
     let edges = function.edges(block);
     let found = edges.iter().position(|edge| edge.target == target);
     found.expect("a predecessor has an edge")
-}
-
-/// Whether a block ends in a branch through a table, whose edges stay what the table says.
-fn is_indirect(function: &Function, block: Block) -> bool {
-    function
-        .last_instruction(block)
-        .is_some_and(|last| function.format(last).effects.terminator == Terminator::IndirectBranch)
 }
 
 /// Computes something at the end of a block, before its branch.
