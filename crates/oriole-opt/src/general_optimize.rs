@@ -43,3 +43,15 @@ pub(crate) const LATE: Pass = Pass {
         &dead_code::PASS,
     ),
 };
+
+/// What is done to a function that the other phases did not make better: dead code goes, and so do the branches that it leaves
+/// with nothing to decide. Neither makes a value live longer.
+pub(crate) const DEAD_ONLY: Pass = Pass {
+    name: "remove-dead",
+    summary: "Remove dead code and the branches it leaves deciding nothing, until nothing changes",
+    action: Action::Repeat(
+        &[&dead_code::PASS, &branch_simplification::PASS],
+        Limit::Rounds(Number::named("GeneralOptimizeRounds")),
+        &dead_code::PASS,
+    ),
+};

@@ -46,6 +46,7 @@ pub const PASSES: &[&Pass] = &[
     &dead_code::PASS,
     &dead_stores::PASS,
     &full_unrolling::PASS,
+    &general_optimize::DEAD_ONLY,
     &general_optimize::PASS,
     &general_optimize::LATE,
     &gvn_cse::PASS,
@@ -104,6 +105,20 @@ pub fn pipeline(level: Level) -> Vec<Phase> {
         .copied()
         .filter(|phase| level >= phase.from)
         .collect()
+}
+
+/// Of phases that did not make a function better, what is done to it all the same.
+pub fn removals(phases: &[Phase]) -> Vec<Phase> {
+    let includes = |name| phases.iter().any(|phase| phase.pass.includes(name));
+    let pass = match (
+        includes(dead_code::PASS.name),
+        includes(branch_simplification::PASS.name),
+    ) {
+        (true, true) => &general_optimize::DEAD_ONLY,
+        (true, false) => &dead_code::PASS,
+        (false, _) => return Vec::new(),
+    };
+    vec![unnumbered(Level::None, pass)]
 }
 
 /// A pass by its name.

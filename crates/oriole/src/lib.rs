@@ -278,12 +278,7 @@ pub fn optimize_with(
         true => callees(module, &globals),
         false => Callees::default(),
     };
-    let careful_phases: Vec<Phase> = options
-        .phases
-        .iter()
-        .copied()
-        .filter(|phase| phase.pass.name == "dead-code")
-        .collect();
+    let removals = oriole_opt::removals(&options.phases);
     for index in 0..module.functions.len() {
         if module.functions[index].body.is_none() {
             continue;
@@ -292,7 +287,7 @@ pub fn optimize_with(
             module,
             globals: &globals,
             options,
-            careful_phases: &careful_phases,
+            removals: &removals,
             callees: &callees,
             observer,
             fuel: &mut fuel,
@@ -364,8 +359,8 @@ struct Run<'run, 'observer> {
     module: &'run mut Module,
     globals: &'run Globals,
     options: &'run Options,
-    /// The phases that remove dead code alone, of those that were asked for.
-    careful_phases: &'run [Phase],
+    /// The phases for functions that those asked for do not make better.
+    removals: &'run [Phase],
     callees: &'run Callees,
     observer: &'run mut Observer<'observer>,
     fuel: &'run mut Fuel,
@@ -395,7 +390,7 @@ impl Run<'_, '_> {
             }
         };
         let phases = &self.options.phases;
-        let careful = self.careful_phases;
+        let removals = self.removals;
         let mut translated = Some(translated);
         let mut rounds = 0;
         // Each time round the function costs less, or this ends: what comes out is what a round found nothing better for.
@@ -415,7 +410,7 @@ impl Run<'_, '_> {
                 self.module.functions[index].body = done.original;
                 *self.fuel = fuel;
                 // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-                if self.careful(index, careful, rounds == 0)? {
+                if self.remove_dead(index, removals, must_improve, rounds)? {
                     continue;
                 }
                 break;
@@ -424,7 +419,7 @@ impl Run<'_, '_> {
             self.record(index, done);
         }
         if !must_improve && rounds == 0 {
-            self.careful(index, careful, true)?;
+            self.remove_dead(index, removals, must_improve, rounds)?;
         }
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, cost::instructions);
@@ -451,25 +446,35 @@ impl Run<'_, '_> {
         Ok(self.phases(index, translated, phases))
     }
 
-    /// Removes dead code only. Whether there was some.
-    fn careful(
+    /// Removes dead code only, in a function that got better so many times. Whether there was some.
+    fn remove_dead(
         &mut self,
         index: usize,
         phases: &[Phase],
-        is_all: bool,
+        must_improve: bool,
+        rounds: u32,
     ) -> Result<bool, Vec<Diagnostic>> {
-        if phases.is_empty() || phases.len() == self.options.phases.len() {
+        let asked_for = &self.options.phases;
+        let is_same = |phase: &Phase| phases.iter().all(|own| own.pass.name == phase.pass.name);
+        if phases.is_empty() || asked_for.iter().all(is_same) {
             return Ok(false);
         }
+        let fuel = self.fuel.clone();
         let Some(mut done) = self.round(index, None, phases)? else {
             return Ok(false);
         };
-        let has_changed = done.changes > 0;
-        if is_all {
+        let is_better = self.is_cheaper(index, &done);
+        if done.original.is_some() && must_improve && !is_better {
+            self.module.functions[index].body = done.original.take();
+            *self.fuel = fuel;
+            done.statistics = Statistics::default();
+            done.remarks.clear();
+        }
+        if rounds == 0 {
             done.statistics.add("functions.not-worth-it", 1);
         }
         self.record(index, done);
-        Ok(has_changed)
+        Ok(is_better)
     }
 
     /// Whether a function costs less than before.
