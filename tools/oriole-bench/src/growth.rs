@@ -3,6 +3,7 @@
 //! Each shape is the worst case of some algorithm: dominance frontiers and live sets are quadratic on nested loops, a round
 //! per change is quadratic on chains of blocks, a walk of all callees per function is quadratic on chains of calls.
 
+use oriole_collections::DenseKey;
 use std::fmt::Write;
 
 /// A shape of module.
@@ -32,6 +33,8 @@ pub const GROWTH_SHAPES: &[GrowthShape] = &[
     shape("random-forward", random_forward),
     shape("random-ladder", random_ladder),
     shape("ladder", ladder),
+    shape("many-parameters", many_parameters),
+    shape("colliding-names", colliding_names),
 ];
 
 const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
@@ -340,6 +343,46 @@ fn ladder(statements: usize) -> String {
     }
     let _ = writeln!(body, "st.global.u32 [%rd1], %r{count};");
     kernel(count, &body)
+}
+
+/// Kernels with as many parameters as fit, all of them read.
+fn many_parameters(statements: usize) -> String {
+    const PARAMETERS: usize = 500;
+    let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+    for kernel in 0..statements.div_ceil(2 * PARAMETERS) {
+        let _ = write!(text, ".visible .entry k{kernel}(.param .u64 p");
+        for parameter in 0..PARAMETERS {
+            let _ = write!(text, ", .param .u64 p{parameter}");
+        }
+        text.push_str(")\n{\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u64 %rd2, 0;\n");
+        for parameter in 0..PARAMETERS {
+            let _ = writeln!(
+                text,
+                "ld.param.u64 %rd3, [p{parameter}];\nadd.u64 %rd2, %rd2, %rd3;"
+            );
+        }
+        text.push_str("st.global.u64 [%rd1], %rd2;\nret;\n}\n");
+    }
+    text
+}
+
+/// Registers whose names have hashes of equal low bits, as somebody who knows the hash function can choose them.
+fn colliding_names(statements: usize) -> String {
+    // All of them in a handful of the buckets that a table of this size has; more bits take long to find.
+    const BITS: u32 = 12;
+    let mut names = (0u64..)
+        .map(|number| format!("v{number}"))
+        .filter(|name| name.as_str().mix().trailing_zeros() >= BITS);
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for _ in 0..statements / 3 {
+        let name = names.next().expect("there is no last number");
+        let _ = writeln!(
+            body,
+            ".reg .b32 {name};\nadd.u32 {name}, %r0, 1;\nxor.b32 %r1, %r1, {name};"
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(4, &body)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How the time of `oriole check`, `opt -O3` and `pressure` grows with the size of their input, on shapes that punish anything
+//! How the time of `oriole check`, `opt -O3`, `opt -O3 --verify` and `pressure` grows with the size of their input, on shapes that punish anything
 //! worse than linear.
 //!
 //!     cargo build --release -p oriole-cli
@@ -24,6 +24,7 @@ const BAR: f64 = 1.1;
 const COMMANDS: &[(&str, &[&str])] = &[
     ("check", &["check", "--quiet"]),
     ("opt -O3", &["opt", "-O3", "-o", "/dev/null"]),
+    ("--verify", &["opt", "-O3", "--verify", "-o", "/dev/null"]),
     ("pressure", &["pressure", "--json"]),
 ];
 
