@@ -98,8 +98,7 @@ fn command() -> ExitCode {
         Err(error) => return explain(&error),
     };
     let works_in_parallel = match &arguments.command {
-        Command::Check(_) | Command::Run(_) => true,
-        Command::Opt(options) => options.verify,
+        Command::Check(_) | Command::Run(_) | Command::Opt(_) => true,
         _ => false,
     };
     if let Some(jobs) = arguments.common.jobs.filter(|_| works_in_parallel) {

@@ -104,17 +104,20 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         return files::write(None, &text);
     }
     let original = (arguments.verify || arguments.diff).then(|| module.clone());
-    let result = oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
-        let wanted = arguments
-            .print_after
-            .iter()
-            .any(|name| name == "all" || name == phase.pass.name);
-        if wanted {
-            let dump = oriole_ir::display(module, function);
-            let dump = printable_text(&dump);
-            let _ = writeln!(std::io::stderr(), "// after {}\n{dump}", phase.pass.name);
-        }
-    });
+    let result = match arguments.print_after.is_empty() {
+        true => oriole::optimize(&mut module, &options),
+        false => oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
+            let wanted = arguments
+                .print_after
+                .iter()
+                .any(|name| name == "all" || name == phase.pass.name);
+            if wanted {
+                let dump = oriole_ir::display(module, function);
+                let dump = printable_text(&dump);
+                let _ = writeln!(std::io::stderr(), "// after {}\n{dump}", phase.pass.name);
+            }
+        }),
+    };
     let done = result.map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported

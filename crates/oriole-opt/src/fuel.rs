@@ -24,6 +24,11 @@ impl Fuel {
         }
     }
 
+    /// Whether there is an end to it.
+    pub fn is_limited(&self) -> bool {
+        self.left.is_some()
+    }
+
     /// Whether one more rewrite may be made; if so, it counts.
     pub fn spend(&mut self) -> bool {
         match &mut self.left {

@@ -54,6 +54,21 @@ impl Text {
     }
 }
 
+/// Where text went that was appended to a copy of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct MovedText {
+    from: u32,
+    by: u32,
+}
+
+impl MovedText {
+    fn apply(self, text: &mut Text) {
+        if text.start >= self.from {
+            text.start += self.by;
+        }
+    }
+}
+
 /// A run of words of a [`Body`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Words {
@@ -149,6 +164,19 @@ impl Module {
         Text::new(start, length(&self.text) - start)
     }
 
+    /// Appends what was appended to a copy of this module, which had `length` bytes of text when it was made, and says where it
+    /// went.
+    ///
+    /// # Panics
+    /// If the whole text would outgrow 4 GiB.
+    pub fn append_text_of(&mut self, copy: &Module, length: usize) -> MovedText {
+        let to = self.append(|own| own.push_str(&copy.text[length..])).start;
+        MovedText {
+            from: length as u32,
+            by: to - length as u32,
+        }
+    }
+
     /// The arguments of the first directive with this keyword (`.target` gives `sm_90`, `,`, `debug`).
     pub fn directive(&self, keyword: &str) -> Option<impl Iterator<Item = &str>> {
         self.top
@@ -192,6 +220,33 @@ pub struct Body {
 }
 
 impl Body {
+    /// Makes a body of a copy of a module one of the module that its text was appended to.
+    pub fn move_text(&mut self, moved: MovedText) {
+        for statement in &mut self.statements {
+            match statement {
+                Statement::Instruction(Instruction { mnemonic: text, .. })
+                | Statement::Label(text)
+                | Statement::ScopeOpen(text)
+                | Statement::ScopeClose(text)
+                | Statement::Comment { text, .. } => moved.apply(text),
+                Statement::Declaration(_)
+                | Statement::Directive(_)
+                | Statement::Function(_)
+                | Statement::Section(_) => {}
+            }
+        }
+        self.operands
+            .iter_mut()
+            .for_each(|operand| moved.apply(&mut operand.text));
+        self.words.iter_mut().for_each(|word| moved.apply(word));
+        for declaration in &mut self.declarations {
+            moved.apply(&mut declaration.element);
+        }
+        for declarator in &mut self.declarators {
+            moved.apply(&mut declarator.name);
+        }
+    }
+
     /// The words of a run.
     #[inline]
     pub fn words(&self, words: Words) -> &[Text] {

@@ -31,15 +31,15 @@
 
 mod acceptance;
 mod cost;
+mod driver;
 mod reduce;
 mod remarks;
 
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_ir::{Formats, verify};
-use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, FunctionKind, Linkage, Statement};
+use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
@@ -248,18 +248,18 @@ pub struct FunctionReport {
     pub rounds: u32,
 }
 
-/// Optimizes every function of a module, in place.
+/// Optimizes every function of a module, in place; several at once where a rayon pool has threads for it and fuel is not limited.
 ///
 /// # Errors
 /// What is wrong with the module's names. Functions are then left as they were.
 pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Vec<Diagnostic>> {
-    optimize_with(module, options, &mut |_, _, _| {})
+    driver::optimize(module, options, None)
 }
 
 /// Sees each function after each phase.
 pub type Observer<'run> = dyn FnMut(&Module, &Phase, &Function) + 'run;
 
-/// Like [`optimize`], with an observer.
+/// Like [`optimize`], with an observer, and one function after the other.
 ///
 /// # Errors
 /// As [`optimize`].
@@ -268,333 +268,7 @@ pub fn optimize_with(
     options: &Options,
     observer: &mut Observer<'_>,
 ) -> Result<Report, Vec<Diagnostic>> {
-    let (globals, mut errors) = Globals::of(module);
-    let mut report = Report::default();
-    let mut fuel = options.fuel.clone();
-    let mut formats = Formats::new();
-    let mut originals: Vec<(usize, Body)> = Vec::new();
-    let is_asked_for = |name: &str| options.phases.iter().any(|phase| phase.pass.includes(name));
-    let callees = match is_asked_for("leaf-inlining") {
-        true => callees(module, &globals),
-        false => Callees::default(),
-    };
-    let removals = oriole_opt::removals(&options.phases);
-    for index in 0..module.functions.len() {
-        if module.functions[index].body.is_none() {
-            continue;
-        }
-        let mut run = Run {
-            module,
-            globals: &globals,
-            options,
-            removals: &removals,
-            callees: &callees,
-            observer,
-            fuel: &mut fuel,
-            formats: &mut formats,
-            originals: &mut originals,
-            report: &mut report,
-        };
-        if let Err(more) = run.function(index, !errors.is_empty()) {
-            let (wrong, notes): (Vec<_>, Vec<_>) = more
-                .into_iter()
-                .partition(|diagnostic| diagnostic.severity == Severity::Error);
-            errors.extend(wrong);
-            report.notes.extend(notes);
-        }
-    }
-    report.rewrites = fuel.spent();
-    if errors.is_empty() {
-        Ok(report)
-    } else {
-        for (index, body) in originals {
-            module.functions[index].body = Some(body);
-        }
-        errors.sort_by_key(|error| error.span());
-        Err(errors)
-    }
-}
-
-/// The functions that calls can be replaced by, as they are before anything is optimized.
-fn callees(module: &Module, globals: &Globals) -> Callees {
-    let mut callees = Callees::default();
-    for (index, function) in module.functions.iter().enumerate() {
-        // The linker may choose another definition of what is weak.
-        let is_candidate = function.kind == FunctionKind::Function
-            && function.body.is_some()
-            && !matches!(function.linkage, Linkage::Weak | Linkage::Common);
-        let Some(global) = globals
-            .index(module.text(function.name))
-            .filter(|_| is_candidate)
-        else {
-            continue;
-        };
-        let Ok(translated) = oriole_translate::into_ssa(module, globals, index, Formats::new())
-        else {
-            continue;
-        };
-        let declared_in = |range: &Option<std::ops::Range<u32>>| -> Vec<u32> {
-            let variables = translated.scopes.variables.iter().enumerate();
-            variables
-                .filter(|(_, variable)| {
-                    variable.in_header
-                        && range
-                            .as_ref()
-                            .is_some_and(|range| range.contains(&variable.declaration))
-                })
-                .map(|(number, _)| number as u32)
-                .collect()
-        };
-        let (results, parameters) = (
-            declared_in(&function.returns),
-            declared_in(&function.parameters),
-        );
-        callees.add(global, translated.function, results, parameters);
-    }
-    callees
-}
-
-/// What the functions of a module share while they are optimized.
-struct Run<'run, 'observer> {
-    module: &'run mut Module,
-    globals: &'run Globals,
-    options: &'run Options,
-    /// The phases for functions that those asked for do not make better.
-    removals: &'run [Phase],
-    callees: &'run Callees,
-    observer: &'run mut Observer<'observer>,
-    fuel: &'run mut Fuel,
-    formats: &'run mut Formats,
-    /// Functions that were rewritten, and what they were.
-    originals: &'run mut Vec<(usize, Body)>,
-    report: &'run mut Report,
-}
-
-impl Run<'_, '_> {
-    /// Optimizes one function, or only translates it.
-    fn function(&mut self, index: usize, only_translate: bool) -> Result<(), Vec<Diagnostic>> {
-        let translated = self.translate(index)?;
-        // With errors elsewhere the rest is only checked.
-        if only_translate {
-            return Ok(());
-        }
-        let hazards = count_hazards(&translated.function);
-        // Every instruction of the text is one of the function.
-        let before = translated.function.instruction_bound() as u64;
-        let name = self.module.text(self.module.functions[index].name);
-        let (most, must_improve) = match &self.options.rounds {
-            Rounds::WhileBetter(most) => (*most, true),
-            Rounds::Exactly(list) => {
-                let own = list.iter().find(|(other, _)| other == name);
-                (own.map_or(0, |&(_, rounds)| rounds), false)
-            }
-        };
-        let phases = &self.options.phases;
-        let removals = self.removals;
-        let mut translated = Some(translated);
-        let mut rounds = 0;
-        // Each time round the function costs less, or this ends: what comes out is what a round found nothing better for.
-        while rounds < most {
-            let fuel = self.fuel.clone();
-            let Some(done) = self.round(index, translated.take(), phases)? else {
-                break;
-            };
-            if done.changes == 0 {
-                self.record(index, done);
-                break;
-            }
-            // What ptxas may get wrong and did not before is no improvement.
-            if must_improve
-                && !(self.is_cheaper(index, &done) && has_no_more(&done.hazards, &hazards))
-            {
-                self.module.functions[index].body = done.original;
-                *self.fuel = fuel;
-                // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-                if self.remove_dead(index, removals, must_improve, rounds)? {
-                    continue;
-                }
-                break;
-            }
-            rounds += 1;
-            self.record(index, done);
-        }
-        if !must_improve && rounds == 0 {
-            self.remove_dead(index, removals, must_improve, rounds)?;
-        }
-        let function = &self.module.functions[index];
-        let after = function.body.as_ref().map_or(0, cost::instructions);
-        self.report.functions.push(FunctionReport {
-            name: self.module.text(function.name).to_owned(),
-            before,
-            after,
-            rounds,
-        });
-        Ok(())
-    }
-
-    /// Runs phases over a function, translating it first unless it is; nothing if it had to be left as it was.
-    fn round(
-        &mut self,
-        index: usize,
-        translated: Option<Translated>,
-        phases: &[Phase],
-    ) -> Result<Option<Done>, Vec<Diagnostic>> {
-        let translated = match translated {
-            Some(translated) => translated,
-            None => self.translate(index)?,
-        };
-        Ok(self.phases(index, translated, phases))
-    }
-
-    /// Removes dead code only, in a function that got better so many times. Whether there was some.
-    fn remove_dead(
-        &mut self,
-        index: usize,
-        phases: &[Phase],
-        must_improve: bool,
-        rounds: u32,
-    ) -> Result<bool, Vec<Diagnostic>> {
-        let asked_for = &self.options.phases;
-        let is_same = |phase: &Phase| phases.iter().all(|own| own.pass.name == phase.pass.name);
-        if phases.is_empty() || asked_for.iter().all(is_same) {
-            return Ok(false);
-        }
-        let fuel = self.fuel.clone();
-        let Some(mut done) = self.round(index, None, phases)? else {
-            return Ok(false);
-        };
-        let is_better = self.is_cheaper(index, &done);
-        if done.original.is_some() && must_improve && !is_better {
-            self.module.functions[index].body = done.original.take();
-            *self.fuel = fuel;
-            done.statistics = Statistics::default();
-            done.remarks.clear();
-        }
-        if rounds == 0 {
-            done.statistics.add("functions.not-worth-it", 1);
-        }
-        self.record(index, done);
-        Ok(is_better)
-    }
-
-    /// Whether a function costs less than before.
-    fn is_cheaper(&self, index: usize, done: &Done) -> bool {
-        let (before, after) = (&done.original, &self.module.functions[index].body);
-        before
-            .as_ref()
-            .zip(after.as_ref())
-            .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before))
-    }
-
-    fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
-        let formats = std::mem::take(self.formats);
-        oriole_translate::into_ssa(self.module, self.globals, index, formats)
-    }
-
-    /// Adds what was done to the report.
-    fn record(&mut self, index: usize, done: Done) {
-        self.report.statistics.merge(&done.statistics);
-        self.report.copies += done.copies;
-        let name = self.module.text(self.module.functions[index].name);
-        if let Some(original) = &done.original {
-            let remarks = remarks::locate(self.module, name, original, done.remarks);
-            self.report.remarks.extend(remarks);
-        }
-        let is_first = self.originals.last().is_none_or(|&(last, _)| last != index);
-        if let Some(original) = done.original.filter(|_| is_first) {
-            self.originals.push((index, original));
-        }
-    }
-
-    /// Runs phases and writes the function back; nothing if it had to be left as it was.
-    fn phases(
-        &mut self,
-        index: usize,
-        mut translated: Translated,
-        phases: &[Phase],
-    ) -> Option<Done> {
-        let mut statistics = Statistics::default();
-        let mut remarks = Vec::new();
-        let (module, observer) = (&mut *self.module, &mut *self.observer);
-        let mut context = oriole_opt::Context {
-            knobs: &self.options.knobs,
-            fuel: self.fuel,
-            statistics: &mut statistics,
-            remarks: self.options.remarks.then_some(&mut remarks),
-            hooks: &self.options.hooks,
-            callees: self.callees,
-            is_numbered: false,
-            is_done: false,
-        };
-        let mut observer = |phase: &Phase, function: &Function| observer(module, phase, function);
-        let function = &mut translated.function;
-        let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
-        if changes == 0 && !phases.is_empty() {
-            *self.formats = translated.function.into_formats();
-            return Some(Done {
-                statistics,
-                changes,
-                copies: 0,
-                hazards: HazardCounts::default(),
-                original: None,
-                remarks,
-            });
-        }
-        let hazards = count_hazards(function);
-        match oriole_translate::out_of_ssa(module, self.globals, index, translated) {
-            Ok(written) => {
-                *self.formats = written.formats;
-                Some(Done {
-                    statistics,
-                    changes,
-                    copies: written.copies,
-                    hazards,
-                    original: Some(written.original),
-                    remarks,
-                })
-            }
-            Err(error) => {
-                self.report.notes.push(Diagnostic::note(
-                    "left-alone",
-                    module.functions[index].name.span(),
-                    format!("the function is left as it was: {error}"),
-                ));
-                None
-            }
-        }
-    }
-}
-
-/// How many places of each kind ptxas gets wrong.
-type HazardCounts = [usize; Hazard::KINDS];
-
-/// How many places of a function ptxas gets wrong.
-fn count_hazards(function: &Function) -> HazardCounts {
-    let mut counts = HazardCounts::default();
-    for hazard in hazards(function, &mut Analyses::new()) {
-        counts[hazard.kind()] += 1;
-    }
-    counts
-}
-
-/// Whether there are no more of any kind.
-fn has_no_more(after: &HazardCounts, before: &HazardCounts) -> bool {
-    after
-        .iter()
-        .zip(before)
-        .all(|(after, before)| after <= before)
-}
-
-/// What phases did to one function.
-struct Done {
-    statistics: Statistics,
-    changes: u64,
-    copies: usize,
-    /// Places that ptxas gets wrong.
-    hazards: HazardCounts,
-    /// The body before, if it was written anew.
-    original: Option<Body>,
-    remarks: Vec<oriole_opt::Remark>,
+    driver::optimize(module, options, Some(observer))
 }
 
 #[cfg(test)]
