@@ -97,10 +97,10 @@ fn command() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };
-    let works_in_parallel = match &arguments.command {
-        Command::Check(_) | Command::Run(_) | Command::Opt(_) => true,
-        _ => false,
-    };
+    let works_in_parallel = matches!(
+        &arguments.command,
+        Command::Check(_) | Command::Run(_) | Command::Opt(_)
+    );
     if let Some(jobs) = arguments.common.jobs.filter(|_| works_in_parallel) {
         // Only fails if a pool exists already.
         let _ = rayon::ThreadPoolBuilder::new()
