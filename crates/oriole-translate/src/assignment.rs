@@ -21,24 +21,12 @@
 //! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came out of [`crate::into_ssa`] pass at this first look.
 
 use crate::coalescing::share;
+use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::{ControlFlow, Dominators, Loop, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
-use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
+use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::ScalarType;
-
-/// Where the copies of an edge go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
-    /// Behind everything in the block that the edge leaves, where control only gets by falling through.
-    AfterTerminator,
-    /// Before the unconditional branch that ends the block.
-    BeforeTerminator,
-    /// At the start of the block the edge leads to, which has no other way in.
-    TargetStart,
-    /// In a block of their own.
-    NewBlock,
-}
 
 /// The copies of one edge, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -606,6 +594,7 @@ impl Assigner<'_> {
 
     fn copy_on_edges(&mut self) {
         let function = self.function;
+        let mut placer = Placer::new(function, self.flow);
         for &block in self.flow.reverse_postorder() {
             let data = &function.blocks()[block];
             for (index, edge) in data.edges.iter().enumerate() {
@@ -628,7 +617,8 @@ impl Assigner<'_> {
                 if copies.is_empty() {
                     continue;
                 }
-                let placement = self.placement(block, index, edge.target);
+                let register = |value| self.assignment.register(value);
+                let placement = placer.place(block, index, &copies, &register);
                 let copies = self.sequence(&copies);
                 self.assignment.edges.push(EdgeCopies {
                     block,
@@ -637,28 +627,6 @@ impl Assigner<'_> {
                     copies,
                 });
             }
-        }
-    }
-
-    fn placement(&self, block: Block, edge: usize, target: Block) -> Placement {
-        let function = self.function;
-        let data = &function.blocks()[block];
-        if data.fall_through() == Some(edge) {
-            return Placement::AfterTerminator;
-        }
-        let last = function
-            .last_instruction(block)
-            .expect("an edge that is taken has a branch");
-        let reads_something = function
-            .operands(last)
-            .iter()
-            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
-        if data.edges.len() == 1 && !reads_something {
-            Placement::BeforeTerminator
-        } else if self.flow.predecessors(target).len() == 1 {
-            Placement::TargetStart
-        } else {
-            Placement::NewBlock
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ## Statement
 //! Let the *content* of a register at a point be the set of values it surely holds there. On entry it is empty. A copy
-//! gives its destination the content of its source. An instruction that defines `v` in register `r` first takes `v` out of
+//! gives its destination the content of its source; one that stands before a branch is made on all ways out. An instruction that defines `v` in register `r` first takes `v` out of
 //! every content (an older `v`, from an earlier round of a loop, is not this `v`), then makes `{v}` the content of `r`. On an
 //! edge with argument `a` for parameter `p`, after the copies, the content of `p`'s register must hold `a`; then `p` is taken
 //! out of every content and put into that one. Where paths meet, contents intersect. The assignment is right if every use of
@@ -13,6 +13,7 @@
 //! walks backwards from uses.
 
 use crate::assignment::Assignment;
+use crate::copy_placement::Placement;
 use crate::parallel_copy::Copy;
 use oriole_analysis::ControlFlow;
 use oriole_collections::DenseMap;
@@ -89,8 +90,13 @@ impl State {
 /// All uses that may not find their value; empty if the assignment is right.
 pub fn check(function: &Function, flow: &ControlFlow, assignment: &Assignment) -> Vec<Mismatch> {
     let mut edge_copies: DenseMap<(u32, u32), &[Copy<Register>]> = DenseMap::new();
+    let mut branch_copies: DenseMap<Block, &[Copy<Register>]> = DenseMap::new();
     for edge in &assignment.edges {
-        edge_copies.insert((edge.block.as_u32(), edge.edge as u32), &edge.copies);
+        if edge.placement == Placement::BeforeTerminator {
+            branch_copies.insert(edge.block, &edge.copies);
+        } else {
+            edge_copies.insert((edge.block.as_u32(), edge.edge as u32), &edge.copies);
+        }
     }
     let mut used: Vec<bool> = vec![false; function.values().len()];
     for &block in flow.reverse_postorder() {
@@ -109,6 +115,7 @@ pub fn check(function: &Function, flow: &ControlFlow, assignment: &Assignment) -
         function,
         assignment,
         edge_copies,
+        branch_copies,
         used,
         mismatches: Vec::new(),
     };
@@ -151,6 +158,8 @@ struct Checker<'a> {
     function: &'a Function,
     assignment: &'a Assignment,
     edge_copies: DenseMap<(u32, u32), &'a [Copy<Register>]>,
+    /// Copies before the branch that ends a block.
+    branch_copies: DenseMap<Block, &'a [Copy<Register>]>,
     used: Vec<bool>,
     mismatches: Vec<Mismatch>,
 }
@@ -178,10 +187,14 @@ impl Checker<'_> {
     fn block(&mut self, block: Block, state: &mut State, report: bool) {
         let function = self.function;
         for instruction in function.instructions_of(block) {
-            if let Some(copies) = self.assignment.ties.get(&instruction) {
-                for &copy in copies {
-                    state.copy(copy);
-                }
+            let before = self
+                .branch_copies
+                .get(&block)
+                .filter(|_| function.format(instruction).is_terminator());
+            let tied = self.assignment.ties.get(&instruction);
+            let copies = before.into_iter().flat_map(|copies| copies.iter());
+            for &copy in copies.chain(tied.into_iter().flatten()) {
+                state.copy(copy);
             }
             if report {
                 // Values for a false guard are expected where the result goes; all others where they live.

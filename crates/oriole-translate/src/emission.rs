@@ -4,7 +4,8 @@
 //! stay where they are, instructions that are left stand between the same neighbours, and operands that did not change keep
 //! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
 
-use crate::assignment::{Assignment, Placement};
+use crate::assignment::Assignment;
+use crate::copy_placement::Placement;
 use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;

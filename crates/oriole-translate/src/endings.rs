@@ -4,7 +4,8 @@
 //! another one is turned round. Only now is it known which blocks are empty: copies on edges have been placed, or have
 //! turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
-use crate::assignment::{Assignment, Placement};
+use crate::assignment::Assignment;
+use crate::copy_placement::Placement;
 use oriole_collections::{BitSet, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Instruction, Operand};
 use oriole_isa::Terminator;

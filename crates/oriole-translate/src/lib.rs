@@ -11,6 +11,7 @@ mod checker;
 mod coalescing;
 mod contest;
 mod control_flow;
+mod copy_placement;
 mod emission;
 mod endings;
 mod into_ssa;
@@ -19,8 +20,9 @@ mod naming;
 mod out_of_ssa;
 mod parallel_copy;
 
-pub use assignment::{Assignment, EdgeCopies, Placement, assign};
+pub use assignment::{Assignment, EdgeCopies, assign};
 pub use checker::{Mismatch, check};
+pub use copy_placement::Placement;
 pub use into_ssa::{Translated, into_ssa};
 pub use out_of_ssa::{OutOfSsaError, Written, out_of_ssa};
 pub use parallel_copy::{Copy, sequentialize};

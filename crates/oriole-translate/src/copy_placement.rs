@@ -1,0 +1,171 @@
+//! Where the copies of an edge go.
+//!
+//! ## Example
+//! A loop that hands `above` on to `here`, with the branch back at its end:
+//! ```text
+//!         …                                              …
+//!         @%p1 bra COPIES;                               mov.f32 %here, %above;
+//! and far away, before the loop's header         →       @%p1 bra LOOP;
+//! COPIES: mov.f32 %here, %above;
+//! LOOP:   …
+//! ```
+//!
+//! ## Soundness
+//! Copies of an edge may be made before a branch that has another way out if nothing on that way needs what they overwrite:
+//! neither the branch itself, nor an argument of the other edge, nor a value that is live where that one leads.
+//!
+//! ## Why
+//! `ptxas` takes a block of copies before a loop's header for a way into the loop: it peels the first iteration, and does not
+//! unroll. Copies in the latch cost nothing once it has renamed registers.
+
+use crate::parallel_copy::Copy;
+use oriole_analysis::ControlFlow;
+use oriole_analysis::liveness::{LiveSets, Values};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
+
+/// Where the copies of an edge go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Behind everything in the block that the edge leaves, where control only gets by falling through.
+    AfterTerminator,
+    /// Before the branch that ends the block.
+    BeforeTerminator,
+    /// At the start of the block the edge leads to, which has no other way in.
+    TargetStart,
+    /// In a block of their own.
+    NewBlock,
+}
+
+/// More copies than this are not made before a branch that may go the other way, unless it is a loop's.
+const MOST_IN_VAIN: usize = 3;
+
+/// What is looked at for each value of a function at most, over all edges: how much is live where an edge leads has no bound.
+const LOOKS_FOR_A_VALUE: usize = 16;
+
+/// Places the copies of a function's edges.
+pub(crate) struct Placer<'a> {
+    function: &'a Function,
+    flow: &'a ControlFlow,
+    /// What is live at the start of each block; found when it is first needed.
+    live: Option<Live>,
+    looks: usize,
+}
+
+struct Live {
+    sets: LiveSets,
+    /// The number that each block has there.
+    numbers: IndexVec<Block, u32>,
+}
+
+impl<'a> Placer<'a> {
+    pub fn new(function: &'a Function, flow: &'a ControlFlow) -> Placer<'a> {
+        Placer {
+            function,
+            flow,
+            live: None,
+            looks: LOOKS_FOR_A_VALUE * function.values().len(),
+        }
+    }
+
+    /// The place for the copies of an edge, made all at once, where values are in these registers.
+    pub fn place(
+        &mut self,
+        block: Block,
+        edge: usize,
+        copies: &[Copy<Register>],
+        register: &impl Fn(Value) -> Register,
+    ) -> Placement {
+        let function = self.function;
+        let data = &function.blocks()[block];
+        if data.fall_through() == Some(edge) {
+            return Placement::AfterTerminator;
+        }
+        let target = data.edges[edge].target;
+        let last = function
+            .last_instruction(block)
+            .expect("an edge that is taken has a branch");
+        let reads_something = function
+            .operands(last)
+            .iter()
+            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
+        if data.edges.len() == 1 && !reads_something {
+            Placement::BeforeTerminator
+        } else if self.flow.predecessors(target).len() == 1 {
+            Placement::TargetStart
+        } else if self.fits_before(block, last, edge, copies, register) {
+            Placement::BeforeTerminator
+        } else {
+            Placement::NewBlock
+        }
+    }
+
+    /// Whether the copies of an edge may be made whether or not the branch that ends the block is taken.
+    fn fits_before(
+        &mut self,
+        block: Block,
+        branch: Instruction,
+        edge: usize,
+        copies: &[Copy<Register>],
+        register: &impl Fn(Value) -> Register,
+    ) -> bool {
+        let function = self.function;
+        let data = &function.blocks()[block];
+        let is_plain = matches!(
+            function.operands(branch),
+            [Operand::Value(_) | Operand::Register(_), Operand::Target(0)]
+        );
+        let is_two_way = data.edges.len() == 2 && data.falls_through && edge == 0;
+        if !(is_plain && is_two_way && function.guard(branch).is_some()) {
+            return false;
+        }
+        let goes_back = self.flow.position(data.edges[edge].target) <= self.flow.position(block);
+        if copies.len() > MOST_IN_VAIN && !goes_back {
+            return false;
+        }
+        let mut written: Vec<Register> = copies.iter().map(|copy| copy.to).collect();
+        written.sort_unstable();
+        let is_written = |value: Value| written.binary_search(&register(value)).is_ok();
+        let is_kept = |value: &Value| {
+            function.values()[*value].definition == Definition::Undefined || !is_written(*value)
+        };
+        let other = data.edges[1];
+        if !function.uses(branch).all(|value| is_kept(&value))
+            || !function.arguments(other).iter().all(is_kept)
+        {
+            return false;
+        }
+        let Some(live) = self.live_at(other.target) else {
+            return false;
+        };
+        live.iter().all(is_kept)
+    }
+
+    /// The values live at the start of a block; nothing if too much was looked at already.
+    fn live_at(&mut self, block: Block) -> Option<Vec<Value>> {
+        if self.looks == 0 {
+            return None;
+        }
+        let function = self.function;
+        let live = self.live.get_or_insert_with(|| {
+            let mut numbers = IndexVec::from_elem(u32::MAX, function.blocks().len());
+            for (number, &block) in function.block_order().iter().enumerate() {
+                numbers[block] = number as u32;
+            }
+            Live {
+                sets: LiveSets::of(&Values::of(function)),
+                numbers,
+            }
+        });
+        let found = live.sets.live_in(live.numbers[block]);
+        self.looks = self.looks.saturating_sub(found.len() + 1);
+        // Behind the values are pinned registers, which hold none.
+        let count = function.values().len() as u32;
+        let values = found.into_iter().filter(|&entity| entity < count);
+        Some(
+            values
+                .map(|entity| Value::from_index(entity as usize))
+                .collect(),
+        )
+    }
+}
