@@ -21,7 +21,6 @@
 #![forbid(unsafe_code)]
 
 pub mod arithmetic;
-mod display;
 mod editor;
 mod entities;
 mod format;
@@ -31,10 +30,10 @@ pub mod graph;
 mod journal;
 mod layout;
 mod operand;
+pub mod text;
 mod use_lists;
 mod verifier;
 
-pub use display::{display, display_instruction};
 pub use editor::{Clones, Editor, Imported};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
 pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};

@@ -156,7 +156,7 @@ fn scrambled_functions_keep_their_meaning() {
                     "{}: {}\n{}",
                     file.display(),
                     mismatches[0],
-                    oriole_ir::display(&module, &translated.function)
+                    oriole_ir::text::print(module.whole_text(), &translated.function)
                 );
                 let before = instruction_texts(&translated.function);
                 let undefined = translated

@@ -189,7 +189,10 @@ impl Run<'_> {
             }
             match oriole_translate::into_ssa(module, &globals, index, Formats::new()) {
                 Ok(translated) => {
-                    text.push_str(&oriole_ir::display(module, &translated.function));
+                    text.push_str(&oriole_ir::text::print(
+                        module.whole_text(),
+                        &translated.function,
+                    ));
                 }
                 Err(errors) => {
                     self.fail(format!("into SSA form: {}", errors.len()));
