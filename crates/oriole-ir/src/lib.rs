@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod arithmetic;
 mod editor;
 mod entities;
@@ -34,9 +35,10 @@ pub mod text;
 mod use_lists;
 mod verifier;
 
+pub use access::{Access, AccessKind, Address, Base};
 pub use editor::{Clones, Editor, Imported};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
-pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};
+pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
