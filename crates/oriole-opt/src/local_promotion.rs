@@ -8,7 +8,7 @@
 //! ```
 //!
 //! ## Soundness
-//! All accesses to a local variable whose address is nowhere taken are known (`local_accesses.rs`). Bytes of it that are only
+//! All accesses to a local variable whose address is nowhere taken are known (`oriole_analysis::memory`). Bytes of it that are only
 //! loaded and stored as one number of one width, by plain instructions, are a variable of that width: a load gives what the
 //! last store on the way to it stored, and anything if there was none, for local memory starts with any contents.
 //!
@@ -20,13 +20,15 @@
 //! ## Not done
 //! Bytes accessed in several widths, vectors, numbers of 8 bits and variables whose address is taken (`local_promotion_unchanged`).
 
-use crate::local_accesses::{LocalAccess, has_local_variables, untaken_variables};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
+use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::graph::{Adjacency, dominance_frontiers};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_ir::{
+    AccessKind, Block, Editor, Function, Instruction, LeafRole, Operand, ShapeNode, Value,
+};
 use oriole_isa::{Opcode, Role, ScalarType};
 use oriole_syntax::tree::Guard;
 
@@ -46,9 +48,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         context.is_done = true;
         return;
     }
-    let places: Vec<Place> = untaken_variables(function)
-        .into_iter()
-        .flat_map(|(_, accesses)| places(function, accesses))
+    let variables = analyses.get::<LocalVariables>(function);
+    let places: Vec<Place> = variables
+        .iter()
+        .flat_map(|(_, accesses)| places(function, accesses.to_vec()))
         .collect();
     if places.is_empty() {
         return;
@@ -150,17 +153,17 @@ fn common_type(function: &Function, accesses: &[Instruction]) -> Option<ScalarTy
 
 /// Whether an access is of one number, as wide as the register it goes to or comes from.
 fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarType) -> bool {
-    let format = function.format(instruction);
-    if format.effects.volatile
-        || !format.effects.ordering.is_none()
-        || format.mnemonic.vector_width() > 1
-        || format.leaves.iter().any(|leaf| leaf.pinned)
-    {
+    let Some(access) = function.access(instruction) else {
+        return false;
+    };
+    let pinned = |leaf: &LeafRole| leaf.pinned;
+    let leaves = &function.format(instruction).leaves;
+    if !access.is_weak() || access.vector > 1 || leaves.iter().any(pinned) {
         return false;
     }
     let has_width =
         |value: Value| function.values()[value].scalar_type.bits() == scalar_type.bits();
-    if format.mnemonic.opcode() == Opcode::Ld {
+    if access.kind == AccessKind::Load {
         let mut results = function.results(instruction);
         return results.len() == 1 && results.all(has_width);
     }
@@ -168,10 +171,7 @@ fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarTy
         Some(Operand::Value(value)) => has_width(value),
         Some(Operand::Constant(_)) => {
             // Of these types `mov` takes constants.
-            let element = format.mnemonic.first_type();
-            element.is_some_and(|element| {
-                element.bits() == scalar_type.bits() && element != ScalarType::F16
-            })
+            access.element.bits() == scalar_type.bits() && access.element != ScalarType::F16
         }
         _ => false,
     }

@@ -17,7 +17,7 @@ const STACK: SpaceSet = SpaceSet::LOCAL.union(SpaceSet::PARAM);
 
 /// Memory that may be different after an instruction. A relaxed or volatile access orders nothing by the manual, but programs
 /// wait for each other with volatile loads and then read what the other wrote; `ptxas` loads again behind one, and so do we.
-pub(crate) fn clobbers(format: &FormatData) -> SpaceSet {
+pub fn clobbers(format: &FormatData) -> SpaceSet {
     if format.is_pure() {
         return SpaceSet::NONE;
     }
