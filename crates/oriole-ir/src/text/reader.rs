@@ -356,7 +356,7 @@ impl<'a> Body<'a> {
         let number = number.ok_or_else(|| expected(&mut self.lexer, "a value"))? as usize;
         let span = self.lexer.taken(start).span();
         // Dead values leave gaps. They take memory, so there may not be many more of them than the text has room for.
-        let most = 8 * self.length + (1 << 12);
+        let most = 2 * self.length + (1 << 12);
         if number >= most {
             let message = format!("`v{number}` is far beyond the values there can be");
             return Err(syntax_error(span, message));
