@@ -189,3 +189,45 @@ fn broken_rules_are_errors_where_they_are_broken() {
         ]
     );
 }
+
+#[test]
+fn repetition_is_refused_in_linear_time() {
+    let words = [
+        "entry k {\n",
+        "block0():\n",
+        "v1:b32, ",
+        "[",
+        "(",
+        "{",
+        "-",
+        "!",
+        "#",
+        "@",
+        "a[",
+        "\"",
+        "// x\n",
+        "}\n",
+        "\n",
+        "\0",
+        "é",
+        "->",
+        "v1:b32 = ",
+        "if ",
+        "x+",
+        "1|",
+        ", ",
+        ":",
+    ];
+    for prefix in [
+        "",
+        "entry k {\n",
+        "entry k {\nblock0():\n",
+        "entry k {\nblock0():\n add.s32 ",
+    ] {
+        for word in words {
+            let text = format!("{prefix}{}", word.repeat(20_000));
+            let is_empty = prefix.is_empty() && word.trim().is_empty() || word == "// x\n";
+            assert!(read(&text).is_err() || is_empty, "{prefix}{word}");
+        }
+    }
+}
