@@ -30,7 +30,7 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
-/// The most different places read of one variable.
+/// The most different places read of one cell of a variable.
 const MOST_READS: usize = 256;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
@@ -39,10 +39,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let variables = analyses.get::<LocalVariables>(editor.function());
-    for (_, accesses) in variables.iter() {
+    for cell in variables.cells() {
         let mut reads: Vec<(i64, i64)> = Vec::new();
         let mut stores: Vec<LocalAccess> = Vec::new();
-        for access in accesses {
+        for access in &cell.accesses {
             if access.access.kind == AccessKind::Load {
                 let bytes = (access.start, access.end);
                 if !reads.contains(&bytes) {

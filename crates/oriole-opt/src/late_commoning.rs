@@ -50,7 +50,7 @@ use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::launch::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
-use oriole_analysis::memory::{SpaceVersions, clobbers};
+use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
@@ -247,7 +247,7 @@ struct Search<'function> {
     versions: DenseMap<Instruction, u64>,
     /// Bits of the classes met on the way from the entry.
     classes: u64,
-    stamps: SpaceVersions,
+    stamps: Versions,
     clock: u64,
     found: Vec<(Instruction, Instruction)>,
 }
@@ -264,7 +264,7 @@ impl<'function> Search<'function> {
             known: ScopedMap::new(),
             versions: DenseMap::new(),
             classes: 0,
-            stamps: SpaceVersions::default(),
+            stamps: Versions::default(),
             clock: 0,
             found: Vec::new(),
         }
@@ -280,8 +280,8 @@ impl<'function> Search<'function> {
             Leave,
         }
         // For each block, the classes and stamps at its end.
-        let mut ends: Vec<(u64, SpaceVersions)> =
-            vec![(0, SpaceVersions::default()); self.function.blocks().len()];
+        let mut ends: Vec<(u64, Versions)> =
+            vec![(0, Versions::default()); self.function.blocks().len()];
         let mut stack = vec![Walk::Enter(self.function.entry())];
         while let Some(walk) = stack.pop() {
             let Walk::Enter(block) = walk else {
@@ -294,13 +294,15 @@ impl<'function> Search<'function> {
             self.classes = parent.map_or(0, |parent| ends[parent.index()].0);
             let mut predecessors = flow.predecessors(block);
             match (predecessors.next(), predecessors.next()) {
-                (Some(only), None) if parent == Some(only) => self.stamps = ends[only.index()].1,
+                (Some(only), None) if parent == Some(only) => {
+                    self.stamps.clone_from(&ends[only.index()].1);
+                }
                 _ => self.change(SpaceSet::ALL),
             }
             for instruction in self.function.instructions_of(block) {
                 self.visit(instruction);
             }
-            ends[block.index()] = (self.classes, self.stamps);
+            ends[block.index()] = (self.classes, self.stamps.clone());
             stack.extend(dominators.children(block).rev().map(Walk::Enter));
         }
         self.found

@@ -22,7 +22,7 @@
 
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
+use oriole_analysis::memory::{Cell, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::graph::{Adjacency, dominance_frontiers};
@@ -49,10 +49,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let variables = analyses.get::<LocalVariables>(function);
-    let places: Vec<Place> = variables
-        .iter()
-        .flat_map(|(_, accesses)| places(function, accesses.to_vec()))
-        .collect();
+    let cells = variables.cells().iter();
+    let places: Vec<Place> = cells.filter_map(|cell| place(function, cell)).collect();
     if places.is_empty() {
         return;
     }
@@ -99,43 +97,27 @@ struct Place {
     accesses: Vec<Instruction>,
 }
 
-/// The places of a variable that can be promoted, given all accesses to it.
-fn places(function: &Function, mut accesses: Vec<LocalAccess>) -> Vec<Place> {
-    accesses.sort_by_key(|access| (access.start, access.end));
-    let mut found = Vec::new();
-    let mut next = 0;
-    while next < accesses.len() {
-        // Accesses that overlap, directly or through others.
-        let first = next;
-        let mut end = accesses[first].end;
-        while next < accesses.len() && accesses[next].start < end {
-            end = end.max(accesses[next].end);
-            next += 1;
-        }
-        let group = &accesses[first..next];
-        let bytes = (group[0].start, group[0].end);
-        let scalar_type = match bytes.1 - bytes.0 {
-            2 => ScalarType::B16,
-            4 => ScalarType::B32,
-            8 => ScalarType::B64,
-            _ => continue,
-        };
-        let is_one_number = group.iter().all(|access| {
-            (access.start, access.end) == bytes
-                && is_plain(function, access.instruction, scalar_type)
-        });
-        if is_one_number {
-            // Sorting was stable: accesses to the same bytes are still in order of the layout.
-            let accesses: Vec<Instruction> =
-                group.iter().map(|access| access.instruction).collect();
-            let scalar_type = common_type(function, &accesses).unwrap_or(scalar_type);
-            found.push(Place {
-                scalar_type,
-                accesses,
-            });
-        }
+/// A cell as a place that can be promoted, if it is one.
+fn place(function: &Function, cell: &Cell) -> Option<Place> {
+    let scalar_type = match cell.end - cell.start {
+        2 => ScalarType::B16,
+        4 => ScalarType::B32,
+        8 => ScalarType::B64,
+        _ => return None,
+    };
+    let is_one_number = cell.accesses.iter().all(|access| {
+        (access.start, access.end) == (cell.start, cell.end)
+            && is_plain(function, access.instruction, scalar_type)
+    });
+    if !is_one_number {
+        return None;
     }
-    found
+    let accesses = cell.accesses.iter().map(|access| access.instruction);
+    let accesses: Vec<Instruction> = accesses.collect();
+    Some(Place {
+        scalar_type: common_type(function, &accesses).unwrap_or(scalar_type),
+        accesses,
+    })
 }
 
 /// The type of all registers that accesses load to and store from, if it is one.

@@ -36,10 +36,25 @@ pub fn has_local_variables(function: &Function) -> bool {
         .any(|symbol| is_local(function, symbol))
 }
 
-/// The local variables of a function whose address is nowhere taken, with all accesses to them.
+/// Bytes of a variable whose address is nowhere taken: those that accesses reach which overlap, directly or through others. No
+/// other access reaches any of them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The variable.
+    pub symbol: Symbol,
+    /// The first byte.
+    pub start: i64,
+    /// The byte behind the last.
+    pub end: i64,
+    /// All accesses, in order of the layout.
+    pub accesses: Vec<LocalAccess>,
+}
+
+/// The local variables of a function whose address is nowhere taken, in cells.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LocalVariables {
-    variables: Vec<(Symbol, Vec<LocalAccess>)>,
+    /// By variable and first byte.
+    cells: Vec<Cell>,
 }
 
 impl Analysis for LocalVariables {
@@ -60,9 +75,9 @@ impl Analysis for LocalVariables {
 impl LocalVariables {
     /// Finds them.
     pub fn of(function: &Function) -> LocalVariables {
-        let mut variables: Vec<(Symbol, Vec<LocalAccess>)> = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
         if !has_local_variables(function) {
-            return LocalVariables { variables };
+            return LocalVariables { cells };
         }
         let mut taken: DenseSet<Symbol> = DenseSet::new();
         let mut accesses: DenseMap<Symbol, Vec<LocalAccess>> = DenseMap::new();
@@ -88,25 +103,50 @@ impl LocalVariables {
             if !taken.contains(&symbol)
                 && let Some(list) = accesses.remove(&symbol)
             {
-                variables.push((symbol, list));
+                cells.extend(cells_of(symbol, &list));
             }
         }
-        LocalVariables { variables }
+        LocalVariables { cells }
     }
 
-    /// Each variable, with all accesses in order of the layout.
-    pub fn iter(&self) -> impl Iterator<Item = (Symbol, &[LocalAccess])> {
-        self.variables
-            .iter()
-            .map(|(symbol, accesses)| (*symbol, &accesses[..]))
+    /// All cells, by variable and first byte.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
     }
 
-    /// Whether only accesses that name a variable reach it.
-    pub fn is_private(&self, symbol: Symbol) -> bool {
-        self.variables
-            .binary_search_by_key(&symbol, |&(symbol, _)| symbol)
-            .is_ok()
+    /// The cell that an access reaches, if it is in one.
+    pub fn cell_of(&self, access: &Access) -> Option<usize> {
+        let key = (access.variable()?, access.address?.offset);
+        // The last cell that starts there or before.
+        let after = self
+            .cells
+            .partition_point(|cell| (cell.symbol, cell.start) <= key);
+        let cell = self.cells.get(after.checked_sub(1)?)?;
+        (cell.symbol == key.0 && key.1 < cell.end).then(|| after - 1)
     }
+}
+
+/// The cells of a variable, given all accesses to it in order of the layout.
+fn cells_of(symbol: Symbol, accesses: &[LocalAccess]) -> Vec<Cell> {
+    let mut bytes: Vec<(i64, i64)> = accesses.iter().map(|it| (it.start, it.end)).collect();
+    bytes.sort_unstable();
+    let mut cells: Vec<Cell> = Vec::new();
+    for (start, end) in bytes {
+        match cells.last_mut() {
+            Some(last) if start < last.end => last.end = last.end.max(end),
+            _ => cells.push(Cell {
+                symbol,
+                start,
+                end,
+                accesses: Vec::new(),
+            }),
+        }
+    }
+    for access in accesses {
+        let after = cells.partition_point(|cell| cell.start <= access.start);
+        cells[after - 1].accesses.push(*access);
+    }
+    cells
 }
 
 /// The bytes of a variable that a load or store reads or writes, if that is all the instruction does with it.
@@ -163,29 +203,57 @@ mod tests {
             }";
         let function = &text::read(source).unwrap()[0];
         let variables = LocalVariables::of(function);
-        assert_eq!(
-            variables.iter().count(),
-            0,
-            "an index takes the address of both"
-        );
+        assert_eq!(variables.cells().len(), 0, "an index takes both addresses");
         let source = source.replace("[@indexed+@stored]", "[@indexed]");
         let function = &text::read(&source).unwrap()[0];
         let variables = LocalVariables::of(function);
-        let found: Vec<(usize, Vec<(i64, i64)>)> = variables
+        let found: Vec<_> = variables
+            .cells()
             .iter()
-            .map(|(symbol, accesses)| {
-                let bytes = accesses.iter().map(|access| (access.start, access.end));
-                (symbol.index(), bytes.collect())
+            .map(|cell| {
+                (
+                    cell.symbol.index(),
+                    cell.start,
+                    cell.end,
+                    cell.accesses.len(),
+                )
             })
             .collect();
         assert_eq!(
             found,
-            [(0, vec![(4, 8), (-8, 0), (0, 4)]), (2, vec![(0, 4)])]
+            [(0, -8, 0, 1), (0, 0, 4, 1), (0, 4, 8, 1), (2, 0, 4, 1)]
         );
-        let private = |index| variables.is_private(Symbol::from_index(index));
-        assert_eq!(
-            [0, 1, 2, 3, 4, 5].map(private),
-            [true, false, true, false, false, false]
-        );
+    }
+
+    #[test]
+    fn accesses_that_overlap_are_one_cell() {
+        let source = "
+            func f {
+                variable @array: local
+                variable @other: local
+            block0():
+                v0:b64 = mov.u64 #0, 64
+                st.local.u64 [@array+8], v0
+                st.local.u64 [@array+2], v0
+                st.local.u32 [@array+12], v0
+                st.local.u8 [@array+16], v0
+                st.local.u8 [@array], v0
+                st.local.u32 [v0], v0
+                st.local.u32 [@other+4], v0
+                ret
+            }";
+        let function = &text::read(source).unwrap()[0];
+        let variables = LocalVariables::of(function);
+        let cells = variables.cells().iter();
+        let bytes: Vec<_> = cells.map(|cell| (cell.start, cell.end)).collect();
+        assert_eq!(bytes, [(0, 1), (2, 16), (16, 17), (4, 8)]);
+        let first = &variables.cells()[1].accesses;
+        let starts: Vec<i64> = first.iter().map(|access| access.start).collect();
+        assert_eq!(starts, [8, 2, 12], "in order of the layout");
+        let instructions = function.instructions_of(function.entry());
+        let accesses = instructions.filter_map(|instruction| function.access(instruction));
+        let found: Vec<_> = accesses.map(|access| variables.cell_of(&access)).collect();
+        let expected = [Some(1), Some(1), Some(1), Some(2), Some(0), None, Some(3)];
+        assert_eq!(found, expected);
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! - by *state space*: a store to shared memory changes nothing global ([`clobbers`]),
 //! - by *address*: one base and offsets that do not overlap ([`Place`]),
-//! - by *variable*: only accesses that name it reach a local variable whose address is nowhere taken ([`LocalVariables`]).
+//! - by *variable*: only accesses that name it reach a local variable whose address is nowhere taken, and its bytes fall into
+//!   cells that no access crosses ([`LocalVariables`]).
 //!
 //! [`MemoryVersions`] puts these together: every load gets the number of the last event that may have changed what it reads.
 //! Whoever reuses what was loaded or stored, removes stores or promotes variables asks here, so that all of them agree.
@@ -15,6 +16,6 @@ mod place;
 mod versions;
 
 pub use effects::clobbers;
-pub use local_variables::{LocalAccess, LocalVariables, has_local_variables};
+pub use local_variables::{Cell, LocalAccess, LocalVariables, has_local_variables};
 pub use place::Place;
-pub use versions::{MemoryVersions, SpaceVersions};
+pub use versions::{Kinds, MemoryVersions, Versions};

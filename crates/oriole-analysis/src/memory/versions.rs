@@ -4,51 +4,109 @@
 //! them, every load gets the number of the last event that may have changed what it reads: a store, an atomic, a barrier, a
 //! call, or the start of a block where ways with different histories meet. Equal numbers mean that nothing happened.
 //!
-//! Within a block stores are told apart by address and variable. Between blocks only state spaces are told apart. A block keeps
-//! the versions of the block before it if all ways in agree, and at the head of a loop if nothing in the loop writes the space.
+//! Within a block stores are told apart by address too. Between blocks only kinds of memory are: state spaces, and cells of local
+//! variables that nothing but accesses to them reaches. A block keeps the versions of the block before it if all ways in agree,
+//! and at the head of a loop if nothing in the loop writes that kind.
 
+use super::effects::STACK;
 use super::{LocalVariables, Place, clobbers};
 use crate::control_flow::ControlFlow;
 use crate::loops::{Loop, Loops};
-use oriole_collections::IndexVec;
-use oriole_ir::{Block, Function, Symbol};
+use oriole_collections::{IndexVec, SmallVec};
+use oriole_ir::{Access, Block, Function};
 use oriole_isa::SpaceSet;
 
 /// Events a load looks back over before it gives up telling addresses apart.
 const MOST_EVENTS: usize = 64;
 
-/// For each kind of memory, the number of the last event that may have changed it.
+/// Kinds of memory, as a set: a bit for each state space, then one for each cell of a local variable. The last of these stands for
+/// all cells that have no bit of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpaceVersions([u64; SpaceSet::EACH.len()]);
+pub struct Kinds(u64);
 
-impl SpaceVersions {
+impl Kinds {
+    /// How many there are, with so many cells.
+    fn count(cells: usize) -> usize {
+        (SpaceSet::EACH.len() + cells).min(u64::BITS as usize)
+    }
+
+    fn cell(index: usize) -> Kinds {
+        Kinds(1 << (Kinds::count(index + 1) - 1))
+    }
+
+    fn union(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    fn intersects(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The place of each in a list of all.
+    fn indices(self) -> impl Iterator<Item = usize> {
+        let mut bits = self.0;
+        std::iter::from_fn(move || {
+            let index = bits.trailing_zeros() as usize;
+            let is_left = bits != 0;
+            bits &= bits.wrapping_sub(1);
+            is_left.then_some(index)
+        })
+    }
+}
+
+impl From<SpaceSet> for Kinds {
+    fn from(spaces: SpaceSet) -> Kinds {
+        let bits = SpaceSet::EACH
+            .iter()
+            .enumerate()
+            .map(|(index, &space)| u64::from(spaces.intersects(space)) << index);
+        Kinds(bits.sum())
+    }
+}
+
+/// For each kind of memory, the number of the last event that may have changed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions(SmallVec<[u64; SpaceSet::EACH.len()]>);
+
+impl Default for Versions {
+    /// Nothing has happened, and only state spaces are told apart.
+    fn default() -> Versions {
+        Versions::of_cells(0)
+    }
+}
+
+impl Versions {
+    fn of_cells(cells: usize) -> Versions {
+        Versions(std::iter::repeat_n(0, Kinds::count(cells)).collect())
+    }
+
     /// An event changes memory of these kinds. Numbers of events rise along every walk.
-    pub fn change(&mut self, spaces: SpaceSet, event: u64) {
-        for (version, &space) in self.0.iter_mut().zip(&SpaceSet::EACH) {
-            if spaces.intersects(space) {
-                *version = event;
-            }
+    pub fn change(&mut self, kinds: impl Into<Kinds>, event: u64) {
+        for index in kinds.into().indices() {
+            self.0[index] = event;
         }
     }
 
     /// The last event that touched any of these kinds. Equal numbers mean that nothing happened to any of them in between.
-    pub fn newest(&self, spaces: SpaceSet) -> u64 {
-        SpaceSet::EACH
-            .iter()
-            .zip(&self.0)
-            .filter(|(space, _)| spaces.intersects(**space))
-            .map(|(_, &version)| version)
-            .max()
-            .unwrap_or(0)
+    pub fn newest(&self, kinds: impl Into<Kinds>) -> u64 {
+        let versions = kinds.into().indices().map(|index| self.0[index]);
+        versions.max().unwrap_or(0)
     }
 }
 
 struct Event {
     version: u64,
-    spaces: SpaceSet,
+    kinds: Kinds,
     place: Option<Place>,
-    /// The variable it names, whatever else it is.
-    variable: Option<Symbol>,
+}
+
+/// What an instruction that touches memory of these spaces touches, given what it does if that is an access. An access to a cell
+/// touches the cell and, if it is ordered, what others can reach, but not the rest of the stack.
+fn kinds_of(variables: &LocalVariables, spaces: SpaceSet, access: Option<&Access>) -> Kinds {
+    match access.and_then(|access| variables.cell_of(access)) {
+        Some(cell) => Kinds::from(spaces.without(STACK)).union(Kinds::cell(cell)),
+        None => spaces.into(),
+    }
 }
 
 /// Versions of memory along a walk over the blocks in reverse postorder.
@@ -57,13 +115,13 @@ pub struct MemoryVersions<'run> {
     loops: &'run Loops,
     variables: &'run LocalVariables,
     /// What each loop may change.
-    changed: IndexVec<Loop, SpaceSet>,
+    changed: IndexVec<Loop, Kinds>,
     /// The versions at the end of blocks that were walked.
-    at_end: IndexVec<Block, Option<SpaceVersions>>,
-    current: SpaceVersions,
+    at_end: IndexVec<Block, Option<Versions>>,
+    current: Versions,
     /// What happened in this block.
     events: Vec<Event>,
-    at_start: SpaceVersions,
+    at_start: Versions,
     next: u64,
     /// Whether anything is carried from block to block.
     across_blocks: bool,
@@ -78,13 +136,17 @@ impl<'run> MemoryVersions<'run> {
         variables: &'run LocalVariables,
         across_blocks: bool,
     ) -> MemoryVersions<'run> {
-        let mut changed: IndexVec<Loop, SpaceSet> =
-            IndexVec::from_elem(SpaceSet::NONE, loops.iter().count());
+        let mut changed: IndexVec<Loop, Kinds> =
+            IndexVec::from_elem(Kinds::default(), loops.iter().count());
         if across_blocks && !changed.is_empty() {
             for &block in flow.reverse_postorder() {
-                let mut here = SpaceSet::NONE;
+                let mut here = Kinds::default();
                 for instruction in function.instructions_of(block) {
-                    here = here.union(clobbers(function.format(instruction)));
+                    let spaces = clobbers(function.format(instruction));
+                    if !spaces.is_empty() {
+                        let access = function.access(instruction);
+                        here = here.union(kinds_of(variables, spaces, access.as_ref()));
+                    }
                 }
                 if let Some(this) = loops.innermost(block) {
                     changed[this] = changed[this].union(here);
@@ -103,9 +165,9 @@ impl<'run> MemoryVersions<'run> {
             variables,
             changed,
             at_end: IndexVec::from_elem(None, function.blocks().len()),
-            current: SpaceVersions::default(),
+            current: Versions::of_cells(variables.cells().len()),
             events: Vec::new(),
-            at_start: SpaceVersions::default(),
+            at_start: Versions::default(),
             next: 1,
             across_blocks,
         }
@@ -122,17 +184,17 @@ impl<'run> MemoryVersions<'run> {
         let mut ways_in = self.flow.predecessors(block);
         if self.across_blocks
             && let (Some(only), None) = (ways_in.next(), ways_in.next())
-            && let Some(end) = self.at_end[only]
+            && let Some(end) = &self.at_end[only]
         {
-            self.current = end;
-            self.at_start = end;
+            self.current.clone_from(end);
+            self.at_start.clone_from(end);
             return;
         }
         let header_of = self
             .loops
             .innermost(block)
             .filter(|&this| self.loops.header(this) == block);
-        for (kind, &spaces) in SpaceSet::EACH.iter().enumerate() {
+        for kind in 0..self.current.0.len() {
             let mut version = None;
             let mut agree = self.across_blocks;
             for from in self.flow.predecessors(block) {
@@ -146,7 +208,7 @@ impl<'run> MemoryVersions<'run> {
                     }
                     // Back from the loop this block heads.
                     (None, Some(this)) if self.loops.contains(this, from) => {
-                        agree &= !self.changed[this].intersects(spaces);
+                        agree &= !self.changed[this].intersects(Kinds(1 << kind));
                     }
                     (None, _) => agree = false,
                 }
@@ -156,51 +218,47 @@ impl<'run> MemoryVersions<'run> {
                 None => self.fresh(),
             };
         }
-        self.at_start = self.current;
+        self.at_start.clone_from(&self.current);
     }
 
     /// Ends a block.
     pub fn leave(&mut self, block: Block) {
-        self.at_end[block] = Some(self.current);
+        self.at_end[block] = Some(self.current.clone());
     }
 
-    /// Something happens that may change memory of these kinds: at a place if that is known, and to a variable that it names.
-    /// Gives the version it creates there.
+    /// An instruction may change memory of these spaces: at a place if that is known, by an access if it is one. Gives the version
+    /// it creates there.
     pub fn change(
         &mut self,
         spaces: SpaceSet,
+        access: Option<&Access>,
         place: Option<Place>,
-        variable: Option<Symbol>,
     ) -> u64 {
         let version = self.fresh();
-        self.current.change(spaces, version);
+        let kinds = kinds_of(self.variables, spaces, access);
+        self.current.change(kinds, version);
         self.events.push(Event {
             version,
-            spaces,
+            kinds,
             place,
-            variable,
         });
         version
     }
 
-    /// The version of what a load reads, at a place if that is known, of a variable that it names.
-    pub fn version(&self, spaces: SpaceSet, place: Option<Place>, variable: Option<Symbol>) -> u64 {
-        let private =
-            |variable: Option<Symbol>| variable.filter(|&symbol| self.variables.is_private(symbol));
-        let variable = private(variable);
+    /// The version of what a load of these spaces reads, at a place if that is known.
+    pub fn version(&self, spaces: SpaceSet, access: Option<&Access>, place: Option<Place>) -> u64 {
+        let kinds = kinds_of(self.variables, spaces, access);
         for event in self.events.iter().rev().take(MOST_EVENTS) {
-            if !event.spaces.intersects(spaces) || private(event.variable) != variable {
-                continue;
-            }
-            match (event.place, place) {
-                (Some(one), Some(other)) if one.misses(other) => {}
-                _ => return event.version,
+            let misses =
+                matches!((event.place, place), (Some(one), Some(other)) if one.misses(other));
+            if event.kinds.intersects(kinds) && !misses {
+                return event.version;
             }
         }
         if self.events.len() > MOST_EVENTS {
-            self.current.newest(spaces)
+            self.current.newest(kinds)
         } else {
-            self.at_start.newest(spaces)
+            self.at_start.newest(kinds)
         }
     }
 }
@@ -246,7 +304,6 @@ mod tests {
     ) {
         let format = function.format(instruction);
         let access = function.access(instruction);
-        let variable = access.and_then(|access| access.variable());
         let place = access.and_then(|access| {
             Place::of(&access, |base| match base {
                 Base::Value(value) => u64::from(value.as_u32()),
@@ -256,9 +313,9 @@ mod tests {
         });
         let changed = clobbers(format);
         if !changed.is_empty() {
-            memory.change(changed, place, variable);
+            memory.change(changed, access.as_ref(), place);
         } else if !format.effects.reads.is_empty() {
-            found.push(memory.version(format.effects.reads, place, variable));
+            found.push(memory.version(format.effects.reads, access.as_ref(), place));
         }
     }
 
@@ -292,7 +349,7 @@ mod tests {
                 ret
             }";
         //                              v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11
-        let expected = [0, 0, 1, 2, 2, 2, 2, 3, 2, 3, 4];
+        let expected = [0, 0, 1, 2, 3, 2, 2, 4, 2, 4, 5];
         assert_eq!(versions(source, true), expected);
     }
 
@@ -327,5 +384,52 @@ mod tests {
         //                         v1 v2 v4 v5 v6 v7 v8
         assert_eq!(versions(source, true), [0, 1, 0, 2, 3, 2, 2]);
         assert_eq!(versions(source, false), [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn cells_have_versions_of_their_own_across_blocks() {
+        let source = "
+            func f {
+                variable @cells: local
+                global @helper
+            block0():
+                v0:b64 = mov.u64 #0, 64
+                v1:b32 = ld.local.u32 #0, [@cells]
+                v2:pred = setp.eq.u32 #0, v1, 0
+                -> block1() next
+            block1():
+                v3:b32 = ld.local.u32 #0, [@cells]
+                v4:b32 = ld.local.u32 #0, [@cells+4]
+                call (), @helper, ()
+                st.local.u32 [v0], v1
+                st.local.u32 [@cells+4], v1
+                bra ->0 if v2
+                -> block1(), block2() next
+            block2():
+                v5:b32 = ld.local.u32 #0, [@cells]
+                v6:b32 = ld.local.u32 #0, [@cells+4]
+                v7:b32 = ld.local.u32 #0, [v0]
+                ret
+            }";
+        // What is in the first cell never changes.
+        assert_eq!(versions(source, true), [0, 0, 1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn many_cells_share_a_kind() {
+        let mut source = String::from("func f {\n variable @cells: local\nblock0():\n");
+        for cell in 0..100 {
+            source.push_str(&format!(" st.local.u32 [@cells+{}], 1\n", 4 * cell));
+        }
+        source.push_str(" -> block1() next\nblock1():\n");
+        for cell in 0..100 {
+            source.push_str(&format!(
+                " v{cell}:b32 = ld.local.u32 #0, [@cells+{}]\n",
+                4 * cell
+            ));
+        }
+        source.push_str(" ret\n}");
+        let expected: Vec<usize> = (0..100).map(|cell| cell.min(55)).collect();
+        assert_eq!(versions(&source, true), expected);
     }
 }

@@ -141,7 +141,7 @@ impl Numbering {
         if !changed.is_empty() {
             let access = function.access(instruction);
             let place = access.and_then(|it| self.stored_place(function, instruction, &it));
-            let version = memory.change(changed, place, access.and_then(|it| it.variable()));
+            let version = memory.change(changed, access.as_ref(), place);
             // What was stored is what a load from there gives.
             let start = self.words.len();
             if place.is_some() && self.content_key(function, instruction, version) {
@@ -212,8 +212,7 @@ impl Numbering {
         {
             let access = function.access(instruction);
             let place = access.and_then(|access| self.place(function, &access));
-            let variable = access.and_then(|access| access.variable());
-            let version = memory.version(effects.reads, place, variable);
+            let version = memory.version(effects.reads, access.as_ref(), place);
             if self.content_key(function, instruction, version) {
                 return true;
             }
