@@ -1,27 +1,20 @@
 //! The SSA form of every function at hand can be printed, read and printed again: the text is the same, and so is the function.
 //! Texts that are mutated are refused or read, and nothing else happens.
 
+mod random;
+
 use oriole_ir::text::{Printer, print, read};
 use oriole_ir::{Formats, Function, Operand, Value};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::into_ssa;
+use random::Random;
 use std::path::{Path, PathBuf};
 
 /// The PTX of the corpus and of the file tests.
 fn files() -> Vec<PathBuf> {
     let mut files = oriole_corpus::files();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ptx") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files");
+    files.extend(oriole_corpus::below(&tests));
     files
 }
 
@@ -140,17 +133,6 @@ fn what_is_printed_is_read_as_the_same_function() {
         functions += 1;
     });
     assert!(functions > 500, "only {functions} functions");
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
 }
 
 /// Changes a few places of a text: bytes, words, lines.
