@@ -15,6 +15,7 @@ pub mod launch;
 pub mod liveness;
 mod loops;
 mod manager;
+pub mod memory;
 pub mod ptxas_hazards;
 pub mod register_model;
 pub mod source_lines;

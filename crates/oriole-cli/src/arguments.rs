@@ -197,6 +197,7 @@ pub struct CheckArguments {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     oriole dump --ssa kernel.ptx             every function in SSA form\n  \
+    oriole dump --ssa --lines kernel.ptx     the same, and which line each instruction is from\n  \
     oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
     oriole dump --tree --function saxpy      part of the embedded example")]
 pub struct DumpArguments {
@@ -208,6 +209,9 @@ pub struct DumpArguments {
     /// Only this function
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
+    /// With --ssa: say behind each instruction which line of the file it comes from
+    #[arg(long, requires = "ssa")]
+    pub lines: bool,
 }
 
 /// What to show.

@@ -4,10 +4,12 @@ use crate::arguments::DumpArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::{Failure, graphviz, tree_text};
-use oriole::{Diagnostic, Module};
+use oriole::{Diagnostic, Module, Source};
 use oriole_diagnostics::printable_text;
 use oriole_ir::Formats;
+use oriole_ir::text::{self, Printer};
 use oriole_syntax::scopes::Globals;
+use oriole_syntax::tree::Statement;
 
 pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
@@ -32,20 +34,32 @@ pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> 
     let output = if arguments.what.tree {
         tree_text::module(&module, arguments.function.is_none(), &functions)
     } else {
-        each_function(&module, &functions, arguments.what.cfg).map_err(reported)?
+        each_function(&module, &functions, arguments).map_err(reported)?
     };
     files::write(None, &printable_text(&output))
+}
+
+/// The line of a statement of a function in the file.
+fn line_of(module: &Module, source: &Source<'_>, function: usize, statement: u32) -> Option<u32> {
+    let body = module.functions[function].body.as_ref()?;
+    match body.statements.get(statement as usize)? {
+        Statement::Instruction(instruction) => {
+            Some(source.position(instruction.mnemonic.span().start).line)
+        }
+        _ => None,
+    }
 }
 
 fn each_function(
     module: &Module,
     functions: &[usize],
-    as_graph: bool,
+    arguments: &DumpArguments,
 ) -> Result<String, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
     if !errors.is_empty() {
         return Err(errors);
     }
+    let source = Source::new(module.name(), module.source());
     let mut output = String::new();
     let mut formats = Formats::new();
     for &index in functions {
@@ -53,11 +67,16 @@ fn each_function(
             continue;
         }
         let translated = oriole_translate::into_ssa(module, &globals, index, formats)?;
-        if as_graph {
-            output.push_str(&graphviz::function(module, &translated.function));
+        let function = &translated.function;
+        output.push_str(&if arguments.what.cfg {
+            graphviz::function(module, function)
+        } else if arguments.lines {
+            let line_of = |statement| line_of(module, &source, index, statement);
+            let printer = Printer::new(module.whole_text(), function);
+            printer.with_lines(&line_of).function()
         } else {
-            output.push_str(&oriole_ir::display(module, &translated.function));
-        }
+            text::print(module.whole_text(), function)
+        });
         formats = translated.function.into_formats();
     }
     Ok(output)

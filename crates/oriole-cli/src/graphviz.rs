@@ -1,6 +1,7 @@
 //! The control flow graph of a function in Graphviz' language.
 
 use oriole::{Function, Module};
+use oriole_ir::text::Printer;
 use std::fmt::Write;
 
 /// Text safe inside a quoted, left-aligned label.
@@ -17,17 +18,14 @@ pub fn function(module: &Module, function: &Function) -> String {
         "    label=\"{name}\"; labelloc=t; fontname=monospace;"
     );
     let _ = writeln!(output, "    node [shape=box, fontname=monospace];");
+    let mut printer = Printer::new(module.whole_text(), function);
     for &block in function.block_order() {
         let data = &function.blocks()[block];
         let parameters: Vec<String> = data.parameters.iter().map(ToString::to_string).collect();
         let mut label = format!("{block}({})\\l", parameters.join(", "));
         for instruction in function.instructions_of(block) {
             label.push_str("  ");
-            label.push_str(&escape(&oriole_ir::display_instruction(
-                module,
-                function,
-                instruction,
-            )));
+            label.push_str(&escape(&printer.instruction(instruction)));
             label.push_str("\\l");
         }
         let _ = writeln!(output, "    {block} [label=\"{label}\"];");

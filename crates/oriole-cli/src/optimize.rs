@@ -112,7 +112,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
                 .iter()
                 .any(|name| name == "all" || name == phase.pass.name);
             if wanted {
-                let dump = oriole_ir::display(module, function);
+                let dump = oriole_ir::text::print(module.whole_text(), function);
                 let dump = printable_text(&dump);
                 let _ = writeln!(std::io::stderr(), "// after {}\n{dump}", phase.pass.name);
             }

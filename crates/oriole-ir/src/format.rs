@@ -119,6 +119,55 @@ pub struct LeafRole {
     pub pinned: bool,
 }
 
+/// What an address adds to its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offset {
+    /// Nothing: `[x]`.
+    None,
+    /// The next leaf: `[x+c]`.
+    Added,
+    /// The next leaf, negated: `[x-c]`.
+    Subtracted,
+}
+
+/// Where an address of the form `[x]`, `[x+c]` or `[x-c]` stands among the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressShape {
+    /// Its node in the shape.
+    pub node: usize,
+    /// The leaf of its base.
+    pub leaf: usize,
+    /// What is added to the base.
+    pub offset: Offset,
+}
+
+impl AddressShape {
+    /// The only address of a shape, if it has that form.
+    fn of(shape: &[ShapeNode]) -> Option<AddressShape> {
+        let is_address = |node: &ShapeNode| node.kind == ShapeKind::Address;
+        let node = shape.iter().position(is_address)?;
+        let (address, rest) = shape[node..].split_at(shape[node].size as usize);
+        if address[0].prefix != Prefix::None || rest.iter().any(is_address) {
+            return None;
+        }
+        let offset = match &address[1..] {
+            [ShapeNode::LEAF] => Offset::None,
+            [sum, ShapeNode::LEAF, ShapeNode::LEAF] => match sum.kind {
+                ShapeKind::Sum => Offset::Added,
+                ShapeKind::Difference => Offset::Subtracted,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_leaf = |node: &&ShapeNode| node.kind == ShapeKind::Leaf;
+        Some(AddressShape {
+            node,
+            leaf: shape[..node].iter().filter(is_leaf).count(),
+            offset,
+        })
+    }
+}
+
 /// What all instructions of one spelling have in common.
 #[derive(Clone, Debug)]
 pub struct FormatData {
@@ -132,6 +181,8 @@ pub struct FormatData {
     pub leaves: Box<[LeafRole]>,
     /// How many top-level operands there are.
     pub operand_count: usize,
+    /// The only address among the operands, if it is a base and perhaps an offset, and the instruction is not opaque.
+    pub address: Option<AddressShape>,
     /// Whether nothing is known about the operands: all registers are pinned.
     pub opaque: bool,
     /// What it does besides computing results.
@@ -222,6 +273,10 @@ impl FormatData {
                 false => None,
             },
             commutes: plain && !opaque && sources_commute(&mnemonic, &leaves),
+            address: match opaque {
+                true => None,
+                false => AddressShape::of(&shape),
+            },
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),

@@ -741,6 +741,21 @@ impl FunctionBuilder {
         block
     }
 
+    /// Makes sure that there is a block of this number. It is in no order yet.
+    pub(crate) fn ensure_block(&mut self, block: Block) {
+        self.function.blocks.ensure(block, BlockData::default());
+    }
+
+    /// Puts a block at the end of the order.
+    pub(crate) fn append_block(&mut self, block: Block) {
+        self.function.layout.append_block(block);
+    }
+
+    /// Gives an instruction a location, and no statement that it is spelled as or stands at.
+    pub(crate) fn set_location(&mut self, instruction: Instruction, location: u32) {
+        self.function.origins[instruction] = Origin(location | Origin::REWRITTEN | Origin::MOVED);
+    }
+
     /// A block, to set its edges.
     #[inline]
     pub fn block_mut(&mut self, block: Block) -> &mut BlockData {

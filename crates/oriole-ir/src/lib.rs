@@ -20,8 +20,8 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod arithmetic;
-mod display;
 mod editor;
 mod entities;
 mod format;
@@ -31,13 +31,14 @@ pub mod graph;
 mod journal;
 mod layout;
 mod operand;
+pub mod text;
 mod use_lists;
 mod verifier;
 
-pub use display::{display, display_instruction};
+pub use access::{Access, AccessKind, Address, Base};
 pub use editor::{Clones, Editor, Imported};
 pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
-pub use format::{FormatData, LeafRole, Shape, ShapeKind, ShapeNode};
+pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,

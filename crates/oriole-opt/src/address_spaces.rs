@@ -30,11 +30,10 @@ use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseSet;
 use oriole_ir::{
-    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
-    Use, Value,
+    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeNode, Use, Value,
 };
 use oriole_isa::{Flag, MulMode, Opcode, ScalarType, Space};
-use oriole_syntax::tree::{Guard, Prefix};
+use oriole_syntax::tree::Guard;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -273,7 +272,7 @@ impl<'run> Family<'run> {
                 let mentions = function.operands(reader).iter().filter(mentioned).count();
                 let leaves = function.leaves(reader);
                 let at = leaves.iter().position(|operand| mentioned(&operand))?;
-                if mentions != 1 || !format.leaves[at].in_address || !has_plain_address(format) {
+                if mentions != 1 || !format.leaves[at].in_address || format.address.is_none() {
                     return None;
                 }
                 let text = with_space(format, self.space)?;
@@ -362,27 +361,6 @@ impl<'run> Family<'run> {
             None => false,
         }
     }
-}
-
-/// Whether the only address is `[x]` or `[x+constant]`.
-fn has_plain_address(format: &FormatData) -> bool {
-    let mut addresses = format
-        .shape
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.kind == ShapeKind::Address);
-    let (Some((at, address)), None) = (addresses.next(), addresses.next()) else {
-        return false;
-    };
-    let inside = &format.shape[at + 1..at + address.size as usize];
-    address.prefix == Prefix::None
-        && match inside {
-            [ShapeNode::LEAF] => true,
-            [sum, ShapeNode::LEAF, ShapeNode::LEAF] => {
-                matches!(sum.kind, ShapeKind::Sum | ShapeKind::Difference)
-            }
-            _ => false,
-        }
 }
 
 /// The mnemonic of a generic access with the space named; nothing if an access of the space has no such form.

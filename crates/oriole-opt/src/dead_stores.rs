@@ -6,7 +6,7 @@
 //! ```
 //!
 //! ## Soundness
-//! All accesses to a local variable whose address is nowhere taken are known (`local_accesses.rs`), so what is stored where no
+//! All accesses to a local variable whose address is nowhere taken are known (`oriole_analysis::memory`), so what is stored where no
 //! load of the function reads can go. A volatile store stays.
 //!
 //! ## Method
@@ -17,12 +17,11 @@
 //! ## Not done
 //! Stores that are overwritten before they are read; variables indexed by registers.
 
-use crate::local_accesses::{LocalAccess, has_local_variables, untaken_variables};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
-use oriole_ir::Editor;
-use oriole_isa::Opcode;
+use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
+use oriole_ir::{AccessKind, Editor};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -31,21 +30,20 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Sees::Changes),
 };
 
-/// The most different places read of one variable.
+/// The most different places read of one cell of a variable.
 const MOST_READS: usize = 256;
 
-fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if !has_local_variables(editor.function()) {
         context.is_done = true;
         return;
     }
-    for (_, accesses) in untaken_variables(editor.function()) {
-        let function = editor.function();
+    let variables = analyses.get::<LocalVariables>(editor.function());
+    for cell in variables.cells() {
         let mut reads: Vec<(i64, i64)> = Vec::new();
         let mut stores: Vec<LocalAccess> = Vec::new();
-        for access in accesses {
-            let format = function.format(access.instruction);
-            if format.mnemonic.opcode() == Opcode::Ld {
+        for access in &cell.accesses {
+            if access.access.kind == AccessKind::Load {
                 let bytes = (access.start, access.end);
                 if !reads.contains(&bytes) {
                     reads.push(bytes);
@@ -53,8 +51,8 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
                 if reads.len() > MOST_READS {
                     break;
                 }
-            } else if !format.effects.volatile && format.effects.ordering.is_none() {
-                stores.push(access);
+            } else if access.access.is_weak() {
+                stores.push(*access);
             }
         }
         if reads.len() > MOST_READS {

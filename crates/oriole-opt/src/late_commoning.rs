@@ -47,10 +47,10 @@ use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
-use crate::memory_effects::clobbers;
 use crate::remark::Rewrite;
 use oriole_analysis::launch::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
+use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
@@ -234,9 +234,6 @@ fn complement_of(function: &Function, instruction: Instruction) -> Option<Instru
     same.then_some(earlier)
 }
 
-/// For each kind of memory, when it last changed.
-type Stamps = [u32; SpaceSet::EACH.len()];
-
 /// Finds pairs of instructions that give the same.
 struct Search<'function> {
     function: &'function Function,
@@ -247,11 +244,11 @@ struct Search<'function> {
     immediate: DenseMap<(u64, u64), Value>,
     known: ScopedMap<u64, Instruction>,
     /// For each load in the table, the stamp of the memory it read.
-    versions: DenseMap<Instruction, u32>,
+    versions: DenseMap<Instruction, u64>,
     /// Bits of the classes met on the way from the entry.
     classes: u64,
-    stamps: Stamps,
-    clock: u32,
+    stamps: Versions,
+    clock: u64,
     found: Vec<(Instruction, Instruction)>,
 }
 
@@ -267,7 +264,7 @@ impl<'function> Search<'function> {
             known: ScopedMap::new(),
             versions: DenseMap::new(),
             classes: 0,
-            stamps: [0; SpaceSet::EACH.len()],
+            stamps: Versions::default(),
             clock: 0,
             found: Vec::new(),
         }
@@ -283,8 +280,8 @@ impl<'function> Search<'function> {
             Leave,
         }
         // For each block, the classes and stamps at its end.
-        let mut ends: Vec<(u64, Stamps)> =
-            vec![(0, [0; SpaceSet::EACH.len()]); self.function.blocks().len()];
+        let mut ends: Vec<(u64, Versions)> =
+            vec![(0, Versions::default()); self.function.blocks().len()];
         let mut stack = vec![Walk::Enter(self.function.entry())];
         while let Some(walk) = stack.pop() {
             let Walk::Enter(block) = walk else {
@@ -297,13 +294,15 @@ impl<'function> Search<'function> {
             self.classes = parent.map_or(0, |parent| ends[parent.index()].0);
             let mut predecessors = flow.predecessors(block);
             match (predecessors.next(), predecessors.next()) {
-                (Some(only), None) if parent == Some(only) => self.stamps = ends[only.index()].1,
+                (Some(only), None) if parent == Some(only) => {
+                    self.stamps.clone_from(&ends[only.index()].1);
+                }
                 _ => self.change(SpaceSet::ALL),
             }
             for instruction in self.function.instructions_of(block) {
                 self.visit(instruction);
             }
-            ends[block.index()] = (self.classes, self.stamps);
+            ends[block.index()] = (self.classes, self.stamps.clone());
             stack.extend(dominators.children(block).rev().map(Walk::Enter));
         }
         self.found
@@ -314,11 +313,7 @@ impl<'function> Search<'function> {
             return;
         }
         self.clock += 1;
-        for (space, stamp) in SpaceSet::EACH.into_iter().zip(&mut self.stamps) {
-            if spaces.intersects(space) {
-                *stamp = self.clock;
-            }
-        }
+        self.stamps.change(spaces, self.clock);
     }
 
     fn visit(&mut self, instruction: Instruction) {
@@ -333,19 +328,13 @@ impl<'function> Search<'function> {
         };
         let version = match kind {
             Kind::Pure => 0,
-            Kind::Load(spaces) => SpaceSet::EACH
-                .into_iter()
-                .zip(self.stamps)
-                .filter(|(space, _)| spaces.intersects(*space))
-                .map(|(_, stamp)| stamp)
-                .max()
-                .unwrap_or(0),
+            Kind::Load(spaces) => self.stamps.newest(spaces),
         };
         let class = 1u64 << (equality::class(function, instruction) & 63);
         let same_as = &self.same_as;
         let find = |value: Value| same_as[value.index()];
         let hash = equality::hash(function, instruction, find)
-            ^ u64::from(version).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            ^ version.wrapping_mul(0xD6E8_FEB8_6659_FD93);
         if self.classes & class != 0
             && let Some(&early) = self.known.get(&hash)
         {

@@ -26,8 +26,8 @@ use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    Block, Editor, Function, Imported, Instruction, Operand, ShapeKind, ShapeNode, Symbol,
-    SymbolKind, Value,
+    AccessKind, Address, Base, Block, Editor, Function, Imported, Instruction, Operand, ShapeNode,
+    Symbol, SymbolKind, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space, Terminator};
 use oriole_syntax::tree::Guard;
@@ -169,35 +169,27 @@ impl Callee {
 
 /// The parameter that an instruction loads or stores whole, and the value.
 fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(u32, Value)> {
-    let format = function.format(instruction);
-    let mnemonic = &format.mnemonic;
+    let access = function.access(instruction)?;
+    let Address {
+        base: Base::Symbol(symbol),
+        offset: 0,
+    } = access.address?
+    else {
+        return None;
+    };
     let in_parameters = matches!(
-        mnemonic.space(),
-        Some(Space::Param | Space::ParamEntry | Space::ParamFunc)
+        access.space,
+        Space::Param | Space::ParamEntry | Space::ParamFunc
     );
-    if !in_parameters || mnemonic.vector_width() > 1 || format.effects.volatile {
+    if !in_parameters || access.vector > 1 || access.volatile {
         return None;
     }
-    let address = |node: &ShapeNode| node.kind == ShapeKind::Address;
-    let (symbol, value) = match (
-        mnemonic.opcode(),
-        &*format.shape,
-        function.leaves(instruction),
-    ) {
-        (
-            Opcode::Ld,
-            [ShapeNode::LEAF, group, ShapeNode::LEAF],
-            &[Operand::Result(0), Operand::Symbol(symbol)],
-        ) if address(group) => (symbol, function.results(instruction).next()?),
-        (
-            Opcode::St,
-            [group, ShapeNode::LEAF, ShapeNode::LEAF],
-            &[Operand::Symbol(symbol), Operand::Value(value)],
-        ) if address(group) => (symbol, value),
+    let value = match (access.kind, function.leaves(instruction)) {
+        (AccessKind::Load, &[Operand::Result(0), _]) => function.results(instruction).next()?,
+        (AccessKind::Store, &[_, Operand::Value(value)]) => value,
         _ => return None,
     };
-    let element = mnemonic.first_type()?;
-    let is_whole = element.bits() == function.values()[value].scalar_type.bits();
+    let is_whole = access.element.bits() == function.values()[value].scalar_type.bits();
     match function.symbols()[symbol].kind {
         SymbolKind::Parameter(number) | SymbolKind::Variable(number) if is_whole => {
             Some((number, value))

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! ## Soundness
-//! All accesses to a local variable whose address is nowhere taken are known (`local_accesses.rs`). Bytes of it that are only
+//! All accesses to a local variable whose address is nowhere taken are known (`oriole_analysis::memory`). Bytes of it that are only
 //! loaded and stored as one number of one width, by plain instructions, are a variable of that width: a load gives what the
 //! last store on the way to it stored, and anything if there was none, for local memory starts with any contents.
 //!
@@ -20,13 +20,15 @@
 //! ## Not done
 //! Bytes accessed in several widths, vectors, numbers of 8 bits and variables whose address is taken (`local_promotion_unchanged`).
 
-use crate::local_accesses::{LocalAccess, has_local_variables, untaken_variables};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
+use oriole_analysis::memory::{Cell, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::graph::{Adjacency, dominance_frontiers};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Value};
+use oriole_ir::{
+    AccessKind, Block, Editor, Function, Instruction, LeafRole, Operand, ShapeNode, Value,
+};
 use oriole_isa::{Opcode, Role, ScalarType};
 use oriole_syntax::tree::Guard;
 
@@ -46,10 +48,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         context.is_done = true;
         return;
     }
-    let places: Vec<Place> = untaken_variables(function)
-        .into_iter()
-        .flat_map(|(_, accesses)| places(function, accesses))
-        .collect();
+    let variables = analyses.get::<LocalVariables>(function);
+    let cells = variables.cells().iter();
+    let places: Vec<Place> = cells.filter_map(|cell| place(function, cell)).collect();
     if places.is_empty() {
         return;
     }
@@ -96,43 +97,27 @@ struct Place {
     accesses: Vec<Instruction>,
 }
 
-/// The places of a variable that can be promoted, given all accesses to it.
-fn places(function: &Function, mut accesses: Vec<LocalAccess>) -> Vec<Place> {
-    accesses.sort_by_key(|access| (access.start, access.end));
-    let mut found = Vec::new();
-    let mut next = 0;
-    while next < accesses.len() {
-        // Accesses that overlap, directly or through others.
-        let first = next;
-        let mut end = accesses[first].end;
-        while next < accesses.len() && accesses[next].start < end {
-            end = end.max(accesses[next].end);
-            next += 1;
-        }
-        let group = &accesses[first..next];
-        let bytes = (group[0].start, group[0].end);
-        let scalar_type = match bytes.1 - bytes.0 {
-            2 => ScalarType::B16,
-            4 => ScalarType::B32,
-            8 => ScalarType::B64,
-            _ => continue,
-        };
-        let is_one_number = group.iter().all(|access| {
-            (access.start, access.end) == bytes
-                && is_plain(function, access.instruction, scalar_type)
-        });
-        if is_one_number {
-            // Sorting was stable: accesses to the same bytes are still in order of the layout.
-            let accesses: Vec<Instruction> =
-                group.iter().map(|access| access.instruction).collect();
-            let scalar_type = common_type(function, &accesses).unwrap_or(scalar_type);
-            found.push(Place {
-                scalar_type,
-                accesses,
-            });
-        }
+/// A cell as a place that can be promoted, if it is one.
+fn place(function: &Function, cell: &Cell) -> Option<Place> {
+    let scalar_type = match cell.end - cell.start {
+        2 => ScalarType::B16,
+        4 => ScalarType::B32,
+        8 => ScalarType::B64,
+        _ => return None,
+    };
+    let is_one_number = cell.accesses.iter().all(|access| {
+        (access.start, access.end) == (cell.start, cell.end)
+            && is_plain(function, access.instruction, scalar_type)
+    });
+    if !is_one_number {
+        return None;
     }
-    found
+    let accesses = cell.accesses.iter().map(|access| access.instruction);
+    let accesses: Vec<Instruction> = accesses.collect();
+    Some(Place {
+        scalar_type: common_type(function, &accesses).unwrap_or(scalar_type),
+        accesses,
+    })
 }
 
 /// The type of all registers that accesses load to and store from, if it is one.
@@ -150,17 +135,17 @@ fn common_type(function: &Function, accesses: &[Instruction]) -> Option<ScalarTy
 
 /// Whether an access is of one number, as wide as the register it goes to or comes from.
 fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarType) -> bool {
-    let format = function.format(instruction);
-    if format.effects.volatile
-        || !format.effects.ordering.is_none()
-        || format.mnemonic.vector_width() > 1
-        || format.leaves.iter().any(|leaf| leaf.pinned)
-    {
+    let Some(access) = function.access(instruction) else {
+        return false;
+    };
+    let pinned = |leaf: &LeafRole| leaf.pinned;
+    let leaves = &function.format(instruction).leaves;
+    if !access.is_weak() || access.vector > 1 || leaves.iter().any(pinned) {
         return false;
     }
     let has_width =
         |value: Value| function.values()[value].scalar_type.bits() == scalar_type.bits();
-    if format.mnemonic.opcode() == Opcode::Ld {
+    if access.kind == AccessKind::Load {
         let mut results = function.results(instruction);
         return results.len() == 1 && results.all(has_width);
     }
@@ -168,10 +153,7 @@ fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarTy
         Some(Operand::Value(value)) => has_width(value),
         Some(Operand::Constant(_)) => {
             // Of these types `mov` takes constants.
-            let element = format.mnemonic.first_type();
-            element.is_some_and(|element| {
-                element.bits() == scalar_type.bits() && element != ScalarType::F16
-            })
+            access.element.bits() == scalar_type.bits() && access.element != ScalarType::F16
         }
         _ => false,
     }

@@ -19,6 +19,13 @@ pub struct Text {
     length: u32,
 }
 
+impl From<std::ops::Range<u32>> for Text {
+    /// These bytes of a text.
+    fn from(range: std::ops::Range<u32>) -> Text {
+        Text::new(range.start, range.end.saturating_sub(range.start))
+    }
+}
+
 impl Text {
     pub(crate) fn new(start: u32, length: u32) -> Text {
         Text { start, length }

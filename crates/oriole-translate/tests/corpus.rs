@@ -27,7 +27,7 @@ fn corpus_comes_out_as_it_went_in() {
                 violations.is_empty(),
                 "{name}: {}\n{}",
                 violations[0],
-                oriole_ir::display(&module, &translated.function)
+                oriole_ir::text::print(module.whole_text(), &translated.function)
             );
             let written = out_of_ssa(&mut module, &globals, index, translated)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -3,6 +3,8 @@
 //! Replacements here do not keep the meaning of the program; they keep it in SSA form. What is checked is that the registers
 //! assigned hold the values the SSA form says, and that what is written is a function again with the same instructions.
 
+mod random;
+
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_ir::{
     Block, Definition, Editor, Formats, Function, Instruction, Operand, ShapeNode, Value, verify,
@@ -11,17 +13,7 @@ use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Guard;
 use oriole_translate::{assign, check, into_ssa, out_of_ssa};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
+use random::Random;
 
 /// Replaces values by values of the same type that dominate them, and changes homes.
 fn scramble(function: &mut Function, random: &mut Random) {
@@ -156,7 +148,7 @@ fn scrambled_functions_keep_their_meaning() {
                     "{}: {}\n{}",
                     file.display(),
                     mismatches[0],
-                    oriole_ir::display(&module, &translated.function)
+                    oriole_ir::text::print(module.whole_text(), &translated.function)
                 );
                 let before = instruction_texts(&translated.function);
                 let undefined = translated

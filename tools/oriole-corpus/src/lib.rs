@@ -31,7 +31,10 @@ pub fn files() -> Vec<PathBuf> {
 }
 
 /// All `.ptx` files below a folder, in order.
-fn below(folder: &Path) -> Vec<PathBuf> {
+///
+/// # Panics
+/// If a folder cannot be read.
+pub fn below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -4,9 +4,10 @@ use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
 use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Profile, Rounds, Source};
 use oriole_diagnostics::ColorChoice;
-use oriole_ir::Formats;
+use oriole_ir::text::{self, Printer};
+use oriole_ir::{Formats, Function};
 use oriole_isa::Target;
-use oriole_opt::UnknownProfile;
+use oriole_opt::{Callees, Context, Hooks, Statistics, UnknownProfile};
 use oriole_syntax::scopes::Globals;
 use serde::Deserialize;
 use similar::{ChangeTag, TextDiff};
@@ -24,11 +25,13 @@ pub enum Kind {
     Ssa,
     /// Run passes.
     Opt,
+    /// Read functions in SSA form and run passes on them, one after the other.
+    Pass,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [Kind::Syntax, Kind::Check, Kind::Ssa, Kind::Opt];
+    pub const ALL: [Kind; 5] = [Kind::Syntax, Kind::Check, Kind::Ssa, Kind::Opt, Kind::Pass];
 }
 
 /// Sections that a file of a kind must have when there is nothing wrong with it: of each group one.
@@ -36,7 +39,7 @@ pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
     match kind {
         Kind::Syntax | Kind::Check => &[],
         Kind::Ssa => &[&[SectionName::Output]],
-        Kind::Opt => &[&[
+        Kind::Opt | Kind::Pass => &[&[
             SectionName::Diff,
             SectionName::Unchanged,
             SectionName::Output,
@@ -54,6 +57,11 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
         source: Source::new(NAME, &file.source),
         outcome: Outcome::default(),
     };
+    if file.header.kind == Kind::Pass {
+        let errors = run.passes();
+        run.say(&errors);
+        return run.finish(&errors);
+    }
     let (module, errors) = oriole_syntax::parse(NAME, file.source.as_str());
     if run.say(&errors) {
         return run.finish(&errors);
@@ -71,7 +79,7 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
     }
     run.out_again(&module);
     match file.header.kind {
-        Kind::Syntax | Kind::Check => {}
+        Kind::Syntax | Kind::Check | Kind::Pass => {}
         Kind::Ssa => run.ssa(&module),
         Kind::Opt => {
             let notes = run.optimize(&module);
@@ -189,7 +197,10 @@ impl Run<'_> {
             }
             match oriole_translate::into_ssa(module, &globals, index, Formats::new()) {
                 Ok(translated) => {
-                    text.push_str(&oriole_ir::display(module, &translated.function));
+                    text.push_str(&oriole_ir::text::print(
+                        module.whole_text(),
+                        &translated.function,
+                    ));
                 }
                 Err(errors) => {
                     self.fail(format!("into SSA form: {}", errors.len()));
@@ -200,7 +211,8 @@ impl Run<'_> {
         self.section(SectionName::Output, text);
     }
 
-    fn options(&self, module: &Module) -> Result<Options, String> {
+    /// The options the header asks for, for a file with this target.
+    fn options(&self, target: Option<&str>) -> Result<Options, String> {
         let mut options = match self.header.level {
             Some(0) => Options::level(Level::None),
             Some(1) => Options::level(Level::Less),
@@ -224,8 +236,7 @@ impl Run<'_> {
             let profile: Profile = name
                 .parse()
                 .map_err(|error: UnknownProfile| error.to_string())?;
-            let target = module
-                .target()
+            let target = target
                 .and_then(Target::from_text)
                 .ok_or("a profile needs a target")?;
             options.phases =
@@ -235,9 +246,19 @@ impl Run<'_> {
         Ok(options)
     }
 
+    /// The same options without the last of the knobs, if there are knobs.
+    fn without_last_knob(&self, options: Options) -> Option<Options> {
+        let (_, others) = self.header.knobs.split_last()?;
+        let mut knobs = Knobs::default();
+        for knob in others {
+            knobs.set(knob).expect("set before");
+        }
+        Some(Options { knobs, ..options })
+    }
+
     /// Runs the passes; gives what they had to say.
     fn optimize(&mut self, module: &Module) -> Vec<Diagnostic> {
-        let options = match self.options(module) {
+        let options = match self.options(module.target()) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -245,7 +266,16 @@ impl Run<'_> {
             }
         };
         let mut copy = module.clone();
-        let report = match oriole::optimize(&mut copy, &options) {
+        let mut unreadable = None;
+        let result = oriole::optimize_with(&mut copy, &options, &mut |module, phase, function| {
+            if !is_readable(module.whole_text(), std::slice::from_ref(function)) {
+                unreadable = Some(phase.pass.name);
+            }
+        });
+        if let Some(pass) = unreadable {
+            self.fail(format!("what {pass} left cannot be read"));
+        }
+        let report = match result {
             Ok(report) => report,
             Err(errors) => return errors,
         };
@@ -256,42 +286,133 @@ impl Run<'_> {
                 self.fail(format!("the output is wrong: {}", errors[0].message));
             }
         }
-        if let Some((_, others)) = self.header.knobs.split_last() {
+        if let Some(options) = self.without_last_knob(options) {
             let mut plain = module.clone();
-            let mut knobs = Knobs::default();
-            for knob in others {
-                knobs.set(knob).expect("set before");
-            }
-            let options = Options { knobs, ..options };
             if let Err(errors) = oriole::optimize(&mut plain, &options) {
                 return errors;
             }
-            let plain = self.print(&plain);
-            if plain == after {
-                self.fail("the last of the knobs changes nothing");
-            }
-            self.section(SectionName::Knobs, difference(&plain, &after));
+            self.knob_section(&self.print(&plain), &after);
         }
+        let remarks = report.remarks.iter().map(ToString::to_string).collect();
+        self.sections(&before, after, &report.statistics, remarks);
+        report.notes
+    }
+
+    /// Runs the passes on functions in SSA form; gives what is wrong with the text.
+    fn passes(&mut self) -> Vec<Diagnostic> {
+        let options = match self.options(None) {
+            Ok(options) => options,
+            Err(error) => {
+                self.fail(error);
+                return Vec::new();
+            }
+        };
+        let source = self.source.text();
+        let functions = match text::read(source) {
+            Ok(functions) => functions,
+            Err(errors) => return errors,
+        };
+        let before = print_functions(source, &functions);
+        if !is_readable(source, &functions) {
+            self.fail("what was read is not printed as it can be read");
+        }
+        let (after, statistics, remarks) = run_passes(source, functions, &options);
+        let after = self.spoil(after);
+        if let Err(errors) = text::read(&after) {
+            self.fail(format!("the output is wrong: {}", errors[0].message));
+        }
+        if let Some(options) = self.without_last_knob(options) {
+            let functions = text::read(source).unwrap_or_default();
+            let (plain, ..) = run_passes(source, functions, &options);
+            self.knob_section(&self.spoil(plain), &after);
+        }
+        self.sections(&before, after, &statistics, remarks);
+        Vec::new()
+    }
+
+    /// What the last of the knobs changes.
+    fn knob_section(&mut self, without: &str, with: &str) {
+        if without == with {
+            self.fail("the last of the knobs changes nothing");
+        }
+        self.section(SectionName::Knobs, difference(without, with));
+    }
+
+    /// What passes made of a text, and what they counted and said.
+    fn sections(
+        &mut self,
+        before: &str,
+        after: String,
+        statistics: &Statistics,
+        remarks: Vec<String>,
+    ) {
         if before == after {
             self.section(SectionName::Unchanged, String::new());
         } else {
-            self.section(SectionName::Diff, difference(&before, &after));
+            self.section(SectionName::Diff, difference(before, &after));
         }
         self.section(SectionName::Output, after);
         let mut stats = String::new();
-        for (name, count) in report.statistics.iter() {
+        for (name, count) in statistics.iter() {
             let _ = writeln!(stats, "{name} = {count}");
         }
         let stats = self.spoil(stats);
         self.section(SectionName::Stats, stats);
-        let mut remarks = String::new();
-        for remark in &report.remarks {
-            let _ = writeln!(remarks, "{remark}");
-        }
+        let remarks: String = remarks.iter().map(|remark| format!("{remark}\n")).collect();
         let remarks = self.spoil(remarks);
         self.section(SectionName::Remarks, remarks);
-        report.notes
     }
+}
+
+/// Functions in SSA form as text, with the lines that were given to instructions.
+fn print_functions(names: &str, functions: &[Function]) -> String {
+    let line_of = |line| Some(line);
+    let print = |function| {
+        Printer::new(names, function)
+            .with_lines(&line_of)
+            .function()
+    };
+    functions.iter().map(print).collect()
+}
+
+/// Whether functions in SSA form can be read from what is printed of them, and are then printed the same.
+fn is_readable(names: &str, functions: &[Function]) -> bool {
+    let text = print_functions(names, functions);
+    text::read(&text).is_ok_and(|again| print_functions(&text, &again) == text)
+}
+
+/// Runs the phases on each function; gives the functions as text, the counters and the remarks.
+fn run_passes(
+    names: &str,
+    mut functions: Vec<Function>,
+    options: &Options,
+) -> (String, Statistics, Vec<String>) {
+    let mut fuel = options.fuel.clone();
+    let mut statistics = Statistics::default();
+    let mut remarks = Vec::new();
+    for function in &mut functions {
+        let mut context = Context {
+            knobs: &options.knobs,
+            fuel: &mut fuel,
+            statistics: &mut statistics,
+            remarks: Some(&mut remarks),
+            hooks: &Hooks::default(),
+            callees: &Callees::default(),
+            is_numbered: false,
+            is_done: false,
+        };
+        oriole_opt::run(function, &options.phases, &mut context, &mut |_, _| {});
+    }
+    let remarks = remarks.iter().map(|remark| {
+        let line = remark.statement.map(|line| format!("line {line}: "));
+        let line = line.unwrap_or_default();
+        let equal = remark.equal.map(|line| format!(", as line {line}"));
+        let equal = equal.unwrap_or_default();
+        let (counter, mnemonic, why) = (remark.counter, &remark.mnemonic, remark.why);
+        format!("{line}`{mnemonic}`: {counter}: {why}{equal}")
+    });
+    let remarks = remarks.collect();
+    (print_functions(names, &functions), statistics, remarks)
 }
 
 /// The first token in which two texts differ.

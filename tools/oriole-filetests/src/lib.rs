@@ -1,4 +1,4 @@
-//! File tests: a PTX file that says, in comments, what Oriole must say about it.
+//! File tests: a PTX file, or functions in SSA form, that say, in comments, what Oriole must say about them.
 //!
 //! ## Format
 //! A file starts with a TOML header in `//!` lines ([`Header`]); `kind` says what is done with the file:
@@ -9,6 +9,7 @@
 //! | `check` | also resolve names, go into SSA form, verify, and out again | diagnostics; the same tokens |
 //! | `ssa` | also show the SSA form | section `output` |
 //! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
+//! | `pass` | read functions in SSA form (`oriole_ir::text`) and run passes on them, without PTX | the same, in SSA form |
 //!
 //! **Facts** stand on their line: `//~ error[expected-operand] 14: expected an operand, found …` says that there is an
 //! error in column 14 of the line. `//~^` means the line above, `//~^^` the one above that. Facts are complete: what is said
@@ -65,7 +66,7 @@ impl Mode {
     }
 }
 
-/// All `.ptx` files under a folder, in order.
+/// All `.ptx` and `.ssa` files under a folder, in order.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -77,7 +78,10 @@ pub fn collect(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ptx") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "ptx" || extension == "ssa")
+            {
                 files.push(path);
             }
         }

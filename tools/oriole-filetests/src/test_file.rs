@@ -10,16 +10,16 @@ use std::fmt;
 pub struct Header {
     /// What is done with the file.
     pub kind: Kind,
-    /// For `opt`: the passes to run, in order.
+    /// For `opt` and `pass`: the passes to run, in order.
     pub passes: Option<Vec<String>>,
-    /// For `opt`: the optimization level, 0 to 3, unless `passes` are given.
+    /// For `opt` and `pass`: the optimization level, 0 to 3, unless `passes` are given.
     pub level: Option<u8>,
     /// For `opt`: which of the phases run for the file's target, such as `"ptxas-13.0"`; all unless given.
     pub profile: Option<String>,
-    /// For `opt`: settings of passes, such as `"EnableGvnCseMode=2"`. The last one must change the output.
+    /// For `opt` and `pass`: settings of passes, such as `"EnableGvnCseMode=2"`. The last one must change the output.
     #[serde(default)]
     pub knobs: Vec<String>,
-    /// For `opt`: how many rewrites may be made.
+    /// For `opt` and `pass`: how many rewrites may be made.
     pub fuel: Option<u64>,
     /// For files under `failing/`: the failure that the test must have, one finding a line.
     pub fails: Option<String>,
@@ -95,7 +95,7 @@ pub struct Section {
 pub struct TestFile {
     /// The settings.
     pub header: Header,
-    /// The PTX, on the lines it has in the file, with everything else blanked out.
+    /// The PTX or SSA form, on the lines it has in the file, with everything else blanked out.
     pub source: String,
     /// Facts expected.
     pub facts: Vec<Fact>,

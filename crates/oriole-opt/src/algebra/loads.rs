@@ -1,10 +1,12 @@
 //! Rewrites around loads and stores that concern another instruction too.
 
-use super::operands::address_of;
+use super::operands::{address_of, base_and_offset};
 use super::view::{Facts, is_integer};
 use super::{Outcome, Walk};
 use oriole_analysis::ptxas_hazards::high_halves::takes_only_high_half;
-use oriole_ir::{Definition, Instruction, Operand, ShapeKind, ShapeNode, Symbol, Value};
+use oriole_ir::{
+    AddressShape, Definition, Instruction, Offset, Operand, ShapeKind, ShapeNode, Symbol, Value,
+};
 use oriole_isa::{MulMode, Opcode, ScalarType, Space};
 use oriole_syntax::tree::Guard;
 
@@ -227,8 +229,8 @@ impl Walk<'_, '_, '_> {
 
     fn hidden_constant(&self, instruction: Instruction) -> Option<Hidden> {
         let function = self.editor.function();
-        let address = address_of(function.format(instruction))?;
-        let (base, offset) = self.base_and_offset(instruction, &address)?;
+        address_of(function.format(instruction))?;
+        let (base, offset) = base_and_offset(function, instruction)?;
         let view = self.view();
         if !view.is_single(base) {
             return None;
@@ -278,7 +280,7 @@ impl Walk<'_, '_, '_> {
     pub(super) fn set_address(
         &mut self,
         instruction: Instruction,
-        address: &super::operands::Address,
+        address: &AddressShape,
         base: Value,
         offset: i64,
     ) {
@@ -296,7 +298,7 @@ impl Walk<'_, '_, '_> {
             ..ShapeNode::LEAF
         };
         operands[leaf] = Operand::Value(base);
-        if address.has_offset {
+        if address.offset != Offset::None {
             operands.remove(leaf + 1);
         }
         if offset == 0 {

@@ -6,7 +6,10 @@ use super::{Outcome, Walk, copy_of};
 use crate::copy_propagation::is_acceptable;
 use oriole_analysis::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
-use oriole_ir::{Definition, FormatData, Instruction, Operand, ShapeKind, ShapeNode, Value};
+use oriole_ir::{
+    Address, AddressShape, Base, Definition, FormatData, Function, Instruction, Operand, ShapeKind,
+    ShapeNode, Value,
+};
 use oriole_isa::{Opcode, Role, ScalarType, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
@@ -511,7 +514,7 @@ impl Walk<'_, '_, '_> {
             let Some(address) = address_of(format) else {
                 return outcome;
             };
-            let Some((base, offset)) = self.folded(instruction, &address) else {
+            let Some((base, offset)) = self.folded(instruction) else {
                 return outcome;
             };
             if !self.allows(
@@ -527,31 +530,10 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// The register of an address and the constant added to it.
-    pub(super) fn base_and_offset(
-        &self,
-        instruction: Instruction,
-        address: &Address,
-    ) -> Option<(Value, i64)> {
-        let function = self.editor.function();
-        let leaves = function.leaves(instruction);
-        let base = leaves[address.leaf].value()?;
-        if !address.has_offset {
-            return Some((base, 0));
-        }
-        let Operand::Constant(constant) = leaves[address.leaf + 1] else {
-            return None;
-        };
-        match function.constants()[constant].literal? {
-            Literal::Integer { bits, .. } => Some((base, bits as i64)),
-            _ => None,
-        }
-    }
-
     /// What an address is the sum of, if its base is a sum that dies with it.
-    fn folded(&mut self, instruction: Instruction, address: &Address) -> Option<(Value, i64)> {
+    fn folded(&mut self, instruction: Instruction) -> Option<(Value, i64)> {
         let function = self.editor.function();
-        let (base, offset) = self.base_and_offset(instruction, address)?;
+        let (base, offset) = base_and_offset(function, instruction)?;
         let view = self.view();
         let (sum, inner, constant) = view.as_sum(base)?;
         let narrow = match sum.width {
@@ -690,40 +672,26 @@ fn takes_immediates(format: &FormatData) -> bool {
     known && !vector() && !mnemonic.types().is_empty() && mnemonic.types().iter().all(typed)
 }
 
-/// The place of an address `[x]` or `[x+constant]`.
-pub(super) struct Address {
-    pub(super) node: usize,
-    pub(super) leaf: usize,
-    pub(super) has_offset: bool,
+/// Where the address of an access stands whose address can be rewritten.
+pub(super) fn address_of(format: &FormatData) -> Option<AddressShape> {
+    match format.mnemonic.opcode() {
+        Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Prefetch => {
+            format.address
+        }
+        _ => None,
+    }
 }
 
-pub(super) fn address_of(format: &FormatData) -> Option<Address> {
-    if !matches!(
-        format.mnemonic.opcode(),
-        Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Prefetch
-    ) || format.opaque
-    {
-        return None;
+/// The value of an address and the constant added to it.
+pub(super) fn base_and_offset(
+    function: &Function,
+    instruction: Instruction,
+) -> Option<(Value, i64)> {
+    match function.address(instruction)? {
+        Address {
+            base: Base::Value(value),
+            offset,
+        } => Some((value, offset)),
+        _ => None,
     }
-    let mut leaf = 0;
-    for (node, part) in format.shape.iter().enumerate() {
-        if part.kind == ShapeKind::Leaf {
-            leaf += 1;
-        }
-        if part.kind != ShapeKind::Address || part.prefix != Prefix::None {
-            continue;
-        }
-        let inside = &format.shape[node + 1..node + part.size as usize];
-        let has_offset = match inside {
-            [ShapeNode::LEAF] => false,
-            [sum, ShapeNode::LEAF, ShapeNode::LEAF] if sum.kind == ShapeKind::Sum => true,
-            _ => return None,
-        };
-        return Some(Address {
-            node,
-            leaf,
-            has_offset,
-        });
-    }
-    None
 }

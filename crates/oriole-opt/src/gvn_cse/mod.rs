@@ -8,7 +8,7 @@
 //!
 //! ## Soundness
 //! Two instructions give the same results if they have the same format (mnemonic, guard, operand shape), operands with the
-//! same numbers, constants by value and not by spelling, and read memory of the same version, see [`memory`]. A guarded
+//! same numbers, constants by value and not by spelling, and read memory of the same version, see [`oriole_analysis::memory`]. A guarded
 //! instruction has its guard and the values it keeps among its operands. Plain loads of registers as wide as memory count
 //! as equal however they are spelled, and give what a plain store to the same place wrote. State spaces are part of the
 //! mnemonic. Volatile and carry-flag instructions, atomics and everything that touches a pinned register stay. `.ftz` and
@@ -36,7 +36,6 @@
 //! register where it is needed.
 
 mod extended_blocks;
-mod memory;
 mod numbering;
 mod partial;
 mod scope_tree;
@@ -47,8 +46,8 @@ use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
-use memory::Memory;
 use numbering::{Class, Convergent, Member, Numbering, contents};
+use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
@@ -115,7 +114,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     } else {
         Convergent::Never
     };
-    let numbering = number(function, &flow, &loops, mode, convergent);
+    let variables = analyses.get::<LocalVariables>(function);
+    let numbering = number(function, &flow, &loops, &variables, mode, convergent);
     if numbering.shared.is_empty() {
         context.is_numbered = mode == Mode::Widest;
         return;
@@ -169,11 +169,12 @@ fn number(
     function: &Function,
     flow: &ControlFlow,
     loops: &Loops,
+    variables: &LocalVariables,
     mode: Mode,
     convergent: Convergent,
 ) -> Numbering {
     let mut numbering = Numbering::new(function);
-    let mut memory = Memory::new(function, flow, loops, mode >= Mode::Memory);
+    let mut memory = MemoryVersions::new(function, flow, loops, variables, mode >= Mode::Memory);
     for &block in flow.reverse_postorder() {
         if mode == Mode::Block {
             numbering.forget();

@@ -5,12 +5,11 @@
 
 use crate::copy_propagation::copy_of;
 use crate::equality::{has_stable_operands, is_stable};
-use crate::memory_effects::clobbers;
-
-use super::memory::{Memory, Place};
+use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
 use oriole_collections::{DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
-    Block, Constant, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
+    Access, AccessKind, Base, Block, Constant, FormatData, Function, Instruction, Operand,
+    ShapeNode, Value,
 };
 use oriole_isa::{Comparison, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
@@ -40,6 +39,8 @@ const RESULT: u64 = 1 << 60;
 const CONSTANT: u64 = 2 << 60;
 const SYMBOL: u64 = 3 << 60;
 const SINK: u64 = 4 << 60;
+/// The base of addresses that are constants.
+const ABSOLUTE: u64 = 6 << 60;
 /// In place of a format: what a plain load reads, however it is spelled.
 const CONTENT: u64 = 5 << 60;
 
@@ -108,7 +109,7 @@ impl Numbering {
     pub fn visit(
         &mut self,
         function: &Function,
-        memory: &mut Memory<'_>,
+        memory: &mut MemoryVersions<'_>,
         block: Block,
         instruction: Instruction,
         convergent: Convergent,
@@ -138,8 +139,9 @@ impl Numbering {
         }
         let changed = clobbers(format);
         if !changed.is_empty() {
-            let place = stored_place(self, function, instruction);
-            let version = memory.change(changed, place);
+            let access = function.access(instruction);
+            let place = access.and_then(|it| self.stored_place(function, instruction, &it));
+            let version = memory.change(changed, access.as_ref(), place);
             // What was stored is what a load from there gives.
             let start = self.words.len();
             if place.is_some() && self.content_key(function, instruction, version) {
@@ -180,7 +182,7 @@ impl Numbering {
     fn key(
         &mut self,
         function: &Function,
-        memory: &Memory<'_>,
+        memory: &MemoryVersions<'_>,
         member: Member,
         convergent: Convergent,
     ) -> bool {
@@ -208,8 +210,9 @@ impl Numbering {
             && format.is_removable()
             && has_stable_operands(function, instruction)
         {
-            let place = self.place(function, instruction);
-            let version = memory.version(effects.reads, place);
+            let access = function.access(instruction);
+            let place = access.and_then(|access| self.place(function, &access));
+            let version = memory.version(effects.reads, access.as_ref(), place);
             if self.content_key(function, instruction, version) {
                 return true;
             }
@@ -270,36 +273,34 @@ impl Numbering {
     /// the bits matter, not how the access is spelled. Whether it did.
     fn content_key(&mut self, function: &Function, instruction: Instruction, version: u64) -> bool {
         let format = function.format(instruction);
-        let opcode = format.mnemonic.opcode();
+        let Some(access) = function.access(instruction) else {
+            return false;
+        };
         if format.is_guarded()
-            || format.opaque
-            || !matches!(opcode, Opcode::Ld | Opcode::St)
+            || !matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
             || format.operand_count != 2
             || format.shape.iter().any(is_modified)
-            || format.effects.volatile
-            || !format.effects.ordering.is_none()
+            || !access.is_weak()
         {
             return false;
         }
-        let Some(element) = format.mnemonic.first_type() else {
-            return false;
-        };
+        let element = access.element;
         let values = contents(function, instruction);
         let wide = values
             .iter()
             .all(|&value| function.values()[value].scalar_type.bits() == element.bits());
         if !wide
             || values.is_empty()
-            || values.len() != format.mnemonic.vector_width() as usize
+            || values.len() != access.vector as usize
             || element == ScalarType::Pred
         {
             return false;
         }
-        let Some(place) = self.place(function, instruction) else {
+        let Some(place) = self.place(function, &access) else {
             return false;
         };
         self.words.extend_from_slice(&[
-            CONTENT | format.mnemonic.space().map_or(0, |space| space as u64 + 1),
+            CONTENT | (access.space as u64 + 1),
             version,
             u64::from(element.bits()) << 8 | values.len() as u64,
             place.base,
@@ -308,81 +309,31 @@ impl Numbering {
         true
     }
 
-    /// The place a plain access is about, if its address is a base and perhaps a constant.
-    fn place(&mut self, function: &Function, instruction: Instruction) -> Option<Place> {
-        let format = function.format(instruction);
-        let start = format
-            .shape
-            .iter()
-            .position(|node| node.kind == ShapeKind::Address)?;
-        let addresses = format
-            .leaves
-            .iter()
-            .zip(function.leaves(instruction))
-            .filter(|(leaf, _)| leaf.in_address);
-        let mut addresses = addresses.map(|(_, &operand)| operand);
-        let (base, offset) = match &format.shape[start + 1..] {
-            [only, ..] if *only == ShapeNode::LEAF => (addresses.next()?, None),
-            [sum, first, second, ..]
-                if matches!(sum.kind, ShapeKind::Sum | ShapeKind::Difference)
-                    && *first == ShapeNode::LEAF
-                    && second.kind == ShapeKind::Leaf =>
-            {
-                let base = addresses.next()?;
-                (base, Some((sum.kind, second.prefix, addresses.next()?)))
-            }
-            _ => return None,
+    /// The place of an access, if its address is a value or a variable and perhaps a constant.
+    fn place(&mut self, function: &Function, access: &Access) -> Option<Place> {
+        let operand = match access.address?.base {
+            Base::Value(value) => Operand::Value(value),
+            Base::Symbol(symbol) => Operand::Symbol(symbol),
+            Base::Absolute => return Place::of(access, |_| ABSOLUTE),
         };
-        let offset = match offset {
-            None => 0,
-            Some((kind, prefix, Operand::Constant(constant))) => {
-                let Some(Literal::Integer { bits, .. }) = function.constants()[constant].literal
-                else {
-                    return None;
-                };
-                if prefix != oriole_syntax::tree::Prefix::None {
-                    return None;
-                }
-                let bits = bits as i64;
-                if kind == ShapeKind::Difference {
-                    bits.checked_neg()?
-                } else {
-                    bits
-                }
-            }
-            Some(_) => return None,
-        };
-        let base = match base {
-            Operand::Value(_) | Operand::Symbol(_) => self.word(function, base),
-            _ => return None,
-        };
-        let element = format.mnemonic.first_type()?;
-        let bytes = element.bits().max(8) / 8 * format.mnemonic.vector_width().max(1);
-        Some(Place {
-            base,
-            offset,
-            bytes,
-        })
+        Place::of(access, |_| self.word(function, operand))
     }
-}
 
-/// The place a plain, unguarded or guarded, store writes to.
-fn stored_place(
-    numbering: &mut Numbering,
-    function: &Function,
-    instruction: Instruction,
-) -> Option<Place> {
-    let format = function.format(instruction);
-    let plain = !format.opaque
-        && format.mnemonic.opcode() == Opcode::St
-        && format.operand_count == 2
-        && format.effects.ordering.is_none()
-        && !format.effects.volatile
-        && has_stable_operands(function, instruction);
-    if plain {
-        numbering.place(function, instruction)
-    } else {
-        None
+    /// The place a plain, unguarded or guarded, store writes to.
+    fn stored_place(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        access: &Access,
+    ) -> Option<Place> {
+        let plain = access.kind == AccessKind::Store
+            && access.is_weak()
+            && function.format(instruction).operand_count == 2
+            && has_stable_operands(function, instruction);
+        match plain {
+            true => self.place(function, access),
+            false => None,
+        }
     }
 }
 

@@ -13,11 +13,11 @@ const COMMON: SpaceSet = SpaceSet::GLOBAL
 /// The stack. A function whose parameters have their address taken keeps them in local memory (the manual's section on
 /// `mov` and `.param`), so a store to one may be a store to the other. Parameters of entries never change: loads of them are
 /// not asked about.
-const STACK: SpaceSet = SpaceSet::LOCAL.union(SpaceSet::PARAM);
+pub(super) const STACK: SpaceSet = SpaceSet::LOCAL.union(SpaceSet::PARAM);
 
 /// Memory that may be different after an instruction. A relaxed or volatile access orders nothing by the manual, but programs
 /// wait for each other with volatile loads and then read what the other wrote; `ptxas` loads again behind one, and so do we.
-pub(crate) fn clobbers(format: &FormatData) -> SpaceSet {
+pub fn clobbers(format: &FormatData) -> SpaceSet {
     if format.is_pure() {
         return SpaceSet::NONE;
     }

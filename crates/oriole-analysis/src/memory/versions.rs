@@ -1,0 +1,435 @@
+//! What is known about memory at each instruction: a version that changes whenever what is read may have changed.
+//!
+//! Two loads from one address read the same if nothing between them may have written there. Instead of looking between
+//! them, every load gets the number of the last event that may have changed what it reads: a store, an atomic, a barrier, a
+//! call, or the start of a block where ways with different histories meet. Equal numbers mean that nothing happened.
+//!
+//! Within a block stores are told apart by address too. Between blocks only kinds of memory are: state spaces, and cells of local
+//! variables that nothing but accesses to them reaches. A block keeps the versions of the block before it if all ways in agree,
+//! and at the head of a loop if nothing in the loop writes that kind.
+
+use super::effects::STACK;
+use super::{LocalVariables, Place, clobbers};
+use crate::control_flow::ControlFlow;
+use crate::loops::{Loop, Loops};
+use oriole_collections::{IndexVec, SmallVec};
+use oriole_ir::{Access, Block, Function};
+use oriole_isa::SpaceSet;
+
+/// Events a load looks back over before it gives up telling addresses apart.
+const MOST_EVENTS: usize = 64;
+
+/// Kinds of memory, as a set: a bit for each state space, then one for each cell of a local variable. The last of these stands for
+/// all cells that have no bit of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(u64);
+
+impl Kinds {
+    /// How many there are, with so many cells.
+    fn count(cells: usize) -> usize {
+        (SpaceSet::EACH.len() + cells).min(u64::BITS as usize)
+    }
+
+    fn cell(index: usize) -> Kinds {
+        Kinds(1 << (Kinds::count(index + 1) - 1))
+    }
+
+    fn union(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    fn intersects(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The place of each in a list of all.
+    fn indices(self) -> impl Iterator<Item = usize> {
+        let mut bits = self.0;
+        std::iter::from_fn(move || {
+            let index = bits.trailing_zeros() as usize;
+            let is_left = bits != 0;
+            bits &= bits.wrapping_sub(1);
+            is_left.then_some(index)
+        })
+    }
+}
+
+impl From<SpaceSet> for Kinds {
+    fn from(spaces: SpaceSet) -> Kinds {
+        let bits = SpaceSet::EACH
+            .iter()
+            .enumerate()
+            .map(|(index, &space)| u64::from(spaces.intersects(space)) << index);
+        Kinds(bits.sum())
+    }
+}
+
+/// For each kind of memory, the number of the last event that may have changed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versions(SmallVec<[u64; SpaceSet::EACH.len()]>);
+
+impl Default for Versions {
+    /// Nothing has happened, and only state spaces are told apart.
+    fn default() -> Versions {
+        Versions::of_cells(0)
+    }
+}
+
+impl Versions {
+    fn of_cells(cells: usize) -> Versions {
+        Versions(std::iter::repeat_n(0, Kinds::count(cells)).collect())
+    }
+
+    /// An event changes memory of these kinds. Numbers of events rise along every walk.
+    pub fn change(&mut self, kinds: impl Into<Kinds>, event: u64) {
+        for index in kinds.into().indices() {
+            self.0[index] = event;
+        }
+    }
+
+    /// The last event that touched any of these kinds. Equal numbers mean that nothing happened to any of them in between.
+    pub fn newest(&self, kinds: impl Into<Kinds>) -> u64 {
+        let versions = kinds.into().indices().map(|index| self.0[index]);
+        versions.max().unwrap_or(0)
+    }
+}
+
+struct Event {
+    version: u64,
+    kinds: Kinds,
+    place: Option<Place>,
+}
+
+/// What an instruction that touches memory of these spaces touches, given what it does if that is an access. An access to a cell
+/// touches the cell and, if it is ordered, what others can reach, but not the rest of the stack.
+fn kinds_of(variables: &LocalVariables, spaces: SpaceSet, access: Option<&Access>) -> Kinds {
+    match access.and_then(|access| variables.cell_of(access)) {
+        Some(cell) => Kinds::from(spaces.without(STACK)).union(Kinds::cell(cell)),
+        None => spaces.into(),
+    }
+}
+
+/// Versions of memory along a walk over the blocks in reverse postorder.
+pub struct MemoryVersions<'run> {
+    flow: &'run ControlFlow,
+    loops: &'run Loops,
+    variables: &'run LocalVariables,
+    /// What each loop may change.
+    changed: IndexVec<Loop, Kinds>,
+    /// The versions at the end of blocks that were walked.
+    at_end: IndexVec<Block, Option<Versions>>,
+    current: Versions,
+    /// What happened in this block.
+    events: Vec<Event>,
+    at_start: Versions,
+    next: u64,
+    /// Whether anything is carried from block to block.
+    across_blocks: bool,
+}
+
+impl<'run> MemoryVersions<'run> {
+    /// Versions before the first block. If not `across_blocks`, every block starts with new ones.
+    pub fn new(
+        function: &Function,
+        flow: &'run ControlFlow,
+        loops: &'run Loops,
+        variables: &'run LocalVariables,
+        across_blocks: bool,
+    ) -> MemoryVersions<'run> {
+        let mut changed: IndexVec<Loop, Kinds> =
+            IndexVec::from_elem(Kinds::default(), loops.iter().count());
+        if across_blocks && !changed.is_empty() {
+            for &block in flow.reverse_postorder() {
+                let mut here = Kinds::default();
+                for instruction in function.instructions_of(block) {
+                    let spaces = clobbers(function.format(instruction));
+                    if !spaces.is_empty() {
+                        let access = function.access(instruction);
+                        here = here.union(kinds_of(variables, spaces, access.as_ref()));
+                    }
+                }
+                if let Some(this) = loops.innermost(block) {
+                    changed[this] = changed[this].union(here);
+                }
+            }
+            // Inner loops come before those around them.
+            for this in loops.iter() {
+                if let Some(parent) = loops.parent(this) {
+                    changed[parent] = changed[parent].union(changed[this]);
+                }
+            }
+        }
+        MemoryVersions {
+            flow,
+            loops,
+            variables,
+            changed,
+            at_end: IndexVec::from_elem(None, function.blocks().len()),
+            current: Versions::of_cells(variables.cells().len()),
+            events: Vec::new(),
+            at_start: Versions::default(),
+            next: 1,
+            across_blocks,
+        }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Begins a block, all of whose predecessors by forward edges were walked before.
+    pub fn enter(&mut self, block: Block) {
+        self.events.clear();
+        let mut ways_in = self.flow.predecessors(block);
+        if self.across_blocks
+            && let (Some(only), None) = (ways_in.next(), ways_in.next())
+            && let Some(end) = &self.at_end[only]
+        {
+            self.current.clone_from(end);
+            self.at_start.clone_from(end);
+            return;
+        }
+        let header_of = self
+            .loops
+            .innermost(block)
+            .filter(|&this| self.loops.header(this) == block);
+        for kind in 0..self.current.0.len() {
+            let mut version = None;
+            let mut agree = self.across_blocks;
+            for from in self.flow.predecessors(block) {
+                if !self.flow.is_reachable(from) {
+                    continue;
+                }
+                match (&self.at_end[from], header_of) {
+                    (Some(end), _) => {
+                        agree &= version.is_none_or(|version| version == end.0[kind]);
+                        version = Some(end.0[kind]);
+                    }
+                    // Back from the loop this block heads.
+                    (None, Some(this)) if self.loops.contains(this, from) => {
+                        agree &= !self.changed[this].intersects(Kinds(1 << kind));
+                    }
+                    (None, _) => agree = false,
+                }
+            }
+            self.current.0[kind] = match version.filter(|_| agree) {
+                Some(version) => version,
+                None => self.fresh(),
+            };
+        }
+        self.at_start.clone_from(&self.current);
+    }
+
+    /// Ends a block.
+    pub fn leave(&mut self, block: Block) {
+        self.at_end[block] = Some(self.current.clone());
+    }
+
+    /// An instruction may change memory of these spaces: at a place if that is known, by an access if it is one. Gives the version
+    /// it creates there.
+    pub fn change(
+        &mut self,
+        spaces: SpaceSet,
+        access: Option<&Access>,
+        place: Option<Place>,
+    ) -> u64 {
+        let version = self.fresh();
+        let kinds = kinds_of(self.variables, spaces, access);
+        self.current.change(kinds, version);
+        self.events.push(Event {
+            version,
+            kinds,
+            place,
+        });
+        version
+    }
+
+    /// The version of what a load of these spaces reads, at a place if that is known.
+    pub fn version(&self, spaces: SpaceSet, access: Option<&Access>, place: Option<Place>) -> u64 {
+        let kinds = kinds_of(self.variables, spaces, access);
+        for event in self.events.iter().rev().take(MOST_EVENTS) {
+            let misses =
+                matches!((event.place, place), (Some(one), Some(other)) if one.misses(other));
+            if event.kinds.intersects(kinds) && !misses {
+                return event.version;
+            }
+        }
+        if self.events.len() > MOST_EVENTS {
+            self.current.newest(kinds)
+        } else {
+            self.at_start.newest(kinds)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Analyses, Dominators};
+    use oriole_ir::{Base, Instruction, text};
+
+    /// The versions of what the loads of a function read, in order of the walk, as numbers from 0 in order of their first use.
+    fn versions(source: &str, across_blocks: bool) -> Vec<usize> {
+        let function = &text::read(source).unwrap_or_else(|errors| panic!("{errors:?}"))[0];
+        let mut analyses = Analyses::new();
+        let flow = analyses.get::<ControlFlow>(function);
+        let loops = analyses.get::<Loops>(function);
+        analyses.get::<Dominators>(function);
+        let variables = analyses.get::<LocalVariables>(function);
+        let mut memory = MemoryVersions::new(function, &flow, &loops, &variables, across_blocks);
+        let mut found = Vec::new();
+        for &block in flow.reverse_postorder() {
+            memory.enter(block);
+            for instruction in function.instructions_of(block) {
+                visit(function, instruction, &mut memory, &mut found);
+            }
+            memory.leave(block);
+        }
+        let mut seen: Vec<u64> = Vec::new();
+        for &version in &found {
+            if !seen.contains(&version) {
+                seen.push(version);
+            }
+        }
+        let number = |version| seen.iter().position(|seen| seen == version).unwrap();
+        found.iter().map(number).collect()
+    }
+
+    fn visit(
+        function: &Function,
+        instruction: Instruction,
+        memory: &mut MemoryVersions<'_>,
+        found: &mut Vec<u64>,
+    ) {
+        let format = function.format(instruction);
+        let access = function.access(instruction);
+        let place = access.and_then(|access| {
+            Place::of(&access, |base| match base {
+                Base::Value(value) => u64::from(value.as_u32()),
+                Base::Symbol(symbol) => 1 << 32 | u64::from(symbol.as_u32()),
+                Base::Absolute => u64::MAX,
+            })
+        });
+        let changed = clobbers(format);
+        if !changed.is_empty() {
+            memory.change(changed, access.as_ref(), place);
+        } else if !format.effects.reads.is_empty() {
+            found.push(memory.version(format.effects.reads, access.as_ref(), place));
+        }
+    }
+
+    #[test]
+    fn accesses_are_told_apart_by_space_address_and_variable() {
+        let source = "
+            func f {
+                variable @private: local
+                variable @taken: local
+                global @helper
+            block0():
+                v0:b64 = mov.u64 #0, @taken
+                v1:b32 = ld.global.u32 #0, [v0]
+                st.shared.u32 [v0], v1
+                st.global.u32 [v0+4], v1
+                v2:b32 = ld.global.u32 #0, [v0]
+                st.global.u32 [v0+-1], v1
+                v3:b32 = ld.global.u32 #0, [v0]
+                v4:b32 = ld.local.u32 #0, [@private]
+                v5:b32 = ld.local.u32 #0, [v0]
+                st.local.u32 [v0], v1
+                v6:b32 = ld.local.u32 #0, [@private]
+                call (), @helper, ()
+                v7:b32 = ld.local.u32 #0, [@private]
+                v8:b32 = ld.local.u32 #0, [v0]
+                st.local.u32 [@private+4], v1
+                v9:b32 = ld.local.u32 #0, [@private]
+                v10:b32 = ld.local.u32 #0, [v0]
+                st.local.u8 [@private+3], v1
+                v11:b32 = ld.local.u32 #0, [@private]
+                ret
+            }";
+        //                              v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11
+        let expected = [0, 0, 1, 2, 3, 2, 2, 4, 2, 4, 5];
+        assert_eq!(versions(source, true), expected);
+    }
+
+    #[test]
+    fn blocks_keep_versions_that_all_ways_in_agree_on() {
+        let source = "
+            func f {
+            block0():
+                v0:b64 = mov.u64 #0, 64
+                v1:b32 = ld.global.u32 #0, [v0]
+                v2:b32 = ld.shared.u32 #0, [v0]
+                v3:pred = setp.eq.u32 #0, v1, v2
+                bra ->0 if v3
+                -> block2(), block1() next
+            block1():
+                st.shared.u32 [v0], v1
+                -> block2() next
+            block2():
+                v4:b32 = ld.global.u32 #0, [v0]
+                v5:b32 = ld.shared.u32 #0, [v0]
+                -> block3() next
+            block3():
+                v6:b32 = ld.global.u32 #0, [v0]
+                v7:b32 = ld.shared.u32 #0, [v0]
+                st.global.u32 [v0], v6
+                bra ->0 if v3
+                -> block3(), block4() next
+            block4():
+                v8:b32 = ld.shared.u32 #0, [v0]
+                ret
+            }";
+        //                         v1 v2 v4 v5 v6 v7 v8
+        assert_eq!(versions(source, true), [0, 1, 0, 2, 3, 2, 2]);
+        assert_eq!(versions(source, false), [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn cells_have_versions_of_their_own_across_blocks() {
+        let source = "
+            func f {
+                variable @cells: local
+                global @helper
+            block0():
+                v0:b64 = mov.u64 #0, 64
+                v1:b32 = ld.local.u32 #0, [@cells]
+                v2:pred = setp.eq.u32 #0, v1, 0
+                -> block1() next
+            block1():
+                v3:b32 = ld.local.u32 #0, [@cells]
+                v4:b32 = ld.local.u32 #0, [@cells+4]
+                call (), @helper, ()
+                st.local.u32 [v0], v1
+                st.local.u32 [@cells+4], v1
+                bra ->0 if v2
+                -> block1(), block2() next
+            block2():
+                v5:b32 = ld.local.u32 #0, [@cells]
+                v6:b32 = ld.local.u32 #0, [@cells+4]
+                v7:b32 = ld.local.u32 #0, [v0]
+                ret
+            }";
+        // What is in the first cell never changes.
+        assert_eq!(versions(source, true), [0, 0, 1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn many_cells_share_a_kind() {
+        let mut source = String::from("func f {\n variable @cells: local\nblock0():\n");
+        for cell in 0..100 {
+            source.push_str(&format!(" st.local.u32 [@cells+{}], 1\n", 4 * cell));
+        }
+        source.push_str(" -> block1() next\nblock1():\n");
+        for cell in 0..100 {
+            source.push_str(&format!(
+                " v{cell}:b32 = ld.local.u32 #0, [@cells+{}]\n",
+                4 * cell
+            ));
+        }
+        source.push_str(" ret\n}");
+        let expected: Vec<usize> = (0..100).map(|cell| cell.min(55)).collect();
+        assert_eq!(versions(&source, true), expected);
+    }
+}
