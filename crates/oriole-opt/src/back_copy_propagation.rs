@@ -127,8 +127,7 @@ fn run(
                 taken.leave(old, &liveness.intervals, source);
             }
             taken.enter(home, &liveness.intervals, source);
-            editor.set_home(source, Some(home));
-            editor.replace_value(destination, source);
+            editor.take_place(destination, source);
             editor.remove_instruction(copy);
         }
     }

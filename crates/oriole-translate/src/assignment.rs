@@ -87,6 +87,24 @@ impl Event {
     }
 }
 
+/// Registers that nothing lives in, by type; the last of a type is given first.
+#[derive(Default)]
+struct Spare(Vec<(ScalarType, Vec<Register>)>);
+
+impl Spare {
+    fn add(&mut self, scalar_type: ScalarType, register: Register) {
+        match self.0.iter_mut().find(|(own, _)| *own == scalar_type) {
+            Some((_, registers)) => registers.push(register),
+            None => self.0.push((scalar_type, vec![register])),
+        }
+    }
+
+    fn take(&mut self, scalar_type: ScalarType) -> Option<Register> {
+        let own = self.0.iter_mut().find(|(own, _)| *own == scalar_type);
+        own.and_then(|(_, registers)| registers.pop())
+    }
+}
+
 struct Assigner<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
@@ -252,16 +270,17 @@ impl Assigner<'_> {
             return;
         }
         let function = self.function;
+        let mut spare = self.spare();
         // A value without a home joins the register of what it is tied to or meets, if that turns out right. A parameter that
         // nobody reads needs no copies, only a register for its name.
         for index in 0..self.defined.len() {
             let value = self.defined[index];
             if self.assignment.registers[value].is_none() {
-                let wished = self.wish(value);
-                let register = match wished {
-                    Some(register) => register,
-                    None => self.fresh(function.values()[value].scalar_type),
-                };
+                let scalar_type = function.values()[value].scalar_type;
+                let register = self
+                    .wish(value)
+                    .or_else(|| spare.take(scalar_type))
+                    .unwrap_or_else(|| self.fresh(scalar_type));
                 self.assignment.registers[value] = PackedOption::some(register);
             }
         }
@@ -290,6 +309,38 @@ impl Assigner<'_> {
                 self.assignment.registers[value] = PackedOption::some(register);
             }
         }
+    }
+
+    /// The registers that nothing lives in any more.
+    fn spare(&self) -> Spare {
+        let function = self.function;
+        let mut is_taken: BitSet<Register> = BitSet::with_domain(function.registers().len());
+        let read = function.values().keys();
+        let read = read.filter(|&value| self.use_counts[value] > 0);
+        let unreachable = function.block_order().iter().copied();
+        let unreachable = unreachable.filter(|&block| !self.flow.is_reachable(block));
+        let mentioned = unreachable.flat_map(|block| {
+            let instructions = function.instructions_of(block);
+            instructions.flat_map(|instruction| {
+                let results = function.results(instruction);
+                results.chain(function.uses(instruction))
+            })
+        });
+        for value in self.defined.iter().copied().chain(read).chain(mentioned) {
+            if let Some(home) = self.assignment.registers[value].expand() {
+                is_taken.insert(home);
+            }
+        }
+        let mut spare = Spare::default();
+        for (register, data) in function.registers().iter().rev() {
+            if let Some(scalar_type) = data.scalar_type
+                && !data.pinned
+                && !is_taken.contains(register)
+            {
+                spare.add(scalar_type, register);
+            }
+        }
+        spare
     }
 
     /// The register a homeless value would best share.

@@ -70,7 +70,7 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
-    /// Whoever reads `old` reads `new` from now on.
+    /// Whoever reads `old` reads `new` from now on. A value without a home gets that of the one it stands for.
     ///
     /// # Panics
     /// In debug builds, if the types differ or `new` was replaced by `old`.
@@ -89,7 +89,22 @@ impl<'function> Editor<'function> {
         }
         self.function.use_lists.splice(old, new);
         *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
+        let old_data = self.function.values[old];
+        let data = &mut self.function.values[new];
+        if data.home.is_none() && data.scalar_type == old_data.scalar_type {
+            data.home = old_data.home;
+        }
         self.note(Change::Replaced(old, new));
+    }
+
+    /// Like [`Editor::replace_value`], and `new` lives where `old` did.
+    ///
+    /// # Panics
+    /// As [`Editor::replace_value`].
+    pub fn take_place(&mut self, old: Value, new: Value) {
+        let new = self.resolve(new);
+        self.function.values[new].home = self.function.values[old].home;
+        self.replace_value(old, new);
     }
 
     /// One reader of `old`, an instruction or the edges out of a block, reads `new` from now on.
@@ -345,7 +360,8 @@ impl<'function> Editor<'function> {
         self.note(Change::Removed(instruction, block));
     }
 
-    /// Gives a value another home register, or none.
+    /// Gives a value another home register, or none. That is for translation to do; passes leave it to
+    /// [`Editor::replace_value`] and [`Editor::take_place`].
     pub fn set_home(&mut self, value: Value, home: Option<crate::Register>) {
         self.function.values[value].home = home.into();
         self.journal.values = true;

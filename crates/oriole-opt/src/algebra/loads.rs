@@ -52,10 +52,7 @@ impl Walk<'_, '_, '_> {
         let Some(result) = result else {
             return Outcome::Unchanged;
         };
-        let (held, home) = (
-            function.values()[result].scalar_type,
-            function.values()[result].home.expand(),
-        );
+        let held = function.values()[result].scalar_type;
         let format = self.editor.format(&text, Guard::None, shape.into_iter());
         // Without the conversion nobody reads the load, so its operands are released with the conversion's.
         for operand in &operands {
@@ -66,7 +63,6 @@ impl Walk<'_, '_, '_> {
         self.release_operands(instruction);
         self.editor.remove_instruction(instruction);
         let value = self.editor.rewrite_result(load, format, &operands, held);
-        self.editor.set_home(value, home);
         *self.reads.ensure(value, 0) += self.reads[result];
         self.reads[result] = 0;
         self.editor.replace_value(result, value);

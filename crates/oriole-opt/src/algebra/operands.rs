@@ -271,10 +271,7 @@ impl Walk<'_, '_, '_> {
         ) {
             return Outcome::OutOfFuel;
         }
-        let (held, home) = {
-            let data = &self.editor.function().values()[part];
-            (data.scalar_type, data.home.expand())
-        };
+        let held = self.editor.function().values()[part].scalar_type;
         let format = self.editor.format(
             &copy_of(held),
             Guard::None,
@@ -288,7 +285,6 @@ impl Walk<'_, '_, '_> {
         let Some(value) = value else {
             return Outcome::Unchanged;
         };
-        self.editor.set_home(value, home);
         self.step(constant);
         for (old, new) in std::iter::once((part, value)).chain(low) {
             *self.reads.ensure(new, 0) += self.reads[old];

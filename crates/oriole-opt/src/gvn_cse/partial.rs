@@ -121,7 +121,6 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
     };
     let (has, known) = plan.known;
     let parameter = editor.add_parameter(late.block, data.scalar_type);
-    editor.set_home(parameter, data.home.expand());
     for (way, value) in [(has, known), (other, computed)] {
         let edge = edge_to(editor.function(), way, late.block);
         editor.push_argument(way, edge, value);

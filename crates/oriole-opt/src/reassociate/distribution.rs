@@ -250,7 +250,6 @@ impl Reassociation {
                     .expect("nodes have a result");
                 let scalar_type = editor.function().values()[result].scalar_type;
                 let mut previous = None;
-                let mut freed = distribution.unneeded.iter();
                 for step in steps {
                     let (format, operands, count) =
                         self.operands(editor, step, node.bits, previous);
@@ -262,9 +261,6 @@ impl Reassociation {
                         .next()
                         .expect("one result was asked for");
                     self.enter(made, value, self.places[root.index()]);
-                    if let Some(&freed) = freed.next() {
-                        self.take_home(editor, value, freed);
-                    }
                     for source in step.sources() {
                         if let Source::Value(value) = source {
                             self.facts[value.index()].uses += 1;

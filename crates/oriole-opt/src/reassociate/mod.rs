@@ -581,8 +581,6 @@ impl Reassociation {
                 places[index] = nodes.pop();
             }
         }
-        // What is left over gives its register to what is new.
-        let mut spare = nodes.clone();
         let mut previous: Option<Value> = None;
         let mut waiting: Option<usize> = None;
         for (index, &place) in places.iter().enumerate() {
@@ -603,9 +601,6 @@ impl Reassociation {
                         .results(made)
                         .next()
                         .expect("one result was asked for");
-                    if let Some(freed) = spare.pop() {
-                        self.take_home(editor, value, freed);
-                    }
                     let place = self.places[at.index()];
                     self.enter(made, value, place);
                     previous = Some(value);
@@ -619,16 +614,6 @@ impl Reassociation {
             editor.remove_instruction(node);
         }
         self.nodes = nodes;
-    }
-
-    /// Lets a new value live where the result of an instruction that goes lived.
-    fn take_home(&self, editor: &mut Editor<'_>, value: Value, freed: Instruction) {
-        let values = editor.function().values();
-        let result = editor.function().results(freed).next();
-        let old = values[result.expect("nodes have a result")];
-        if old.scalar_type == values[value].scalar_type {
-            editor.set_home(value, old.home.expand());
-        }
     }
 
     /// Enters a new instruction and its result into the tables.
