@@ -10,9 +10,10 @@
 //! sixteen tags are repeated at the end so that a window may start anywhere. Lookups examine the window at home, then those 16,
 //! 48, 96, … buckets on, until one holds the key or has an unused bucket. Load at most 7/8.
 //!
-//! **Erasing** moves nothing. Lookups rely only on every window *before* the one an entry lies in having no unused bucket, so a
-//! bucket that is not part of a full window is marked unused at once. One that is gets an erased mark, which lookups pass over and
-//! insertions fill; such marks count towards the load until a rehash takes them away.
+//! **Erasing** moves nothing. As long as every entry lies in its first window, an erased bucket is simply unused again. Once one had to
+//! go to a later window, lookups rely on every window *before* the one an entry lies in having no unused bucket: a
+//! bucket that is part of a full window then gets an erased mark, which lookups pass over and insertions fill. Such marks count
+//! towards the load until a rehash takes them away.
 //!
 //! **Keys chosen to collide.** An insertion that meets far more windows and false matches than chance would allow makes the table draw
 //! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`], or, where erased marks are many, only rids it of
@@ -47,7 +48,7 @@ unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
 // SAFETY: shared access only reads the slots, like a `Vec` of them.
 unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
-/// Hashes a key, by a secret unless it is zero.
+/// Hashes a key, by a secret unless that is zero.
 ///
 /// # Safety
 ///
@@ -84,10 +85,10 @@ impl<K, V> Table<K, V> {
 
     #[inline(always)]
     fn hash_of<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> u64 {
-        if self.header.secret != 0 {
-            return Self::hash_keyed(query, self.header.secret);
+        match self.header.secret() {
+            Some(secret) => Self::hash_keyed(query, secret),
+            None => query.lookup_mix(),
         }
-        query.lookup_mix()
     }
 
     #[cold]
@@ -130,6 +131,7 @@ impl<K, V> Table<K, V> {
             // SAFETY: shape and hash are those of the slots.
             let moved = unsafe { self.header.relieve(crowd, Self::SHAPE, hash_slot::<K>) };
             if !moved {
+                self.header.note_place(hash, index);
                 return (None, index);
             }
             hash = self.hash_of(query);
