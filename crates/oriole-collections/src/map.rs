@@ -291,13 +291,13 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         on_moved: impl FnMut(&K, &mut V),
     ) -> Option<Slot<K, V>> {
         let probes = self.tally.measure(|| self.raw.probes(key));
-        let slot = self.raw.find(key);
+        let taken = self.raw.take(key, on_moved);
         self.tally
-            .erase(slot.is_some(), probes, || key.lookup_mix());
-        let slot = slot?;
-        self.witness.mutate();
-        // SAFETY: the slot was just found in this table.
-        Some(unsafe { self.raw.erase(slot, on_moved) })
+            .erase(taken.is_some(), probes, || key.lookup_mix());
+        if taken.is_some() {
+            self.witness.mutate();
+        }
+        taken
     }
 
     /// The value of a key.

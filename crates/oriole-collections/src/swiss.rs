@@ -97,6 +97,26 @@ impl<K, V> Table<K, V> {
         query.lookup_keyed(secret)
     }
 
+    /// The bucket of a query, where that is in its first window; else whether that window is full.
+    #[inline(always)]
+    fn find_first<Q: Lookup<K> + ?Sized>(&self, query: &Q, hash: u64) -> Result<usize, bool> {
+        let home = hash as usize & self.header.home_mask as usize;
+        // SAFETY: home is masked; a bucket whose tag matches is used.
+        unsafe {
+            let group = self.header.window(home);
+            let mut matching = group.matching(Narrow::of(hash));
+            while matching != 0 {
+                let index = home + matching.trailing_zeros() as usize;
+                let index = index & self.header.mask as usize;
+                if query.matches(&self.slot(index).as_ref().key) {
+                    return Ok(index);
+                }
+                matching &= matching - 1;
+            }
+            Err(group.unused() == 0)
+        }
+    }
+
     /// The entry of a query that is not in its first window, which is full.
     #[cold]
     #[inline(never)]
@@ -106,6 +126,30 @@ impl<K, V> Table<K, V> {
         hash: u64,
     ) -> Option<NonNull<Slot<K, V>>> {
         self.search(query, hash, WIDTH, &mut Crowd::default()).ok()
+    }
+
+    /// As `find_later`, and takes the entry out.
+    #[cold]
+    #[inline(never)]
+    fn take_later<Q: Lookup<K> + ?Sized>(&mut self, query: &Q, hash: u64) -> Option<Slot<K, V>> {
+        let slot = self.find_later(query, hash)?;
+        // SAFETY: the bucket was just found.
+        Some(unsafe { self.take_at(self.position(slot)) })
+    }
+
+    /// Takes the entry of a bucket out.
+    ///
+    /// # Safety
+    ///
+    /// The bucket must be used.
+    #[inline(always)]
+    unsafe fn take_at(&mut self, index: usize) -> Slot<K, V> {
+        // SAFETY: the caller vouches that the bucket is used; it is free before anybody can look.
+        unsafe {
+            let erased = self.slot(index).read();
+            self.header.erase(index);
+            erased
+        }
     }
 
     /// As `find_later`, with the place for one that is missing. Where the search took too long, entries are first moved (see
@@ -241,24 +285,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return None;
         }
         let hash = self.hash_of(query);
-        let home = hash as usize & self.header.home_mask as usize;
-        // SAFETY: home is masked; a bucket whose tag matches is used.
-        unsafe {
-            let group = self.header.window(home);
-            let mut matching = group.matching(Narrow::of(hash));
-            while matching != 0 {
-                let index = home + matching.trailing_zeros() as usize;
-                let slot = self.slot(index & self.header.mask as usize);
-                if query.matches(&slot.as_ref().key) {
-                    return Some(slot);
-                }
-                matching &= matching - 1;
-            }
-            if group.unused() != 0 {
-                return None;
-            }
+        match self.find_first(query, hash) {
+            // SAFETY: the bucket was just found.
+            Ok(index) => Some(unsafe { self.slot(index) }),
+            Err(true) => self.find_later(query, hash),
+            Err(false) => None,
         }
-        self.find_later(query, hash)
     }
 
     fn probes<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> usize
@@ -359,12 +391,28 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let index = self.position(at);
-        // SAFETY: the caller vouches that the bucket is used; it is free before anybody can look.
-        unsafe {
-            let erased = at.read();
-            self.header.erase(index);
-            erased
+        // SAFETY: the caller vouches that the bucket is used.
+        unsafe { self.take_at(self.position(at)) }
+    }
+
+    #[inline]
+    fn take<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        query: &Q,
+        _on_moved: impl FnMut(&K, &mut V),
+    ) -> Option<Slot<K, V>>
+    where
+        K: DenseKey,
+    {
+        if self.header.len == 0 {
+            return None;
+        }
+        let hash = self.hash_of(query);
+        match self.find_first(query, hash) {
+            // SAFETY: the bucket was just found.
+            Ok(index) => Some(unsafe { self.take_at(index) }),
+            Err(true) => self.take_later(query, hash),
+            Err(false) => None,
         }
     }
 
