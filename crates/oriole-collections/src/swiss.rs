@@ -111,6 +111,7 @@ impl<K, V> Table<K, V> {
                 if query.matches(&self.slot(index).as_ref().key) {
                     return Ok(index);
                 }
+                crate::cold();
                 matching &= matching - 1;
             }
             Err(group.unused() == 0)
