@@ -174,9 +174,20 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     where
         K: Ord,
     {
-        let mut entries: Vec<(&K, &V)> = self.iter_unordered().collect();
+        let mut entries: Vec<(&K, &V)> = Vec::with_capacity(self.len());
+        self.visit(|key, value| entries.push((key, value)));
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+
+    /// Calls `visit` with every entry in bucket order, by little code.
+    #[inline]
+    pub(crate) fn visit<'a>(&'a self, mut visit: impl FnMut(&'a K, &'a V)) {
+        self.raw.visit(|slot| {
+            // SAFETY: the table vouches for the slot, and `self` stays borrowed as long as the references live.
+            let Slot { key, value } = unsafe { slot.as_ref() };
+            visit(key, value);
+        });
     }
 
     /// The entries by ascending key.

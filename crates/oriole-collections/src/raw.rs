@@ -227,6 +227,10 @@ pub unsafe trait RawTable<K, V>: Sized {
         K: DenseKey;
     /// The occupied slots in bucket order.
     fn raw_iter(&self) -> Self::RawIter;
+    /// Calls `visit` with every occupied slot, by little code: where something else takes longer than walking.
+    fn visit(&self, visit: impl FnMut(NonNull<Slot<K, V>>)) {
+        self.raw_iter().for_each(visit);
+    }
     /// The bucket index of a slot.
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize;
     /// The slot at a bucket index, when occupied.

@@ -33,7 +33,7 @@ use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use header::{Crowd, Header, Shape};
+use header::{Crowd, Header, MOVED, Shape};
 
 crate::raw::aliases!("the swiss design");
 
@@ -153,8 +153,8 @@ impl<K, V> Table<K, V> {
         }
     }
 
-    /// As `find_later`, with the place for one that is missing. Where the search took too long, entries are first moved (see
-    /// [`Header::relieve`]).
+    /// As `find_later`, with the place for one that is missing, or [`MOVED`] where the search took too long and entries were
+    /// moved.
     ///
     /// Returned in two registers: a larger answer would lie in memory, also where this is not called.
     #[cold]
@@ -162,24 +162,21 @@ impl<K, V> Table<K, V> {
     fn find_later_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
-        mut hash: u64,
+        hash: u64,
     ) -> (Option<NonNull<Slot<K, V>>>, usize)
     where
         K: DenseKey,
     {
-        loop {
-            let mut crowd = Crowd::default();
-            let index = match self.search(query, hash, 0, &mut crowd) {
-                Ok(slot) => return (Some(slot), 0),
-                Err(index) => index,
-            };
-            // SAFETY: shape and hash are those of the slots.
-            let moved = unsafe { self.header.relieve(crowd, Self::SHAPE, hash_slot::<K>) };
-            if !moved {
-                self.header.note_place(hash, index);
-                return (None, index);
+        let mut crowd = Crowd::default();
+        match self.search(query, hash, 0, &mut crowd) {
+            Ok(slot) => (Some(slot), 0),
+            Err(index) => {
+                let header = &mut self.header;
+                // SAFETY: shape and hash are those of the slots.
+                let index =
+                    unsafe { header.relieve(crowd, Self::SHAPE, hash_slot::<K>, hash, index) };
+                (None, index)
             }
-            hash = self.hash_of(query);
         }
     }
 
@@ -324,42 +321,43 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let hash = self.hash_of(query);
-        let mask = self.header.mask as usize;
-        let home = hash as usize & self.header.home_mask as usize;
-        // The entry will most likely be here or next to here.
-        fetch(
-            self.header
-                .tags
-                .as_ptr()
-                .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
-        );
-        // SAFETY: home is masked; a bucket whose tag matches is used.
-        let index = unsafe {
-            let group = self.header.window(home);
-            let mut matching = group.matching(Narrow::of(hash));
-            while matching != 0 {
-                let slot = self.slot((home + matching.trailing_zeros() as usize) & mask);
-                if query.matches(&slot.as_ref().key) {
-                    return Ok(slot);
+        loop {
+            let hash = self.hash_of(query);
+            let mask = self.header.mask as usize;
+            let home = hash as usize & self.header.home_mask as usize;
+            // The entry will most likely be here or next to here.
+            fetch(
+                self.header
+                    .tags
+                    .as_ptr()
+                    .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
+            );
+            // SAFETY: home is masked; a bucket whose tag matches is used.
+            let index = unsafe {
+                let group = self.header.window(home);
+                let mut matching = group.matching(Narrow::of(hash));
+                while matching != 0 {
+                    let slot = self.slot((home + matching.trailing_zeros() as usize) & mask);
+                    if query.matches(&slot.as_ref().key) {
+                        return Ok(slot);
+                    }
+                    matching &= matching - 1;
                 }
-                matching &= matching - 1;
-            }
-            // Erased buckets before the unused one are left to insertions that find no unused one.
-            let unused = group.unused();
-            if unused == 0 {
-                return match self.find_later_or_vacant(query, hash) {
-                    (Some(slot), _) => Ok(slot),
-                    // There may be a secret now.
-                    (None, index) => Err(Vacant {
-                        hash: self.hash_of(query),
-                        index,
-                    }),
-                };
-            }
-            (home + unused.trailing_zeros() as usize) & mask
-        };
-        Err(Vacant { hash, index })
+                // Erased buckets before the unused one are left to insertions that find no unused one.
+                let unused = group.unused();
+                if unused == 0 {
+                    match self.find_later_or_vacant(query, hash) {
+                        (Some(slot), _) => return Ok(slot),
+                        // There may be a secret now.
+                        (None, MOVED) => continue,
+                        (None, index) => index,
+                    }
+                } else {
+                    (home + unused.trailing_zeros() as usize) & mask
+                }
+            };
+            return Err(Vacant { hash, index });
+        }
     }
 
     #[inline]
@@ -460,6 +458,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
         RawIter::new(&self.header)
+    }
+
+    fn visit(&self, visit: impl FnMut(NonNull<Slot<K, V>>)) {
+        Compact::<K, V>::new(&self.header).for_each(visit);
     }
 
     unsafe fn drop_entries(&self) {

@@ -64,6 +64,22 @@ impl TestKey for Crowded {
     }
 }
 
+/// Twenty-four homes side by side and many tags: windows fill and entries go to later ones, and no table takes it for an attack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Clustered(u32);
+
+impl DenseKey for Clustered {
+    fn mix(&self) -> u64 {
+        u64::from(self.0 % 24) | self.0.mix() << 32
+    }
+}
+
+impl TestKey for Clustered {
+    fn of(number: u32) -> Self {
+        Self(number)
+    }
+}
+
 /// Everything at the last bucket, so that every run wraps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Wrapping(u32);
@@ -493,6 +509,10 @@ macro_rules! designs {
                     Pair::<Crowded, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                fn clustered(script in steps(120, 500)) {
+                    Pair::<Clustered, Table<_, _>>::new().run(script, 40);
+                }
+                #[test]
                 fn wrapping(script in steps(120, 400)) {
                     Pair::<Wrapping, Table<_, _>>::new().run(script, 40);
                 }
@@ -506,6 +526,7 @@ macro_rules! designs {
             fn long_run() {
                 long::<u32, Table<_, _>>(5000);
                 long::<Crowded, Table<_, _>>(150);
+                long::<Clustered, Table<_, _>>(100);
                 long::<Wrapping, Table<_, _>>(90);
                 long::<Extreme, Table<_, _>>(900);
             }

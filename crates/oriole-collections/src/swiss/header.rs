@@ -15,6 +15,9 @@ const SMALL: usize = WIDTH;
 const FIRST: usize = 4;
 /// Least buckets of a table of more than one window.
 const LARGE: usize = 4 * WIDTH;
+/// In place of a bucket: entries were moved.
+pub(super) const MOVED: usize = usize::MAX;
+
 /// In place of a secret: there is none, but an entry may lie outside its first window.
 const SPILLED: u64 = 1;
 
@@ -444,7 +447,7 @@ impl Header {
         }
     }
 
-    /// Where a search has met more than chance would put in its way, moves every entry; whether it did.
+    /// Where the search for a place has met more than chance would put in its way, moves every entry and returns [`MOVED`]; else the place.
     ///
     /// Erased marks lengthen searches too, so a table with many of them only gets rid of them, as often as there were so many
     /// erasures. One with few has keys that were chosen to collide, and hashes them anew with a secret.
@@ -454,10 +457,28 @@ impl Header {
     /// As for `resize`, but for the buckets.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn relieve(&mut self, crowd: Crowd, shape: Shape, hash: HashSlot) -> bool {
-        if crowd.0 <= self.crowded() {
-            return false;
+    pub(super) unsafe fn relieve(
+        &mut self,
+        crowd: Crowd,
+        shape: Shape,
+        hash: HashSlot,
+        key_hash: u64,
+        index: usize,
+    ) -> usize {
+        // SAFETY: the caller vouches for all of it.
+        if crowd.0 > self.crowded() && unsafe { self.move_apart(shape, hash) } {
+            return MOVED;
         }
+        self.note_place(key_hash, index);
+        index
+    }
+
+    /// Moves every entry of a crowded table, if that may help; whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for `resize`, but for the buckets.
+    unsafe fn move_apart(&mut self, shape: Shape, hash: HashSlot) -> bool {
         let buckets = self.buckets();
         let marks = limit(buckets) - (self.len + self.left) as usize;
         let secret = match self.secret {

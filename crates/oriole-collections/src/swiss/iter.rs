@@ -72,6 +72,25 @@ unsafe fn used_64_in_turn(tags: *const u8) -> (u64, u64) {
     deal(even | odd)
 }
 
+/// How many tags from one to another are used.
+///
+/// # Safety
+///
+/// The tags must be readable, and a multiple of sixteen.
+#[cold]
+#[inline(never)]
+unsafe fn count_used(mut from: *const u8, to: *const u8) -> usize {
+    let mut count = 0;
+    while from != to {
+        // SAFETY: the caller vouches for the tags.
+        unsafe {
+            count += Group::load(from).used().count_ones() as usize;
+            from = from.add(WIDTH);
+        }
+    }
+    count
+}
+
 impl<K, V> RawIter<K, V> {
     #[inline]
     pub(super) fn new(header: &Header) -> Self {
@@ -222,14 +241,9 @@ impl<K, V> Iterator for RawIter<K, V> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = (self.pending | self.other).count_ones() as usize;
         left += (self.next.0 | self.next.1).count_ones() as usize;
-        let mut tags = self.tags;
-        while tags != self.end {
+        if self.tags != self.end {
             // SAFETY: a multiple of 64 tags is left.
-            unsafe {
-                tags = tags.sub(64);
-                let (even, odd) = used_64(tags);
-                left += (even | odd).count_ones() as usize;
-            }
+            left += unsafe { count_used(self.end, self.tags) };
         }
         (left, Some(left))
     }
