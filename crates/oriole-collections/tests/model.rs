@@ -132,8 +132,6 @@ enum Step {
 }
 
 fn steps(keys: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
-    // Miri is some thousand times slower.
-    let count = if cfg!(miri) { count / 8 } else { count };
     let step = prop_oneof![
         12 => (0..keys).prop_map(Step::Insert),
         3 => (0..keys).prop_map(Step::TryInsert),
@@ -175,7 +173,12 @@ fn random_step(state: &mut u64, keys: u32) -> Step {
     };
     let key = next() % keys;
     // Rare steps are those that empty or rebuild a table, so that large ones are met too.
-    match next() % 4096 {
+    let mut kind = next() % 4096;
+    if cfg!(miri) && next().is_multiple_of(6) {
+        // So that the few steps meet them at all.
+        kind %= 64;
+    }
+    match kind {
         0 => Step::Clear,
         1 => Step::Shrink,
         2 => Step::Clone,
@@ -497,26 +500,32 @@ macro_rules! designs {
             proptest! {
                 #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }) })]
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn numbers(script in steps(300, 400)) {
                     Pair::<u32, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn extremes(script in steps(60, 300)) {
                     Pair::<Extreme, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn crowded(script in steps(220, 500)) {
                     Pair::<Crowded, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn clustered(script in steps(120, 500)) {
                     Pair::<Clustered, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn wrapping(script in steps(120, 400)) {
                     Pair::<Wrapping, Table<_, _>>::new().run(script, 40);
                 }
                 #[test]
+                #[cfg_attr(miri, ignore = "most of the time would go into making scripts; `long_run` does the same")]
                 fn strings(script in steps(40, 200)) {
                     Pair::<String, Table<_, _>>::new().run(script, 40);
                 }
@@ -529,6 +538,7 @@ macro_rules! designs {
                 long::<Clustered, Table<_, _>>(100);
                 long::<Wrapping, Table<_, _>>(90);
                 long::<Extreme, Table<_, _>>(900);
+                long::<String, Table<_, _>>(40);
             }
         }
     )*};
@@ -537,6 +547,8 @@ macro_rules! designs {
 fn long<K: TestKey, T: RawTable<K, Rc<u64>>>(keys: u32) {
     let steps = match std::env::var("ORIOLE_MODEL_STEPS") {
         Ok(text) => text.parse().expect("ORIOLE_MODEL_STEPS is a number"),
+        // Miri is some thousand times slower.
+        Err(_) if cfg!(miri) => 200,
         Err(_) => 4_000,
     };
     let mut state = 1;
