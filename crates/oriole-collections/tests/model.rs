@@ -548,7 +548,7 @@ fn long<K: TestKey, T: RawTable<K, Rc<u64>>>(keys: u32) {
     let steps = match std::env::var("ORIOLE_MODEL_STEPS") {
         Ok(text) => text.parse().expect("ORIOLE_MODEL_STEPS is a number"),
         // Miri is some thousand times slower.
-        Err(_) if cfg!(miri) => 200,
+        Err(_) if cfg!(miri) => 120,
         Err(_) => 4_000,
     };
     let mut state = 1;
