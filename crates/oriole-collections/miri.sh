@@ -11,7 +11,7 @@ if ! cargo +nightly miri --version >/dev/null 2>&1; then
     exit 1
 fi
 # Backtraces of the panics that tests expect would take minutes each.
-export PROPTEST_CASES=1 ORIOLE_MODEL_STEPS=100 RUST_BACKTRACE=0 ORIOLE_NO_LEAKS=1
+export PROPTEST_CASES=1 RUST_BACKTRACE=0 ORIOLE_NO_LEAKS=1
 for model in ${1:-stacked tree}; do
     echo "== miri, $model borrows"
     case $model in

@@ -174,9 +174,20 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
     where
         K: Ord,
     {
-        let mut entries: Vec<(&K, &V)> = self.iter_unordered().collect();
+        let mut entries: Vec<(&K, &V)> = Vec::with_capacity(self.len());
+        self.visit(|key, value| entries.push((key, value)));
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+
+    /// Calls `visit` with every entry in bucket order, by little code.
+    #[inline]
+    pub(crate) fn visit<'a>(&'a self, mut visit: impl FnMut(&'a K, &'a V)) {
+        self.raw.visit(|slot| {
+            // SAFETY: the table vouches for the slot, and `self` stays borrowed as long as the references live.
+            let Slot { key, value } = unsafe { slot.as_ref() };
+            visit(key, value);
+        });
     }
 
     /// The entries by ascending key.
@@ -291,13 +302,13 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
         on_moved: impl FnMut(&K, &mut V),
     ) -> Option<Slot<K, V>> {
         let probes = self.tally.measure(|| self.raw.probes(key));
-        let slot = self.raw.find(key);
+        let taken = self.raw.take(key, on_moved);
         self.tally
-            .erase(slot.is_some(), probes, || key.lookup_mix());
-        let slot = slot?;
-        self.witness.mutate();
-        // SAFETY: the slot was just found in this table.
-        Some(unsafe { self.raw.erase(slot, on_moved) })
+            .erase(taken.is_some(), probes, || key.lookup_mix());
+        if taken.is_some() {
+            self.witness.mutate();
+        }
+        taken
     }
 
     /// The value of a key.

@@ -196,6 +196,20 @@ pub unsafe trait RawTable<K, V>: Sized {
     ) -> Slot<K, V>
     where
         K: DenseKey;
+    /// Takes the entry of a query out; see `erase`.
+    #[inline(always)]
+    fn take<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        query: &Q,
+        on_moved: impl FnMut(&K, &mut V),
+    ) -> Option<Slot<K, V>>
+    where
+        K: DenseKey,
+    {
+        let slot = self.find(query)?;
+        // SAFETY: the slot was just found in this table.
+        Some(unsafe { self.erase(slot, on_moved) })
+    }
     /// Removes in one pass every entry for which `keep` is false.
     fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool)
     where
@@ -213,6 +227,10 @@ pub unsafe trait RawTable<K, V>: Sized {
         K: DenseKey;
     /// The occupied slots in bucket order.
     fn raw_iter(&self) -> Self::RawIter;
+    /// Calls `visit` with every occupied slot, by little code: where something else takes longer than walking.
+    fn visit(&self, visit: impl FnMut(NonNull<Slot<K, V>>)) {
+        self.raw_iter().for_each(visit);
+    }
     /// The bucket index of a slot.
     fn position(&self, slot: NonNull<Slot<K, V>>) -> usize;
     /// The slot at a bucket index, when occupied.

@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Secrets drawn so far.
 static DRAWN: AtomicU64 = AtomicU64::new(0);
 
-/// A new secret; never zero.
+/// A new secret; never one of the two numbers that stand for none.
 #[cold]
 pub(crate) fn draw() -> u64 {
     let number = DRAWN.fetch_add(1, Relaxed);
-    random(number) | 1
+    random(number) | 2
 }
 
 /// What the operating system gives each process at random, spread over the number.
@@ -36,10 +36,10 @@ fn random(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn secrets_differ_and_are_never_zero() {
+    fn secrets_differ_and_are_never_those_of_none() {
         let secrets: Vec<u64> = (0..100).map(|_| super::draw()).collect();
         for (index, secret) in secrets.iter().enumerate() {
-            assert_ne!(*secret, 0);
+            assert!(*secret > 1);
             assert!(!secrets[..index].contains(secret));
         }
     }

@@ -75,7 +75,8 @@ impl<K, T: RawTable<K, ()>> Set<K, T> {
     where
         K: Ord,
     {
-        let mut keys: Vec<&K> = self.iter_unordered().collect();
+        let mut keys: Vec<&K> = Vec::with_capacity(self.len());
+        self.map.visit(|key, _| keys.push(key));
         keys.sort_unstable();
         keys.into_iter()
     }

@@ -10,9 +10,10 @@
 //! sixteen tags are repeated at the end so that a window may start anywhere. Lookups examine the window at home, then those 16,
 //! 48, 96, … buckets on, until one holds the key or has an unused bucket. Load at most 7/8.
 //!
-//! **Erasing** moves nothing. Lookups rely only on every window *before* the one an entry lies in having no unused bucket, so a
-//! bucket that is not part of a full window is marked unused at once. One that is gets an erased mark, which lookups pass over and
-//! insertions fill; such marks count towards the load until a rehash takes them away.
+//! **Erasing** moves nothing. As long as every entry lies in its first window, an erased bucket is simply unused again. Once one had to
+//! go to a later window, lookups rely on every window *before* the one an entry lies in having no unused bucket: a
+//! bucket that is part of a full window then gets an erased mark, which lookups pass over and insertions fill. Such marks count
+//! towards the load until a rehash takes them away.
 //!
 //! **Keys chosen to collide.** An insertion that meets far more windows and false matches than chance would allow makes the table draw
 //! a secret (`secret.rs`) and hash everything anew with [`DenseKey::mix_keyed`], or, where erased marks are many, only rids it of
@@ -32,7 +33,7 @@ use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use header::{Crowd, Header, Shape};
+use header::{Crowd, Header, MOVED, Shape};
 
 crate::raw::aliases!("the swiss design");
 
@@ -47,7 +48,7 @@ unsafe impl<K: Send, V: Send> Send for Table<K, V> {}
 // SAFETY: shared access only reads the slots, like a `Vec` of them.
 unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
-/// Hashes a key, by a secret unless it is zero.
+/// Hashes a key, by a secret unless that is zero.
 ///
 /// # Safety
 ///
@@ -84,16 +85,37 @@ impl<K, V> Table<K, V> {
 
     #[inline(always)]
     fn hash_of<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> u64 {
-        if self.header.secret != 0 {
-            return Self::hash_keyed(query, self.header.secret);
+        match self.header.secret() {
+            Some(secret) => Self::hash_keyed(query, secret),
+            None => query.lookup_mix(),
         }
-        query.lookup_mix()
     }
 
     #[cold]
     #[inline(never)]
     fn hash_keyed<Q: Lookup<K> + ?Sized>(query: &Q, secret: u64) -> u64 {
         query.lookup_keyed(secret)
+    }
+
+    /// The bucket of a query, where that is in its first window; else whether that window is full.
+    #[inline(always)]
+    fn find_first<Q: Lookup<K> + ?Sized>(&self, query: &Q, hash: u64) -> Result<usize, bool> {
+        let home = hash as usize & self.header.home_mask as usize;
+        // SAFETY: home is masked; a bucket whose tag matches is used.
+        unsafe {
+            let group = self.header.window(home);
+            let mut matching = group.matching(Narrow::of(hash));
+            while matching != 0 {
+                let index = home + matching.trailing_zeros() as usize;
+                let index = index & self.header.mask as usize;
+                if query.matches(&self.slot(index).as_ref().key) {
+                    return Ok(index);
+                }
+                crate::cold();
+                matching &= matching - 1;
+            }
+            Err(group.unused() == 0)
+        }
     }
 
     /// The entry of a query that is not in its first window, which is full.
@@ -107,8 +129,32 @@ impl<K, V> Table<K, V> {
         self.search(query, hash, WIDTH, &mut Crowd::default()).ok()
     }
 
-    /// As `find_later`, with the place for one that is missing. Where the search took too long, entries are first moved (see
-    /// [`Header::relieve`]).
+    /// As `find_later`, and takes the entry out.
+    #[cold]
+    #[inline(never)]
+    fn take_later<Q: Lookup<K> + ?Sized>(&mut self, query: &Q, hash: u64) -> Option<Slot<K, V>> {
+        let slot = self.find_later(query, hash)?;
+        // SAFETY: the bucket was just found.
+        Some(unsafe { self.take_at(self.position(slot)) })
+    }
+
+    /// Takes the entry of a bucket out.
+    ///
+    /// # Safety
+    ///
+    /// The bucket must be used.
+    #[inline(always)]
+    unsafe fn take_at(&mut self, index: usize) -> Slot<K, V> {
+        // SAFETY: the caller vouches that the bucket is used; it is free before anybody can look.
+        unsafe {
+            let erased = self.slot(index).read();
+            self.header.erase(index);
+            erased
+        }
+    }
+
+    /// As `find_later`, with the place for one that is missing, or [`MOVED`] where the search took too long and entries were
+    /// moved.
     ///
     /// Returned in two registers: a larger answer would lie in memory, also where this is not called.
     #[cold]
@@ -116,23 +162,21 @@ impl<K, V> Table<K, V> {
     fn find_later_or_vacant<Q: Lookup<K> + ?Sized>(
         &mut self,
         query: &Q,
-        mut hash: u64,
+        hash: u64,
     ) -> (Option<NonNull<Slot<K, V>>>, usize)
     where
         K: DenseKey,
     {
-        loop {
-            let mut crowd = Crowd::default();
-            let index = match self.search(query, hash, 0, &mut crowd) {
-                Ok(slot) => return (Some(slot), 0),
-                Err(index) => index,
-            };
-            // SAFETY: shape and hash are those of the slots.
-            let moved = unsafe { self.header.relieve(crowd, Self::SHAPE, hash_slot::<K>) };
-            if !moved {
-                return (None, index);
+        let mut crowd = Crowd::default();
+        match self.search(query, hash, 0, &mut crowd) {
+            Ok(slot) => (Some(slot), 0),
+            Err(index) => {
+                let header = &mut self.header;
+                // SAFETY: shape and hash are those of the slots.
+                let index =
+                    unsafe { header.relieve(crowd, Self::SHAPE, hash_slot::<K>, hash, index) };
+                (None, index)
             }
-            hash = self.hash_of(query);
         }
     }
 
@@ -239,24 +283,12 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
             return None;
         }
         let hash = self.hash_of(query);
-        let home = hash as usize & self.header.home_mask as usize;
-        // SAFETY: home is masked; a bucket whose tag matches is used.
-        unsafe {
-            let group = self.header.window(home);
-            let mut matching = group.matching(Narrow::of(hash));
-            while matching != 0 {
-                let index = home + matching.trailing_zeros() as usize;
-                let slot = self.slot(index & self.header.mask as usize);
-                if query.matches(&slot.as_ref().key) {
-                    return Some(slot);
-                }
-                matching &= matching - 1;
-            }
-            if group.unused() != 0 {
-                return None;
-            }
+        match self.find_first(query, hash) {
+            // SAFETY: the bucket was just found.
+            Ok(index) => Some(unsafe { self.slot(index) }),
+            Err(true) => self.find_later(query, hash),
+            Err(false) => None,
         }
-        self.find_later(query, hash)
     }
 
     fn probes<Q: Lookup<K> + ?Sized>(&self, query: &Q) -> usize
@@ -289,42 +321,43 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let hash = self.hash_of(query);
-        let mask = self.header.mask as usize;
-        let home = hash as usize & self.header.home_mask as usize;
-        // The entry will most likely be here or next to here.
-        fetch(
-            self.header
-                .tags
-                .as_ptr()
-                .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
-        );
-        // SAFETY: home is masked; a bucket whose tag matches is used.
-        let index = unsafe {
-            let group = self.header.window(home);
-            let mut matching = group.matching(Narrow::of(hash));
-            while matching != 0 {
-                let slot = self.slot((home + matching.trailing_zeros() as usize) & mask);
-                if query.matches(&slot.as_ref().key) {
-                    return Ok(slot);
+        loop {
+            let hash = self.hash_of(query);
+            let mask = self.header.mask as usize;
+            let home = hash as usize & self.header.home_mask as usize;
+            // The entry will most likely be here or next to here.
+            fetch(
+                self.header
+                    .tags
+                    .as_ptr()
+                    .wrapping_sub((home + 1) * Slot::<K, V>::STRIDE),
+            );
+            // SAFETY: home is masked; a bucket whose tag matches is used.
+            let index = unsafe {
+                let group = self.header.window(home);
+                let mut matching = group.matching(Narrow::of(hash));
+                while matching != 0 {
+                    let slot = self.slot((home + matching.trailing_zeros() as usize) & mask);
+                    if query.matches(&slot.as_ref().key) {
+                        return Ok(slot);
+                    }
+                    matching &= matching - 1;
                 }
-                matching &= matching - 1;
-            }
-            // Erased buckets before the unused one are left to insertions that find no unused one.
-            let unused = group.unused();
-            if unused == 0 {
-                return match self.find_later_or_vacant(query, hash) {
-                    (Some(slot), _) => Ok(slot),
-                    // There may be a secret now.
-                    (None, index) => Err(Vacant {
-                        hash: self.hash_of(query),
-                        index,
-                    }),
-                };
-            }
-            (home + unused.trailing_zeros() as usize) & mask
-        };
-        Err(Vacant { hash, index })
+                // Erased buckets before the unused one are left to insertions that find no unused one.
+                let unused = group.unused();
+                if unused == 0 {
+                    match self.find_later_or_vacant(query, hash) {
+                        (Some(slot), _) => return Ok(slot),
+                        // There may be a secret now.
+                        (None, MOVED) => continue,
+                        (None, index) => index,
+                    }
+                } else {
+                    (home + unused.trailing_zeros() as usize) & mask
+                }
+            };
+            return Err(Vacant { hash, index });
+        }
     }
 
     #[inline]
@@ -357,12 +390,28 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     where
         K: DenseKey,
     {
-        let index = self.position(at);
-        // SAFETY: the caller vouches that the bucket is used; it is free before anybody can look.
-        unsafe {
-            let erased = at.read();
-            self.header.erase(index);
-            erased
+        // SAFETY: the caller vouches that the bucket is used.
+        unsafe { self.take_at(self.position(at)) }
+    }
+
+    #[inline]
+    fn take<Q: Lookup<K> + ?Sized>(
+        &mut self,
+        query: &Q,
+        _on_moved: impl FnMut(&K, &mut V),
+    ) -> Option<Slot<K, V>>
+    where
+        K: DenseKey,
+    {
+        if self.header.len == 0 {
+            return None;
+        }
+        let hash = self.hash_of(query);
+        match self.find_first(query, hash) {
+            // SAFETY: the bucket was just found.
+            Ok(index) => Some(unsafe { self.take_at(index) }),
+            Err(true) => self.take_later(query, hash),
+            Err(false) => None,
         }
     }
 
@@ -409,6 +458,10 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     #[inline]
     fn raw_iter(&self) -> RawIter<K, V> {
         RawIter::new(&self.header)
+    }
+
+    fn visit(&self, visit: impl FnMut(NonNull<Slot<K, V>>)) {
+        Compact::<K, V>::new(&self.header).for_each(visit);
     }
 
     unsafe fn drop_entries(&self) {

@@ -5,7 +5,7 @@
 //! [--rounds N]`; without a
 //! section, all of them. `collections-bench replay FILE...` replays traces, `collections-bench module 10000 14` writes a PTX module
 //! of names that collide. `ONLY=swiss,hashbrown+fx` in the environment leaves the other contenders out, and `ROWS=tiny` the other
-//! rows of the mix, for profiling. `nm -S collections-bench | grep code_` shows how many bytes of code operations take.
+//! rows of the mix and `ROWS="u32, to size"` the other rows of `sites`, for profiling. `nm -S collections-bench | grep code_` shows how many bytes of code operations take.
 
 #![allow(clippy::disallowed_methods)] // bucket order is measured here
 

@@ -130,8 +130,10 @@ fn built<C: Contender<K>, K: Key>(keys: &[K]) -> C {
 /// So many lookups that no branch predictor can learn their order by heart.
 const PROBES: usize = 1 << 17;
 
-/// Tables of one size, each with its own keys: one table's lucky or unlucky collisions must not decide.
-const TABLES: usize = 32;
+/// How many tables of so many entries there are, each with its own keys: lucky or unlucky collisions must not decide.
+fn tables_of(entries: usize) -> usize {
+    (4_096 / entries).clamp(32, 256)
+}
 
 struct Sample<K> {
     present: Vec<K>,
@@ -140,12 +142,13 @@ struct Sample<K> {
 
 /// Tables of `n` random keys with lookups that all hit or all miss.
 fn samples<K: Key>(n: usize, hit: bool, random: &mut Random) -> Vec<Sample<K>> {
-    (0..TABLES)
+    let tables = tables_of(n);
+    (0..tables)
         .map(|_| {
             let mut present = K::random(n + 2048, random);
             let absent = present.split_off(n);
             let from = if hit { &present } else { &absent };
-            let asked = (0..PROBES / TABLES)
+            let asked = (0..PROBES / tables)
                 .map(|_| from[random.below(from.len())])
                 .collect();
             Sample { present, asked }

@@ -36,25 +36,35 @@ fn all_sites<K: Key, T: Single<K>>() -> [Site<K, T>; 6] {
     ]
 }
 
-/// Operations on one table: which site, what and with which key.
-type Operations<K> = Vec<(u8, u8, K)>;
+/// What one table begins with, and operations on it: which site, what and with which key.
+type Work<K> = (Vec<K>, Vec<(u8, u8, K)>);
 
-fn from_sites<'a, K: Key, T: Single<K> + 'a>(
-    start: &'a [K],
-    operations: &'a Operations<K>,
-) -> Runner<'a> {
+/// Operations of one row, over all its tables.
+const OPERATIONS: usize = 1 << 16;
+
+/// How many tables a row of so many entries has. In one small table two keys happen to share a tag, or happen not to, and every
+/// lookup of one of the two then pays for it; only the mean over several sets of keys says what a design costs.
+fn tables_of(entries: usize) -> usize {
+    (32_768 / entries).clamp(1, 32)
+}
+
+fn from_sites<'a, K: Key, T: Single<K> + 'a>(work: &'a [Work<K>]) -> Runner<'a> {
     Runner {
         name: T::NAME,
         round: Box::new(move || {
             let sites = black_box(all_sites::<K, T>());
-            let mut table = T::make();
-            for &key in start {
-                table.put(key, key);
+            let mut tables: Vec<T> = work.iter().map(|_| T::make()).collect();
+            for (table, (start, _)) in tables.iter_mut().zip(work) {
+                for &key in start {
+                    table.put(key, key);
+                }
             }
             timed(|| {
                 let mut sum = 0u64;
-                for &(site, kind, key) in operations {
-                    sum = sum.wrapping_add(sites[site as usize](&mut table, kind, key));
+                for (table, (_, operations)) in tables.iter_mut().zip(work) {
+                    for &(site, kind, key) in operations {
+                        sum = sum.wrapping_add(sites[site as usize](table, kind, key));
+                    }
                 }
                 sum
             })
@@ -62,14 +72,13 @@ fn from_sites<'a, K: Key, T: Single<K> + 'a>(
     }
 }
 
-/// Builds tables of `keys`, again and again.
-fn building<'a, K: Key, T: Single<K> + 'a>(keys: &'a [K], room: usize) -> Runner<'a> {
-    let repeat = (20_000 / keys.len()).max(1);
+/// Builds a table of each set of keys.
+fn building<'a, K: Key, T: Single<K> + 'a>(sets: &'a [Vec<K>], room: usize) -> Runner<'a> {
     Runner {
         name: T::NAME,
         round: Box::new(move || {
             timed(|| {
-                for _ in 0..repeat {
+                for keys in sets {
                     let mut table = T::make();
                     if room != 0 {
                         table.room(room);
@@ -140,7 +149,18 @@ macro_rules! contenders {
     };
 }
 
-fn line(label: &str, row: &[(&'static str, f64)]) {
+/// Measures and prints a row, unless `ROWS` in the environment leaves it out.
+fn row<'a, K: Key>(
+    label: &str,
+    operations: usize,
+    rounds: usize,
+    runners: impl FnOnce() -> Vec<Runner<'a>>,
+) {
+    let name = format!("{}, {label}", K::NAME);
+    if std::env::var("ROWS").is_ok_and(|rows| !name.contains(&rows)) {
+        return;
+    }
+    let row = race(runners(), operations, rounds);
     let cells: Vec<String> = row.iter().map(|(_, ns)| format!("{ns:.2}")).collect();
     let ratio = row[0].1 / row[row.len() - 1].1;
     println!("| {label} | {} | **{ratio:.2}** |", cells.join(" | "));
@@ -164,48 +184,53 @@ macro_rules! sections {
                 ("mix", &[0, 0, 0, 1, 4, 4, 4, 2, 2, 2, 3]),
             ] {
                 for n in [2, 8, 15, 24, 50, 200, 1000, 10_000, 100_000] {
-                    let mut keys = <$k>::random(2 * n + 64, &mut random);
-                    let absent = keys.split_off(n);
-                    let operations: Operations<$k> = (0..1 << 16)
+                    let work: Vec<Work<$k>> = (0..tables_of(n))
                         .map(|_| {
-                            let kind = kinds[random.below(kinds.len())];
-                            let from = if kind == 4 || kind >= 2 && random.below(2) == 0 {
-                                &absent
-                            } else {
-                                &keys
-                            };
-                            let key = from[random.below(from.len())];
-                            (random.below(6) as u8, if kind == 4 { 1 } else { kind }, key)
+                            let mut keys = <$k>::random(2 * n + 64, &mut random);
+                            let absent = keys.split_off(n);
+                            let operations = (0..OPERATIONS / tables_of(n))
+                                .map(|_| {
+                                    let kind = kinds[random.below(kinds.len())];
+                                    let new = kind == 4 || kind >= 2 && random.below(2) == 0;
+                                    let from = if new { &absent } else { &keys };
+                                    let key = from[random.below(from.len())];
+                                    (random.below(6) as u8, if kind == 4 { 1 } else { kind }, key)
+                                })
+                                .collect();
+                            (keys, operations)
                         })
                         .collect();
-                    let runners = contenders!(from_sites, $k, &keys, &operations);
-                    line(
-                        &format!("{label}, {n}"),
-                        &race(runners, operations.len(), rounds),
-                    );
+                    let operations = work.iter().map(|(_, operations)| operations.len()).sum();
+                    row::<$k>(&format!("{label}, {n}"), operations, rounds, || {
+                        contenders!(from_sites, $k, &work)
+                    });
                 }
             }
             header(&format!("{}, building, ns per key", <$k>::NAME));
             for n in [3, 10, 30, 100, 1000, 10_000, 100_000, 1_000_000] {
-                let keys = <$k>::random(n, &mut random);
-                let count = n * (20_000 / n).max(1);
+                let sets: Vec<Vec<$k>> = (0..(20_000 / n).max(1))
+                    .map(|_| <$k>::random(n, &mut random))
+                    .collect();
+                let count = n * sets.len();
                 let few = if n > 10_000 { rounds / 3 + 2 } else { rounds };
-                let runners = contenders!(building, $k, &keys, 0);
-                line(&format!("growing to {n}"), &race(runners, count, few));
-                let runners = contenders!(building, $k, &keys, n);
-                line(&format!("to size, {n}"), &race(runners, count, few));
+                row::<$k>(&format!("growing to {n}"), count, few, || {
+                    contenders!(building, $k, &sets, 0)
+                });
+                row::<$k>(&format!("to size, {n}"), count, few, || {
+                    contenders!(building, $k, &sets, n)
+                });
             }
             header(&format!(
                 "{}, churn and erasing, ns per operation",
                 <$k>::NAME
             ));
             for n in [4, 12, 28, 40, 100, 1000, 12_000] {
-                let keys = <$k>::random(20_000, &mut random);
-                let runners = contenders!(churning, $k, &keys, n);
-                line(
-                    &format!("first in, first out, {n}"),
-                    &race(runners, 2 * keys.len(), rounds),
-                );
+                // Every table is gone through eight times and more: what one rehash costs must not hang on when a run ends.
+                let keys = <$k>::random((8 * n).max(20_000), &mut random);
+                let count = 2 * keys.len();
+                row::<$k>(&format!("first in, first out, {n}"), count, rounds, || {
+                    contenders!(churning, $k, &keys, n)
+                });
                 let tables: Vec<(Vec<$k>, Vec<$k>)> = (0..30_000 / n)
                     .map(|_| {
                         let keys = <$k>::random(n, &mut random);
@@ -214,9 +239,10 @@ macro_rules! sections {
                         (keys, order)
                     })
                     .collect();
-                let runners = contenders!(erasing, $k, &tables);
                 let count = n * tables.len();
-                line(&format!("erase all of {n}"), &race(runners, count, rounds));
+                row::<$k>(&format!("erase all of {n}"), count, rounds, || {
+                    contenders!(erasing, $k, &tables)
+                });
             }
         }
     };

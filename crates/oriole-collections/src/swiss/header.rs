@@ -15,6 +15,12 @@ const SMALL: usize = WIDTH;
 const FIRST: usize = 4;
 /// Least buckets of a table of more than one window.
 const LARGE: usize = 4 * WIDTH;
+/// In place of a bucket: entries were moved.
+pub(super) const MOVED: usize = usize::MAX;
+
+/// In place of a secret: there is none, but an entry may lie outside its first window.
+const SPILLED: u64 = 1;
+
 /// Size and alignment of slots.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
@@ -38,8 +44,9 @@ pub(super) struct Header {
     pub(super) len: u32,
     /// Unused buckets that may still be filled.
     pub(super) left: u32,
-    /// What keys are hashed with since the table found itself crowded; else zero.
-    pub(super) secret: u64,
+    /// What keys are hashed with since the table found itself crowded; up to then zero, or [`SPILLED`] from the time on at which
+    /// an entry was put outside its first window.
+    secret: u64,
 }
 
 /// The tags of every table without an allocation. Nothing is ever written here.
@@ -113,6 +120,21 @@ impl Header {
         left: 0,
         secret: 0,
     };
+
+    /// What keys are hashed with, where they are.
+    #[inline(always)]
+    pub(super) fn secret(&self) -> Option<u64> {
+        (self.secret > SPILLED).then_some(self.secret)
+    }
+
+    /// Notes that an entry is put into a bucket.
+    #[inline(always)]
+    pub(super) fn note_place(&mut self, hash: u64, index: usize) {
+        let passed = index.wrapping_sub(hash as usize) & self.home_mask as usize;
+        if passed >= WIDTH && self.secret == 0 {
+            self.secret = SPILLED;
+        }
+    }
 
     #[inline(always)]
     pub(super) fn buckets(&self) -> usize {
@@ -243,7 +265,7 @@ impl Header {
         }
     }
 
-    /// Moves the entries into an allocation of so many buckets, hashed with `secret`.
+    /// Moves the entries into an allocation of so many buckets, hashed with `secret` if that is one.
     ///
     /// The old table stays as it is until every key has been hashed, so a panic in `hash` loses and doubles nothing.
     ///
@@ -264,6 +286,7 @@ impl Header {
         // it is replaced below, and is then freed without dropping them.
         unsafe {
             let (old_tags, new_tags) = (self.tags.as_ptr(), next.tags.as_ptr());
+            next.secret = if secret > SPILLED { secret } else { 0 };
             if buckets <= SMALL && buckets > self.buckets() && secret == self.secret {
                 // From one small table to a larger one no entry changes its bucket.
                 let bytes = self.buckets() * stride;
@@ -274,16 +297,15 @@ impl Header {
             } else {
                 // Copies of a known size need no call.
                 match stride {
-                    4 => self.rehash_into::<4>(next, stride, secret, hash),
-                    8 => self.rehash_into::<8>(next, stride, secret, hash),
-                    16 => self.rehash_into::<16>(next, stride, secret, hash),
-                    24 => self.rehash_into::<24>(next, stride, secret, hash),
-                    _ => self.rehash_into::<0>(next, stride, secret, hash),
+                    4 => self.rehash_into::<4>(next, stride, hash),
+                    8 => self.rehash_into::<8>(next, stride, hash),
+                    16 => self.rehash_into::<16>(next, stride, hash),
+                    24 => self.rehash_into::<24>(next, stride, hash),
+                    _ => self.rehash_into::<0>(next, stride, hash),
                 }
             }
             next.len = self.len;
             next.left -= self.len;
-            next.secret = secret;
             core::mem::swap(self, next);
         }
         // `unfinished` is the old table now, and frees its allocation only.
@@ -300,12 +322,12 @@ impl Header {
         &self,
         next: &mut Self,
         stride: usize,
-        secret: u64,
         hash: HashSlot,
     ) {
         let stride = if KNOWN == 0 { stride } else { KNOWN };
         let (old_tags, new_tags) = (self.tags.as_ptr(), next.tags.as_ptr());
         let (mask, home_mask) = (next.mask as usize, next.home_mask as usize);
+        let secret = next.secret;
         // Entries lie at or soon after their home, so in the order of their buckets they go into each half of a table twice as large
         // in about the order of their homes there. Each gets the next place of its half that is not before its home: whether that
         // is free can be predicted, and whether its home is cannot.
@@ -339,6 +361,7 @@ impl Header {
                     }
                     if *new_tags.add(place) != UNUSED {
                         place = next.first_unused(home);
+                        next.note_place(hash, place);
                     }
                     *new_tags.add(place) = tag_of(hash);
                     new_tags
@@ -414,13 +437,17 @@ impl Header {
         // SAFETY: the caller vouches for all of it, and there is more room than entries.
         unsafe {
             match wanted.and_then(|wanted| self.resize(shape, wanted, self.secret, hash)) {
-                Ok(()) => self.first_free(key_hash),
+                Ok(()) => {
+                    let index = self.first_free(key_hash);
+                    self.note_place(key_hash, index);
+                    index
+                }
                 Err(error) => error.raise(),
             }
         }
     }
 
-    /// Where a search has met more than chance would put in its way, moves every entry; whether it did.
+    /// Where the search for a place has met more than chance would put in its way, moves every entry and returns [`MOVED`]; else the place.
     ///
     /// Erased marks lengthen searches too, so a table with many of them only gets rid of them, as often as there were so many
     /// erasures. One with few has keys that were chosen to collide, and hashes them anew with a secret.
@@ -430,15 +457,33 @@ impl Header {
     /// As for `resize`, but for the buckets.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn relieve(&mut self, crowd: Crowd, shape: Shape, hash: HashSlot) -> bool {
-        if crowd.0 <= self.crowded() {
-            return false;
+    pub(super) unsafe fn relieve(
+        &mut self,
+        crowd: Crowd,
+        shape: Shape,
+        hash: HashSlot,
+        key_hash: u64,
+        index: usize,
+    ) -> usize {
+        // SAFETY: the caller vouches for all of it.
+        if crowd.0 > self.crowded() && unsafe { self.move_apart(shape, hash) } {
+            return MOVED;
         }
+        self.note_place(key_hash, index);
+        index
+    }
+
+    /// Moves every entry of a crowded table, if that may help; whether it did.
+    ///
+    /// # Safety
+    ///
+    /// As for `resize`, but for the buckets.
+    unsafe fn move_apart(&mut self, shape: Shape, hash: HashSlot) -> bool {
         let buckets = self.buckets();
         let marks = limit(buckets) - (self.len + self.left) as usize;
         let secret = match self.secret {
             secret if marks >= buckets / 8 => secret,
-            0 => crate::secret::draw(),
+            ..=SPILLED => crate::secret::draw(),
             // Where a secret was of no help, the keys' own hashes collide.
             _ => return false,
         };
@@ -471,6 +516,10 @@ impl Header {
         }
         let entries = (self.len as usize).checked_add(additional);
         let buckets = buckets_for(entries.ok_or(TryReserveError::CapacityOverflow)?)?;
+        if self.mask == 0 {
+            core::mem::swap(self, &mut Self::allocate(shape, buckets)?.0);
+            return Ok(());
+        }
         // Erased marks may be all that is in the way.
         let buckets = buckets.max(self.buckets());
         // SAFETY: the caller vouches for the rest.
@@ -538,13 +587,27 @@ impl Header {
         self.len -= 1;
         // SAFETY: the caller vouches for the bucket.
         unsafe {
-            if self.home_mask == 0 {
+            if self.secret == 0 {
+                // Every entry lies in its first window, in which lookups see all tags, whether there is an unused one or not.
                 self.left += 1;
                 self.set_tag(index, UNUSED);
-                return;
+            } else {
+                self.erase_spilled(index);
             }
+        }
+    }
+
+    /// As `erase`, where entries may lie outside their first window.
+    ///
+    /// # Safety
+    ///
+    /// The bucket must be used.
+    #[inline(never)]
+    unsafe fn erase_spilled(&mut self, index: usize) {
+        // SAFETY: the caller vouches for the bucket.
+        unsafe {
             // Which of the two it is cannot be predicted, so there is no branch.
-            let unused = self.in_no_full_window(index);
+            let unused = self.home_mask == 0 || self.in_no_full_window(index);
             self.set_tag(index, UNUSED + ERASED * u8::from(!unused));
             self.left += u32::from(unused);
         }

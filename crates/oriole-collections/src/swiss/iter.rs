@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use core::ptr::NonNull;
 
-/// Iterator over the used buckets, 64 at a time, in the order of their addresses within each 64.
+/// Iterator over the used buckets in the order of their addresses, 64 at a time.
 pub struct RawIter<K, V> {
     /// The slot that the lowest bit of `pending` and `other` stands for; those of higher bits lie after it.
     slots: *mut u8,
@@ -17,7 +17,8 @@ pub struct RawIter<K, V> {
     other: u64,
     /// Those of the 64 buckets after, found early so that nothing waits for them.
     next: (u64, u64),
-    /// The tags after those of `next`, and their end.
+    /// The tags of `next`, and the table's first ones: slots lie in memory the other way round than their tags, so the last
+    /// tags come first.
     tags: *const u8,
     end: *const u8,
     entries: PhantomData<Slot<K, V>>,
@@ -71,6 +72,25 @@ unsafe fn used_64_in_turn(tags: *const u8) -> (u64, u64) {
     deal(even | odd)
 }
 
+/// How many tags from one to another are used.
+///
+/// # Safety
+///
+/// The tags must be readable, and a multiple of sixteen.
+#[cold]
+#[inline(never)]
+unsafe fn count_used(mut from: *const u8, to: *const u8) -> usize {
+    let mut count = 0;
+    while from != to {
+        // SAFETY: the caller vouches for the tags.
+        unsafe {
+            count += Group::load(from).used().count_ones() as usize;
+            from = from.add(WIDTH);
+        }
+    }
+    count
+}
+
 impl<K, V> RawIter<K, V> {
     #[inline]
     pub(super) fn new(header: &Header) -> Self {
@@ -100,12 +120,12 @@ impl<K, V> RawIter<K, V> {
                 iter.slots = tags.sub(slots * Slot::<K, V>::STRIDE);
                 (iter.pending, iter.other) = (used & EVEN, used & !EVEN);
             } else {
-                iter.slots = tags.sub(64 * Slot::<K, V>::STRIDE);
-                (iter.pending, iter.other) = used_64(tags);
+                iter.slots = tags.sub((mask + 1) * Slot::<K, V>::STRIDE);
+                iter.tags = tags.add(mask - 63);
+                (iter.pending, iter.other) = used_64(iter.tags);
                 if mask != 63 {
-                    iter.next = used_64_in_turn(tags.add(64));
-                    iter.tags = tags.add(128);
-                    iter.end = tags.add(mask + 1);
+                    iter.tags = iter.tags.sub(64);
+                    iter.next = used_64_in_turn(iter.tags);
                 }
             }
         }
@@ -125,14 +145,14 @@ impl<K, V> RawIter<K, V> {
             // SAFETY: a multiple of 64 tags is left. Slots are only gone to where there are some.
             unsafe {
                 if self.tags != self.end {
+                    self.tags = self.tags.sub(64);
                     self.next = used_64_in_turn(self.tags);
-                    self.tags = self.tags.add(64);
                 } else if self.pending != 0 {
                     self.next = (0, 0);
                 } else {
                     return false;
                 }
-                self.slots = self.slots.sub(64 * Slot::<K, V>::STRIDE);
+                self.slots = self.slots.add(64 * Slot::<K, V>::STRIDE);
             }
             if self.pending != 0 {
                 return true;
@@ -179,6 +199,20 @@ impl<K, V> Iterator for RawIter<K, V> {
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, initial: B, mut f: F) -> B {
         let mut folded = initial;
+        let last = self.pending | self.other;
+        if last & (last.wrapping_add(1)) == 0 && self.tags == self.end && self.next == (0, 0) {
+            // The slots of a small table of which nothing was erased lie side by side.
+            let count = last.trailing_ones() as usize;
+            let mut slot = self.slots;
+            for _ in 0..count {
+                // SAFETY: these are the slots that `next` would yield.
+                unsafe {
+                    folded = f(folded, NonNull::new_unchecked(slot.cast()));
+                    slot = slot.add(Slot::<K, V>::STRIDE);
+                }
+            }
+            return folded;
+        }
         loop {
             loop {
                 let (less, none) = less_one(self.pending);
@@ -207,14 +241,9 @@ impl<K, V> Iterator for RawIter<K, V> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let mut left = (self.pending | self.other).count_ones() as usize;
         left += (self.next.0 | self.next.1).count_ones() as usize;
-        let mut tags = self.tags;
-        while tags != self.end {
+        if self.tags != self.end {
             // SAFETY: a multiple of 64 tags is left.
-            unsafe {
-                let (even, odd) = used_64(tags);
-                left += (even | odd).count_ones() as usize;
-                tags = tags.add(64);
-            }
+            left += unsafe { count_used(self.end, self.tags) };
         }
         (left, Some(left))
     }
