@@ -22,14 +22,13 @@
 //! left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded number of steps.
 //!
 //! ## Not done
-//! An edge with arguments that would need copies is not made critical: the empty block is then the place for the copies.
 //! Blocks that are apart are not brought together.
 
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
-use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
 /// The pass.
@@ -221,22 +220,6 @@ impl Simplifier<'_, '_, '_, '_> {
             return false;
         };
         let function = self.editor.function();
-        let is_critical = function.blocks()[block].edges.len() > 1;
-        let parameters = &function.blocks()[target].parameters;
-        let needs_copies = || {
-            parameters
-                .iter()
-                .zip(&arguments)
-                .any(|(&parameter, &argument)| {
-                    let (parameter, argument) =
-                        (function.values()[parameter], function.values()[argument]);
-                    argument.definition != Definition::Undefined
-                        && (argument.home.is_none() || argument.home != parameter.home)
-                })
-        };
-        if is_critical && needs_copies() {
-            return false;
-        }
         let passed = function.blocks()[block].edges[edge].target;
         let Some(at) = function
             .last_instruction(block)
