@@ -41,6 +41,7 @@ use oriole_ir::{
 };
 use oriole_isa::{Opcode, ScalarType, Space, Terminator, ptxas};
 use oriole_syntax::tree::Guard;
+use std::rc::Rc;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -57,12 +58,27 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if longest == 0 {
         return;
     }
-    let flow = analyses.get::<ControlFlow>(editor.function());
+    let mut flow = analyses.get::<ControlFlow>(editor.function());
+    // An arm that was straightened may be one of a branch before it: then there is another walk. Each makes arms longer, so
+    // there are no more of them than an arm may have instructions.
+    while walk(editor, &flow, longest, context) {
+        flow = Rc::new(ControlFlow::of(editor.function()));
+    }
+}
+
+/// Straightens the innermost branches. Whether others had to wait for them.
+fn walk(
+    editor: &mut Editor<'_>,
+    flow: &ControlFlow,
+    longest: usize,
+    context: &mut Context<'_>,
+) -> bool {
     let order = editor.function().block_order().to_vec();
     let mut predication = Predication {
-        flow: &flow,
+        flow,
         longest,
         touched: oriole_collections::BitSet::new(),
+        is_put_off: false,
     };
     for position in (0..order.len()).rev() {
         let at = |distance: usize| order.get(position + distance).copied();
@@ -73,9 +89,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         if let Some(shape) = predication.shape(editor.function(), block, at(1), at(2), at(3))
             && !predication.convert(editor, &shape, context)
         {
-            return;
+            return false;
         }
     }
+    predication.is_put_off
 }
 
 /// A branch whose arms can be straightened.
@@ -94,6 +111,8 @@ struct Predication<'run> {
     longest: usize,
     /// Blocks already rewritten in this walk: what is known of them is old.
     touched: oriole_collections::BitSet<Block>,
+    /// Whether a branch was left alone because of that.
+    is_put_off: bool,
 }
 
 /// How a value is chosen.
@@ -113,7 +132,7 @@ enum Choice {
 
 impl Predication<'_> {
     fn shape(
-        &self,
+        &mut self,
         function: &Function,
         block: Block,
         next: Option<Block>,
@@ -133,11 +152,13 @@ impl Predication<'_> {
         {
             return None;
         }
-        let arm = |arm: Block| {
-            self.flow.predecessors(arm).len() == 1
+        let (flow, touched, is_put_off) = (self.flow, &self.touched, &mut self.is_put_off);
+        let mut arm = |arm: Block| {
+            let is_arm = flow.predecessors(arm).len() == 1
                 && arm != function.entry()
-                && function.blocks()[arm].edges.len() == 1
-                && !self.touched.contains(arm)
+                && function.blocks()[arm].edges.len() == 1;
+            *is_put_off |= is_arm && touched.contains(arm);
+            is_arm && !touched.contains(arm)
         };
         let fallen = fallen.target;
         if taken.target == fallen {
