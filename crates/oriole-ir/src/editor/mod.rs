@@ -70,6 +70,17 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// Notes that what is known of the end of a block may be wrong, if an instruction in it is a terminator.
+    fn note_terminator(&mut self, instruction: Instruction) {
+        if self.function.format(instruction).is_terminator()
+            && let Some(block) = self.function.block_of(instruction)
+        {
+            self.journal.control_flow = true;
+            let change = Change::TerminatorChanged(block);
+            self.journal.entries.push(change);
+        }
+    }
+
     /// Whoever reads `old` reads `new` from now on.
     ///
     /// # Panics
@@ -186,6 +197,7 @@ impl<'function> Editor<'function> {
     ) -> Instruction {
         let instruction = self.make(format, operands, results);
         self.function.layout.insert_before(instruction, before);
+        self.note_terminator(instruction);
         instruction
     }
 
@@ -202,6 +214,7 @@ impl<'function> Editor<'function> {
     ) -> Instruction {
         let instruction = self.make(format, operands, results);
         self.function.layout.append(block, instruction);
+        self.note_terminator(instruction);
         instruction
     }
 
@@ -217,8 +230,10 @@ impl<'function> Editor<'function> {
         let is_pure = self.function.formats[format].effects.is_pure();
         self.journal.effects |= !(was_pure && is_pure);
         let operands = self.resolved_list(operands);
+        self.note_terminator(instruction);
         self.function
             .set_instruction(instruction, format, &operands);
+        self.note_terminator(instruction);
         self.journal.order = true;
         self.note(Change::Rewritten(instruction));
     }
@@ -304,8 +319,10 @@ impl<'function> Editor<'function> {
 
     /// Moves an instruction to before another one.
     pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.note_terminator(instruction);
         self.function.layout.remove(instruction);
         self.function.layout.insert_before(instruction, before);
+        self.note_terminator(instruction);
         self.function.mark_moved(instruction);
         self.journal.order = true;
         self.journal.effects |= !self.function.format(instruction).effects.is_pure();
@@ -340,6 +357,7 @@ impl<'function> Editor<'function> {
             .function
             .block_of(instruction)
             .expect("only instructions in a block are removed");
+        self.note_terminator(instruction);
         self.function.unlink_operands(instruction);
         self.function.layout.remove(instruction);
         self.note(Change::Removed(instruction, block));

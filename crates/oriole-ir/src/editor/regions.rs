@@ -161,6 +161,7 @@ impl Editor<'_> {
         self.function.layout.append(block, copy);
         self.journal.instructions += 1;
         self.journal.effects |= !self.function.format(copy).effects.is_pure();
+        self.note_terminator(copy);
         self.note(Change::Inserted(copy));
     }
 
