@@ -1,7 +1,8 @@
-//! Keeps analyses for as long as nothing they read has changed.
+//! Keeps analyses for as long as they are true.
 //!
 //! No pass says what it preserves: the editor's journal says what changed, and each analysis what it reads. An analysis
-//! that asks for another inherits what that one reads.
+//! that asks for another inherits what that one reads. An analysis that a change touches is asked to update itself from the
+//! journal ([`Analysis::update`]); one that cannot is dropped, and computed again when somebody asks for it.
 
 use oriole_ir::{Function, Journal};
 use std::any::{Any, TypeId};
@@ -38,6 +39,15 @@ impl Reads {
     }
 }
 
+/// What an analysis says of itself behind changes to what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// It is what it would be if it were computed now.
+    Kept,
+    /// It has to be computed again. What it holds by then does not matter.
+    Recompute,
+}
+
 /// Something that can be computed from a function and kept.
 pub trait Analysis: PartialEq + Sized + 'static {
     /// What it is called in messages.
@@ -48,7 +58,16 @@ pub trait Analysis: PartialEq + Sized + 'static {
 
     /// Computes it.
     fn compute(function: &Function, analyses: &mut Analyses) -> Self;
+
+    /// Makes it what [`Analysis::compute`] would give for the function, which was changed as the journal says since this was
+    /// computed or last updated. Only called if the journal touches what the analysis reads.
+    fn update(&mut self, function: &Function, journal: &Journal, others: &mut Others<'_>) -> Update {
+        let _ = (function, journal, others);
+        Update::Recompute
+    }
 }
+
+type UpdateEntry = fn(&mut dyn Any, &Function, &Journal, &mut Others<'_>) -> Update;
 
 struct Entry {
     key: TypeId,
@@ -56,6 +75,28 @@ struct Entry {
     reads: Reads,
     value: Rc<dyn Any>,
     is_current: fn(&Function, &mut Analyses, &dyn Any) -> bool,
+    update: UpdateEntry,
+}
+
+/// What an analysis asks for others while it updates itself: they are up to date.
+pub struct Others<'update> {
+    analyses: &'update mut Analyses,
+    /// Those that nobody has updated yet.
+    waiting: &'update mut Vec<Entry>,
+    journal: &'update Journal,
+}
+
+impl Others<'_> {
+    /// The analysis of the function as it is now; updated, if it was not yet, or computed.
+    pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
+        let key = TypeId::of::<A>();
+        if let Some(at) = self.waiting.iter().position(|entry| entry.key == key) {
+            let entry = self.waiting.remove(at);
+            self.analyses
+                .update_entry(entry, function, self.journal, self.waiting);
+        }
+        self.analyses.get(function)
+    }
 }
 
 /// How many analyses there usually are of a function.
@@ -68,6 +109,7 @@ pub struct Analyses {
     /// What the analyses being computed have read so far, innermost last.
     reading: Vec<Reads>,
     computed: u64,
+    updated: u64,
 }
 
 impl Analyses {
@@ -79,6 +121,11 @@ impl Analyses {
     /// How many analyses have been computed, recomputations included.
     pub fn computed(&self) -> u64 {
         self.computed
+    }
+
+    /// How many times an analysis that a change touched could be kept.
+    pub fn updated(&self) -> u64 {
+        self.updated
     }
 
     /// The analysis, computed now or earlier.
@@ -108,6 +155,12 @@ impl Analyses {
                     .expect("entries are keyed by their type");
                 A::compute(function, analyses) == *kept
             },
+            update: |kept, function, journal, others| {
+                let kept = kept
+                    .downcast_mut::<A>()
+                    .expect("entries are keyed by their type");
+                kept.update(function, journal, others)
+            },
         });
         value
     }
@@ -118,11 +171,44 @@ impl Analyses {
         }
     }
 
-    /// Drops what the changes touch.
-    pub fn invalidate(&mut self, journal: &Journal) {
-        if !journal.is_empty() {
-            self.entries
-                .retain(|entry| !entry.reads.touched_by(journal));
+    /// Updates what the changes touch, or drops it. The function is what it is behind them.
+    pub fn update(&mut self, function: &Function, journal: &Journal) {
+        if !self.entries.iter().any(|it| it.reads.touched_by(journal)) {
+            return;
+        }
+        let room = Vec::with_capacity(self.entries.capacity());
+        let mut waiting = std::mem::replace(&mut self.entries, room);
+        waiting.reverse();
+        while let Some(entry) = waiting.pop() {
+            self.update_entry(entry, function, journal, &mut waiting);
+        }
+    }
+
+    fn update_entry(
+        &mut self,
+        mut entry: Entry,
+        function: &Function,
+        journal: &Journal,
+        waiting: &mut Vec<Entry>,
+    ) {
+        if entry.reads.touched_by(journal) {
+            // What a pass still holds cannot be changed.
+            let Some(value) = Rc::get_mut(&mut entry.value) else {
+                return;
+            };
+            let mut others = Others {
+                analyses: self,
+                waiting,
+                journal,
+            };
+            if (entry.update)(value, function, journal, &mut others) == Update::Recompute {
+                return;
+            }
+            self.updated += 1;
+        }
+        // Another analysis that asked for others may have had this one computed.
+        if self.entries.iter().all(|other| other.key != entry.key) {
+            self.entries.push(entry);
         }
     }
 

@@ -240,7 +240,7 @@ fn the_manager_keeps_what_changes_do_not_touch() {
     editor.remove_instruction(instruction);
     let journal = editor.finish();
     assert!(journal.values && journal.order && !journal.control_flow && !journal.effects);
-    analyses.invalidate(&journal);
+    analyses.update(&function, &journal);
     assert_eq!(analyses.stale(&function), Vec::<&str>::new());
     analyses.get::<Dominators>(&function);
     assert_eq!(

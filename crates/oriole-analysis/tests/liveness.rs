@@ -684,7 +684,7 @@ fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
         ..Journal::default()
     };
     let computed = analyses.computed();
-    analyses.invalidate(&moved);
+    analyses.update(&function, &moved);
     analyses.get::<Liveness>(&function);
     assert_eq!(analyses.computed(), computed + 1);
 }
