@@ -88,7 +88,12 @@ impl Analysis for Dominators {
 
     /// Blocks cut in two, merged blocks and blocks put on edges move a few nodes of the tree. Any other edge may move nodes
     /// anywhere in it, and to find them costs about as much as all dominators.
-    fn update(&mut self, function: &Function, journal: &Journal, others: &mut Others<'_>) -> Update {
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
         let Some((steps, flow)) = steps(function, journal, others) else {
             return Update::Recompute;
         };
@@ -99,7 +104,8 @@ impl Analysis for Dominators {
         let root = function.entry().as_u32();
         let mut parents = std::mem::take(&mut self.tree).into_parents();
         parents.resize(count, NONE);
-        let is_reached = |parents: &[u32], node: u32| node == root || parents[node as usize] != NONE;
+        let is_reached =
+            |parents: &[u32], node: u32| node == root || parents[node as usize] != NONE;
         let hand_over = |parents: &mut [u32], from: u32, to: u32| {
             for parent in parents {
                 if *parent == from {

@@ -153,7 +153,12 @@ impl Analysis for Loops {
 
     /// The two halves of a block, and two blocks that are merged, are in the same loops. A block on an edge may change the order
     /// of the dominator tree, by which loops are numbered; without cycles there is nothing to number.
-    fn update(&mut self, function: &Function, journal: &Journal, others: &mut Others<'_>) -> Update {
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
         let Some((steps, _)) = steps(function, journal, others) else {
             return Update::Recompute;
         };

@@ -61,7 +61,12 @@ pub trait Analysis: PartialEq + Sized + 'static {
 
     /// Makes it what [`Analysis::compute`] would give for the function, which was changed as the journal says since this was
     /// computed or last updated. Only called if the journal touches what the analysis reads.
-    fn update(&mut self, function: &Function, journal: &Journal, others: &mut Others<'_>) -> Update {
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
         let _ = (function, journal, others);
         Update::Recompute
     }

@@ -103,9 +103,10 @@ impl Analysis for LocalVariables {
 
 /// Whether an instruction names a local variable.
 fn mentions_local(function: &Function, instruction: Instruction) -> bool {
-    function.operands(instruction).iter().any(
-        |operand| matches!(*operand, Operand::Symbol(symbol) if is_local(function, symbol)),
-    )
+    function
+        .operands(instruction)
+        .iter()
+        .any(|operand| matches!(*operand, Operand::Symbol(symbol) if is_local(function, symbol)))
 }
 
 impl LocalVariables {
