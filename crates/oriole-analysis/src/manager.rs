@@ -83,7 +83,7 @@ struct Entry {
     update: UpdateEntry,
 }
 
-/// What an analysis asks for others while it updates itself: they are up to date.
+/// What an analysis asks for others while it updates itself.
 pub struct Others<'update> {
     analyses: &'update mut Analyses,
     /// Those that nobody has updated yet.
@@ -92,15 +92,16 @@ pub struct Others<'update> {
 }
 
 impl Others<'_> {
-    /// The analysis of the function as it is now; updated, if it was not yet, or computed.
-    pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
+    /// The analysis of the function as it is now, if it is there and could be updated. It is not computed: nobody may ask for
+    /// it again.
+    pub fn get<A: Analysis>(&mut self, function: &Function) -> Option<Rc<A>> {
         let key = TypeId::of::<A>();
         if let Some(at) = self.waiting.iter().position(|entry| entry.key == key) {
             let entry = self.waiting.remove(at);
             self.analyses
                 .update_entry(entry, function, self.journal, self.waiting);
         }
-        self.analyses.get(function)
+        self.analyses.find::<A>()
     }
 }
 
@@ -136,10 +137,8 @@ impl Analyses {
     /// The analysis, computed now or earlier.
     pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
         let key = TypeId::of::<A>();
-        if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
-            let (value, reads) = (Rc::clone(&entry.value), entry.reads);
-            self.record(reads);
-            return value.downcast().expect("entries are keyed by their type");
+        if let Some(value) = self.find::<A>() {
+            return value;
         }
         self.reading.push(A::READS);
         let value = Rc::new(A::compute(function, self));
@@ -168,6 +167,15 @@ impl Analyses {
             },
         });
         value
+    }
+
+    /// The analysis, if it is kept.
+    fn find<A: Analysis>(&mut self) -> Option<Rc<A>> {
+        let key = TypeId::of::<A>();
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        let (value, reads) = (Rc::clone(&entry.value), entry.reads);
+        self.record(reads);
+        Some(value.downcast().expect("entries are keyed by their type"))
     }
 
     fn record(&mut self, reads: Reads) {
@@ -211,10 +219,7 @@ impl Analyses {
             }
             self.updated += 1;
         }
-        // Another analysis that asked for others may have had this one computed.
-        if self.entries.iter().all(|other| other.key != entry.key) {
-            self.entries.push(entry);
-        }
+        self.entries.push(entry);
     }
 
     /// Drops everything.

@@ -32,7 +32,7 @@ impl Step<Block> {
 const MOST_CHANGES: usize = 12;
 
 /// What was done to the graph of the blocks that the entry reaches, in order, and that graph as it is now. Nothing if there was
-/// more than such steps, or too many of them.
+/// more than such steps, or too many of them to follow.
 ///
 /// Other changes to edges of blocks that the entry does not reach say nothing about the rest. A block that was cut off has a
 /// block before it that the entry still reaches and that lost an edge, so it is enough to look at what is reached now.
@@ -69,7 +69,7 @@ pub(crate) fn steps(
     if !is_legible(&steps) {
         return None;
     }
-    let flow = others.get::<ControlFlow>(function);
+    let flow = others.get::<ControlFlow>(function)?;
     let is_complete = !changed.iter().any(|&block| flow.is_reachable(block));
     is_complete.then_some((steps, flow))
 }

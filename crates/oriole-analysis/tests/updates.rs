@@ -89,25 +89,24 @@ fn function(seed: u64) -> Function {
 
 /// Has analyses computed, so that there is something to update.
 fn ask(analyses: &mut Analyses, function: &Function, random: &mut Random) {
-    analyses.get::<ControlFlow>(function);
-    analyses.get::<Loops>(function);
-    analyses.get::<Dominators>(function);
-    analyses.get::<LocalVariables>(function);
-    // What is computed again behind nearly every edit need not be there behind each of them.
-    match random.below(12) {
-        0 => drop(analyses.get::<Convergence>(function)),
-        1 => drop(analyses.get::<Uniformity>(function)),
-        2 => drop(analyses.get::<KnownBits>(function)),
-        3 => drop(analyses.get::<Liveness>(function)),
-        4 => drop(analyses.get::<PostDominators>(function)),
+    match random.below(16) {
         // As if nobody had asked yet: what asks for others while it updates itself finds them missing.
-        5 => analyses.clear(),
-        6 => {
+        0 => return analyses.clear(),
+        1 => {
             analyses.clear();
             analyses.get::<Dominators>(function);
         }
         _ => {}
     }
+    analyses.get::<ControlFlow>(function);
+    analyses.get::<Loops>(function);
+    analyses.get::<Dominators>(function);
+    analyses.get::<LocalVariables>(function);
+    analyses.get::<Convergence>(function);
+    analyses.get::<Uniformity>(function);
+    analyses.get::<KnownBits>(function);
+    analyses.get::<Liveness>(function);
+    analyses.get::<PostDominators>(function);
 }
 
 #[derive(Default)]
