@@ -138,6 +138,7 @@ impl ControlFlow {
 }
 
 /// Whether a thread may leave the function at the end of a block.
+#[inline]
 fn leaves_at(function: &Function, block: Block) -> bool {
     let data = &function.blocks()[block];
     data.edges.is_empty()
@@ -197,7 +198,11 @@ impl Analysis for ControlFlow {
                 Change::BlockSplit(block, other)
                 | Change::BlocksMerged(block, other)
                 | Change::EdgeSplit(block, other) => touched.extend([block, other]),
-                _ => {}
+                _ => continue,
+            }
+            // A block may be named several times, but not that often.
+            if touched.len() + removed.len() > 8 * MOST_EXCHANGED {
+                return Update::Recompute;
             }
         }
         touched.sort_unstable();

@@ -78,7 +78,10 @@ struct Entry {
     key: TypeId,
     name: &'static str,
     reads: Reads,
-    value: Rc<dyn Any>,
+    /// Nothing while it is updated, and from then on if it has to be computed again.
+    value: Option<Rc<dyn Any>>,
+    /// Whether changes touch what it reads that it was not updated for yet.
+    is_waiting: bool,
     is_current: fn(&Function, &mut Analyses, &dyn Any) -> bool,
     update: UpdateEntry,
 }
@@ -86,8 +89,6 @@ struct Entry {
 /// What an analysis asks for others while it updates itself.
 pub struct Others<'update> {
     analyses: &'update mut Analyses,
-    /// Those that nobody has updated yet.
-    waiting: &'update mut Vec<Entry>,
     journal: &'update Journal,
 }
 
@@ -96,11 +97,9 @@ impl Others<'_> {
     /// it again.
     pub fn get<A: Analysis>(&mut self, function: &Function) -> Option<Rc<A>> {
         let key = TypeId::of::<A>();
-        if let Some(at) = self.waiting.iter().position(|entry| entry.key == key) {
-            let entry = self.waiting.remove(at);
-            self.analyses
-                .update_entry(entry, function, self.journal, self.waiting);
-        }
+        let mut entries = self.analyses.entries.iter();
+        let at = entries.position(|entry| entry.key == key)?;
+        self.analyses.update_entry(at, function, self.journal);
         self.analyses.find::<A>()
     }
 }
@@ -152,7 +151,8 @@ impl Analyses {
             key,
             name: A::NAME,
             reads,
-            value: Rc::clone(&value) as Rc<dyn Any>,
+            value: Some(Rc::clone(&value) as Rc<dyn Any>),
+            is_waiting: false,
             is_current: |function, analyses, kept| {
                 let kept = kept
                     .downcast_ref::<A>()
@@ -170,10 +170,11 @@ impl Analyses {
     }
 
     /// The analysis, if it is kept.
+    #[inline]
     fn find<A: Analysis>(&mut self) -> Option<Rc<A>> {
         let key = TypeId::of::<A>();
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
-        let (value, reads) = (Rc::clone(&entry.value), entry.reads);
+        let (value, reads) = (Rc::clone(entry.value.as_ref()?), entry.reads);
         self.record(reads);
         Some(value.downcast().expect("entries are keyed by their type"))
     }
@@ -186,40 +187,38 @@ impl Analyses {
 
     /// Updates what the changes touch, or drops it. The function is what it is behind them.
     pub fn update(&mut self, function: &Function, journal: &Journal) {
-        if !self.entries.iter().any(|it| it.reads.touched_by(journal)) {
-            return;
+        let mut is_touched = false;
+        for entry in &mut self.entries {
+            entry.is_waiting = entry.reads.touched_by(journal);
+            is_touched |= entry.is_waiting;
         }
-        let room = Vec::with_capacity(self.entries.capacity());
-        let mut waiting = std::mem::replace(&mut self.entries, room);
-        waiting.reverse();
-        while let Some(entry) = waiting.pop() {
-            self.update_entry(entry, function, journal, &mut waiting);
+        if is_touched {
+            for at in 0..self.entries.len() {
+                self.update_entry(at, function, journal);
+            }
+            self.entries.retain(|entry| entry.value.is_some());
         }
     }
 
-    fn update_entry(
-        &mut self,
-        mut entry: Entry,
-        function: &Function,
-        journal: &Journal,
-        waiting: &mut Vec<Entry>,
-    ) {
-        if entry.reads.touched_by(journal) {
-            // What a pass still holds cannot be changed.
-            let Some(value) = Rc::get_mut(&mut entry.value) else {
-                return;
-            };
+    /// Updates one analysis if it still has to be; its value is gone if it cannot.
+    fn update_entry(&mut self, at: usize, function: &Function, journal: &Journal) {
+        let entry = &mut self.entries[at];
+        if !std::mem::take(&mut entry.is_waiting) {
+            return;
+        }
+        let update = entry.update;
+        let mut value = entry.value.take();
+        // What a pass still holds cannot be changed.
+        if let Some(kept) = value.as_mut().and_then(Rc::get_mut) {
             let mut others = Others {
                 analyses: self,
-                waiting,
                 journal,
             };
-            if (entry.update)(value, function, journal, &mut others) == Update::Recompute {
-                return;
+            if update(kept, function, journal, &mut others) == Update::Kept {
+                self.entries[at].value = value;
+                self.updated += 1;
             }
-            self.updated += 1;
         }
-        self.entries.push(entry);
     }
 
     /// Drops everything.
@@ -232,7 +231,10 @@ impl Analyses {
         let mut fresh = Analyses::new();
         self.entries
             .iter()
-            .filter(|entry| !(entry.is_current)(function, &mut fresh, entry.value.as_ref()))
+            .filter(|entry| {
+                let value = entry.value.as_deref();
+                value.is_some_and(|value| !(entry.is_current)(function, &mut fresh, value))
+            })
             .map(|entry| entry.name)
             .collect()
     }
