@@ -187,6 +187,10 @@ impl Analyses {
 
     /// Updates what the changes touch, or drops it. The function is what it is behind them.
     pub fn update(&mut self, function: &Function, journal: &Journal) {
+        // Most passes find nothing to do.
+        if journal.is_empty() {
+            return;
+        }
         let mut is_touched = false;
         for entry in &mut self.entries {
             entry.is_waiting = entry.reads.touched_by(journal);
