@@ -1,8 +1,8 @@
 //! Successors, predecessors and reverse postorder of the blocks.
 
-use crate::manager::{Analyses, Analysis, Reads};
+use crate::manager::{Analyses, Analysis, Others, Reads, Update};
 use oriole_ir::graph::{Adjacency, postorder};
-use oriole_ir::{Block, Function};
+use oriole_ir::{Block, Change, Function, Journal};
 use oriole_isa::Terminator;
 
 /// The control flow graph.
@@ -30,36 +30,54 @@ impl ControlFlow {
         });
         let successors = Adjacency::new(count, edges);
         let predecessors = successors.reversed();
-        let reverse_postorder: Vec<Block> = postorder(&successors, function.entry().as_u32())
-            .into_iter()
-            .rev()
-            .map(|node| Block::from_index(node as usize))
-            .collect();
-        let mut positions = vec![u32::MAX; count];
-        for (position, block) in reverse_postorder.iter().enumerate() {
-            positions[block.index()] = position as u32;
-        }
         let mut leaves = vec![false; count];
         for &block in function.block_order() {
-            let data = &function.blocks()[block];
-            leaves[block.index()] = data.edges.is_empty()
-                || function.last_instruction(block).is_some_and(|last| {
-                    let format = function.format(last);
-                    let runs_off_the_end = format.is_guarded() && !data.falls_through;
-                    let returns = matches!(
-                        format.effects.terminator,
-                        Terminator::Return | Terminator::Exit
-                    );
-                    returns || (format.is_terminator() && runs_off_the_end)
-                });
+            leaves[block.index()] = leaves_at(function, block);
         }
-        ControlFlow {
+        let mut flow = ControlFlow {
             successors,
             predecessors,
-            reverse_postorder,
-            positions,
+            reverse_postorder: Vec::new(),
+            positions: Vec::new(),
             leaves,
+        };
+        flow.order(function.entry());
+        flow
+    }
+
+    /// Finds reverse postorder, given successors.
+    fn order(&mut self, entry: Block) {
+        let nodes = postorder(&self.successors, entry.as_u32());
+        self.reverse_postorder.clear();
+        self.reverse_postorder
+            .extend(nodes.into_iter().rev().map(Block::from_u32));
+        self.positions.clear();
+        self.positions
+            .resize(self.successors.node_count(), u32::MAX);
+        for (position, block) in self.reverse_postorder.iter().enumerate() {
+            self.positions[block.index()] = position as u32;
         }
+    }
+
+    /// Gives a block other successors, in both directions.
+    fn set_successors(&mut self, block: Block, targets: &[u32]) {
+        let from = block.as_u32();
+        let mut touched = self.successors.of(from).to_vec();
+        touched.extend_from_slice(targets);
+        touched.sort_unstable();
+        touched.dedup();
+        let mut row: Vec<u32> = Vec::new();
+        for target in touched {
+            let edges = targets.iter().filter(|&&other| other == target).count();
+            let old = self.predecessors.of(target).iter().copied();
+            // Predecessors are in order of their numbers, once per edge.
+            row.clear();
+            row.extend(old.clone().filter(|&other| other < from));
+            row.extend(std::iter::repeat_n(from, edges));
+            row.extend(old.filter(|&other| other > from));
+            self.predecessors.set(target, &row);
+        }
+        self.successors.set(from, targets);
     }
 
     /// The graph as arrays.
@@ -119,6 +137,26 @@ impl ControlFlow {
     }
 }
 
+/// Whether a thread may leave the function at the end of a block.
+#[inline]
+fn leaves_at(function: &Function, block: Block) -> bool {
+    let data = &function.blocks()[block];
+    data.edges.is_empty()
+        || function.last_instruction(block).is_some_and(|last| {
+            let format = function.format(last);
+            let runs_off_the_end = format.is_guarded() && !data.falls_through;
+            let returns = matches!(
+                format.effects.terminator,
+                Terminator::Return | Terminator::Exit
+            );
+            returns || (format.is_terminator() && runs_off_the_end)
+        })
+}
+
+/// Of how many blocks the edges are exchanged in place. Each moves what stands behind it in an array, and with more of them
+/// it is cheaper to make the arrays again.
+const MOST_EXCHANGED: usize = 12;
+
 impl PartialEq for ControlFlow {
     fn eq(&self, other: &ControlFlow) -> bool {
         let same_edges = |a: &Adjacency, b: &Adjacency| {
@@ -126,7 +164,9 @@ impl PartialEq for ControlFlow {
                 && (0..a.node_count() as u32).all(|node| a.of(node) == b.of(node))
         };
         same_edges(&self.successors, &other.successors)
+            && same_edges(&self.predecessors, &other.predecessors)
             && self.reverse_postorder == other.reverse_postorder
+            && self.positions == other.positions
             && self.leaves == other.leaves
     }
 }
@@ -142,5 +182,60 @@ impl Analysis for ControlFlow {
 
     fn compute(function: &Function, _: &mut Analyses) -> ControlFlow {
         ControlFlow::of(function)
+    }
+
+    /// Reads the blocks that the journal names again. Reverse postorder is walked again if an edge changed: a new block may
+    /// come anywhere in it.
+    fn update(&mut self, function: &Function, journal: &Journal, _: &mut Others<'_>) -> Update {
+        let mut touched: Vec<Block> = Vec::new();
+        let mut removed: Vec<Block> = Vec::new();
+        for &change in &journal.entries {
+            match change {
+                Change::BlockRemoved(block) => removed.push(block),
+                Change::BlockAdded(block)
+                | Change::EdgesChanged(block)
+                | Change::TerminatorChanged(block) => touched.push(block),
+                Change::BlockSplit(block, other)
+                | Change::BlocksMerged(block, other)
+                | Change::EdgeSplit(block, other) => touched.extend([block, other]),
+                _ => continue,
+            }
+            // A block may be named several times, but not that often.
+            if touched.len() + removed.len() > 8 * MOST_EXCHANGED {
+                return Update::Recompute;
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        removed.sort_unstable();
+        touched.retain(|block| removed.binary_search(block).is_err());
+        if touched.len() + removed.len() > MOST_EXCHANGED {
+            return Update::Recompute;
+        }
+        let count = function.blocks().len();
+        let mut is_other_graph = count != self.successors.node_count();
+        self.successors.grow(count);
+        self.predecessors.grow(count);
+        self.leaves.resize(count, false);
+        let mut targets: Vec<u32> = Vec::new();
+        for &block in touched.iter().chain(&removed) {
+            targets.clear();
+            let edges = &function.blocks()[block].edges;
+            targets.extend(edges.iter().map(|edge| edge.target.as_u32()));
+            if self.successors.of(block.as_u32()) != targets {
+                self.set_successors(block, &targets);
+                is_other_graph = true;
+            }
+        }
+        for &block in &touched {
+            self.leaves[block.index()] = leaves_at(function, block);
+        }
+        for &block in &removed {
+            self.leaves[block.index()] = false;
+        }
+        if is_other_graph {
+            self.order(function.entry());
+        }
+        Update::Kept
     }
 }

@@ -1,9 +1,10 @@
 //! Dominators and post-dominators, with constant-time queries.
 
 use crate::control_flow::ControlFlow;
-use crate::manager::{Analyses, Analysis, Reads};
+use crate::manager::{Analyses, Analysis, Others, Reads, Update};
+use crate::reshaping::{Step, steps};
 use oriole_ir::graph::{Adjacency, NONE, Tree, immediate_dominators};
-use oriole_ir::{Block, Function};
+use oriole_ir::{Block, Function, Journal};
 
 /// The dominator tree over the reachable blocks.
 #[derive(Clone, Debug)]
@@ -62,7 +63,8 @@ impl Dominators {
 
 impl PartialEq for Dominators {
     fn eq(&self, other: &Dominators) -> bool {
-        self.tree.preorder() == other.tree.preorder()
+        self.tree.node_count() == other.tree.node_count()
+            && self.tree.preorder() == other.tree.preorder()
             && self
                 .tree
                 .preorder()
@@ -82,6 +84,75 @@ impl Analysis for Dominators {
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Dominators {
         Dominators::of(function, &analyses.get::<ControlFlow>(function))
+    }
+
+    /// Blocks cut in two, merged blocks and blocks put on edges move a few nodes of the tree. Any other edge may move nodes
+    /// anywhere in it, and to find them costs about as much as all dominators.
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
+        let Some((steps, flow)) = steps(function, journal, others) else {
+            return Update::Recompute;
+        };
+        let count = function.blocks().len();
+        if steps.is_empty() && count == self.tree.node_count() {
+            return Update::Kept;
+        }
+        let root = function.entry().as_u32();
+        let mut parents = std::mem::take(&mut self.tree).into_parents();
+        parents.resize(count, NONE);
+        let is_reached =
+            |parents: &[u32], node: u32| node == root || parents[node as usize] != NONE;
+        let hand_over = |parents: &mut [u32], from: u32, to: u32| {
+            for parent in parents {
+                if *parent == from {
+                    *parent = to;
+                }
+            }
+        };
+        for step in &steps {
+            match step.as_numbers() {
+                Step::Split(block, rest) if is_reached(&parents, block) => {
+                    hand_over(&mut parents, block, rest);
+                    parents[rest as usize] = block;
+                }
+                Step::Merge(block, next) if is_reached(&parents, block) => {
+                    parents[next as usize] = NONE;
+                    hand_over(&mut parents, next, block);
+                }
+                Step::SplitEdge(from, new) if is_reached(&parents, from) => {
+                    parents[new as usize] = from;
+                }
+                _ => {}
+            }
+        }
+        // A block is dominated by the one that was put on an edge to it if all other ways to it come through it.
+        for step in &steps {
+            let Step::SplitEdge(from, new) = step.as_numbers() else {
+                continue;
+            };
+            let [to] = *flow.successor_graph().of(new) else {
+                return Update::Recompute;
+            };
+            if !is_reached(&parents, from) || parents[to as usize] != from {
+                continue;
+            }
+            let is_below = |mut node: u32| {
+                while node != to && node != NONE {
+                    node = parents[node as usize];
+                }
+                node == to
+            };
+            let mut other = flow.predecessor_graph().of(to).iter();
+            if other.all(|&other| other == new || !is_reached(&parents, other) || is_below(other)) {
+                parents[to as usize] = new;
+            }
+        }
+        self.tree = Tree::new(parents, root);
+        Update::Kept
     }
 }
 
@@ -175,6 +246,7 @@ impl Analysis for PostDominators {
         effects: false,
     };
 
+    // Not updated: who asks for it computes uniformity from it, which costs many times as much and has to be computed again.
     fn compute(function: &Function, analyses: &mut Analyses) -> PostDominators {
         PostDominators::of(&analyses.get::<ControlFlow>(function))
     }

@@ -1,8 +1,8 @@
 //! What is true of a function in SSA form: control flow, dominators, loops, uniformity, live ranges; how many registers `ptxas` is
 //! going to use, and how many blocks a multiprocessor holds.
 //!
-//! Each analysis is a plain value computed from a function. [`Analyses`] computes them on demand, keeps them, and drops
-//! exactly those that a journal of changes touches; in debug builds it recomputes what it kept and compares.
+//! Each analysis is a plain value computed from a function. [`Analyses`] computes them on demand and keeps them. Those that a
+//! journal of changes touches update themselves or are dropped; in debug builds it recomputes what it kept and compares.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod manager;
 pub mod memory;
 pub mod ptxas_hazards;
 pub mod register_model;
+mod reshaping;
 pub mod source_lines;
 mod uniformity;
 
@@ -26,5 +27,5 @@ pub use convergence::Convergence;
 pub use dominators::{Dominators, PostDominators};
 pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
 pub use loops::{Loop, Loops};
-pub use manager::{Analyses, Analysis, Reads};
+pub use manager::{Analyses, Analysis, Others, Reads, Update};
 pub use uniformity::Uniformity;

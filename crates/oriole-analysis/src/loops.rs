@@ -5,9 +5,10 @@
 
 use crate::control_flow::ControlFlow;
 use crate::dominators::Dominators;
-use crate::manager::{Analyses, Analysis, Reads};
+use crate::manager::{Analyses, Analysis, Others, Reads, Update};
+use crate::reshaping::{Step, steps};
 use oriole_ir::graph::LoopNest;
-use oriole_ir::{Block, Function};
+use oriole_ir::{Block, Function, Journal};
 
 oriole_collections::entity! {
     /// A loop.
@@ -57,6 +58,23 @@ impl Loops {
             nest,
             back_edges,
             irreducible,
+        }
+    }
+
+    /// Edges that left one block leave another: the two follow each other, so that no edge becomes a back edge by it.
+    fn move_edges(&mut self, from: Block, to: Block) {
+        for back_edges in &mut self.back_edges {
+            if back_edges.contains(&from) {
+                for edge in back_edges.iter_mut().filter(|edge| **edge == from) {
+                    *edge = to;
+                }
+                back_edges.sort_unstable();
+            }
+        }
+        for edge in &mut self.irreducible {
+            if edge.0 == from {
+                edge.0 = to;
+            }
         }
     }
 
@@ -131,5 +149,38 @@ impl Analysis for Loops {
         }
         let dominators = analyses.get::<Dominators>(function);
         Loops::of(&flow, &dominators)
+    }
+
+    /// The two halves of a block, and two blocks that are merged, are in the same loops. A block on an edge may change the order
+    /// of the dominator tree, by which loops are numbered; without cycles there is nothing to number.
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
+        let Some((steps, _)) = steps(function, journal, others) else {
+            return Update::Recompute;
+        };
+        let has_cycles = !self.nest.is_empty() || !self.irreducible.is_empty();
+        let is_edge_split = |step: &Step<Block>| matches!(step, Step::SplitEdge(..));
+        if has_cycles && steps.iter().any(is_edge_split) {
+            return Update::Recompute;
+        }
+        self.nest.grow(function.blocks().len());
+        for step in steps {
+            match step {
+                Step::Split(block, rest) => {
+                    self.nest.set_like(rest.as_u32(), block.as_u32());
+                    self.move_edges(block, rest);
+                }
+                Step::Merge(block, next) => {
+                    self.nest.remove(next.as_u32());
+                    self.move_edges(next, block);
+                }
+                Step::SplitEdge(..) => {}
+            }
+        }
+        Update::Kept
     }
 }

@@ -1,7 +1,8 @@
-//! Keeps analyses for as long as nothing they read has changed.
+//! Keeps analyses for as long as they are true.
 //!
 //! No pass says what it preserves: the editor's journal says what changed, and each analysis what it reads. An analysis
-//! that asks for another inherits what that one reads.
+//! that asks for another inherits what that one reads. An analysis that a change touches is asked to update itself from the
+//! journal ([`Analysis::update`]); one that cannot is dropped, and computed again when somebody asks for it.
 
 use oriole_ir::{Function, Journal};
 use std::any::{Any, TypeId};
@@ -38,6 +39,15 @@ impl Reads {
     }
 }
 
+/// What an analysis says of itself behind changes to what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// It is what it would be if it were computed now.
+    Kept,
+    /// It has to be computed again. What it holds by then does not matter.
+    Recompute,
+}
+
 /// Something that can be computed from a function and kept.
 pub trait Analysis: PartialEq + Sized + 'static {
     /// What it is called in messages.
@@ -48,14 +58,50 @@ pub trait Analysis: PartialEq + Sized + 'static {
 
     /// Computes it.
     fn compute(function: &Function, analyses: &mut Analyses) -> Self;
+
+    /// Makes it what [`Analysis::compute`] would give for the function, which was changed as the journal says since this was
+    /// computed or last updated. Only called if the journal touches what the analysis reads.
+    fn update(
+        &mut self,
+        function: &Function,
+        journal: &Journal,
+        others: &mut Others<'_>,
+    ) -> Update {
+        let _ = (function, journal, others);
+        Update::Recompute
+    }
 }
+
+type UpdateEntry = fn(&mut dyn Any, &Function, &Journal, &mut Others<'_>) -> Update;
 
 struct Entry {
     key: TypeId,
     name: &'static str,
     reads: Reads,
-    value: Rc<dyn Any>,
+    /// Nothing while it is updated, and from then on if it has to be computed again.
+    value: Option<Rc<dyn Any>>,
+    /// Whether changes touch what it reads that it was not updated for yet.
+    is_waiting: bool,
     is_current: fn(&Function, &mut Analyses, &dyn Any) -> bool,
+    update: UpdateEntry,
+}
+
+/// What an analysis asks for others while it updates itself.
+pub struct Others<'update> {
+    analyses: &'update mut Analyses,
+    journal: &'update Journal,
+}
+
+impl Others<'_> {
+    /// The analysis of the function as it is now, if it is there and could be updated. It is not computed: nobody may ask for
+    /// it again.
+    pub fn get<A: Analysis>(&mut self, function: &Function) -> Option<Rc<A>> {
+        let key = TypeId::of::<A>();
+        let mut entries = self.analyses.entries.iter();
+        let at = entries.position(|entry| entry.key == key)?;
+        self.analyses.update_entry(at, function, self.journal);
+        self.analyses.find::<A>()
+    }
 }
 
 /// How many analyses there usually are of a function.
@@ -68,6 +114,7 @@ pub struct Analyses {
     /// What the analyses being computed have read so far, innermost last.
     reading: Vec<Reads>,
     computed: u64,
+    updated: u64,
 }
 
 impl Analyses {
@@ -81,13 +128,16 @@ impl Analyses {
         self.computed
     }
 
+    /// How many times an analysis that a change touched could be kept.
+    pub fn updated(&self) -> u64 {
+        self.updated
+    }
+
     /// The analysis, computed now or earlier.
     pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
         let key = TypeId::of::<A>();
-        if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
-            let (value, reads) = (Rc::clone(&entry.value), entry.reads);
-            self.record(reads);
-            return value.downcast().expect("entries are keyed by their type");
+        if let Some(value) = self.find::<A>() {
+            return value;
         }
         self.reading.push(A::READS);
         let value = Rc::new(A::compute(function, self));
@@ -101,15 +151,32 @@ impl Analyses {
             key,
             name: A::NAME,
             reads,
-            value: Rc::clone(&value) as Rc<dyn Any>,
+            value: Some(Rc::clone(&value) as Rc<dyn Any>),
+            is_waiting: false,
             is_current: |function, analyses, kept| {
                 let kept = kept
                     .downcast_ref::<A>()
                     .expect("entries are keyed by their type");
                 A::compute(function, analyses) == *kept
             },
+            update: |kept, function, journal, others| {
+                let kept = kept
+                    .downcast_mut::<A>()
+                    .expect("entries are keyed by their type");
+                kept.update(function, journal, others)
+            },
         });
         value
+    }
+
+    /// The analysis, if it is kept.
+    #[inline]
+    fn find<A: Analysis>(&mut self) -> Option<Rc<A>> {
+        let key = TypeId::of::<A>();
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        let (value, reads) = (Rc::clone(entry.value.as_ref()?), entry.reads);
+        self.record(reads);
+        Some(value.downcast().expect("entries are keyed by their type"))
     }
 
     fn record(&mut self, reads: Reads) {
@@ -118,11 +185,43 @@ impl Analyses {
         }
     }
 
-    /// Drops what the changes touch.
-    pub fn invalidate(&mut self, journal: &Journal) {
-        if !journal.is_empty() {
-            self.entries
-                .retain(|entry| !entry.reads.touched_by(journal));
+    /// Updates what the changes touch, or drops it. The function is what it is behind them.
+    pub fn update(&mut self, function: &Function, journal: &Journal) {
+        // Most passes find nothing to do.
+        if journal.is_empty() {
+            return;
+        }
+        let mut is_touched = false;
+        for entry in &mut self.entries {
+            entry.is_waiting = entry.reads.touched_by(journal);
+            is_touched |= entry.is_waiting;
+        }
+        if is_touched {
+            for at in 0..self.entries.len() {
+                self.update_entry(at, function, journal);
+            }
+            self.entries.retain(|entry| entry.value.is_some());
+        }
+    }
+
+    /// Updates one analysis if it still has to be; its value is gone if it cannot.
+    fn update_entry(&mut self, at: usize, function: &Function, journal: &Journal) {
+        let entry = &mut self.entries[at];
+        if !std::mem::take(&mut entry.is_waiting) {
+            return;
+        }
+        let update = entry.update;
+        let mut value = entry.value.take();
+        // What a pass still holds cannot be changed.
+        if let Some(kept) = value.as_mut().and_then(Rc::get_mut) {
+            let mut others = Others {
+                analyses: self,
+                journal,
+            };
+            if update(kept, function, journal, &mut others) == Update::Kept {
+                self.entries[at].value = value;
+                self.updated += 1;
+            }
         }
     }
 
@@ -136,7 +235,10 @@ impl Analyses {
         let mut fresh = Analyses::new();
         self.entries
             .iter()
-            .filter(|entry| !(entry.is_current)(function, &mut fresh, entry.value.as_ref()))
+            .filter(|entry| {
+                let value = entry.value.as_deref();
+                value.is_some_and(|value| !(entry.is_current)(function, &mut fresh, value))
+            })
             .map(|entry| entry.name)
             .collect()
     }

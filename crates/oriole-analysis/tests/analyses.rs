@@ -240,7 +240,7 @@ fn the_manager_keeps_what_changes_do_not_touch() {
     editor.remove_instruction(instruction);
     let journal = editor.finish();
     assert!(journal.values && journal.order && !journal.control_flow && !journal.effects);
-    analyses.invalidate(&journal);
+    analyses.update(&function, &journal);
     assert_eq!(analyses.stale(&function), Vec::<&str>::new());
     analyses.get::<Dominators>(&function);
     assert_eq!(
@@ -250,6 +250,48 @@ fn the_manager_keeps_what_changes_do_not_touch() {
     );
     analyses.get::<Uniformity>(&function);
     assert_eq!(analyses.computed(), computed + 1, "uniformity does not");
+}
+
+#[test]
+fn the_shape_of_the_graph_is_followed_where_paths_stay_as_they_were() {
+    let (_, mut function) = translate(
+        ".entry",
+        "ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 5;
+         L: add.u32 %r1, %r1, 1; add.u32 %r2, %r1, 1; @%p1 bra L; ret;",
+    );
+    let mut analyses = Analyses::new();
+    let ask = |analyses: &mut Analyses, function: &Function| {
+        analyses.get::<ControlFlow>(function);
+        analyses.get::<Dominators>(function);
+        analyses.get::<Loops>(function);
+        analyses.computed()
+    };
+    assert_eq!(ask(&mut analyses, &function), 3);
+    let mut edit = |change: &mut dyn FnMut(&mut Editor<'_>)| {
+        let mut editor = Editor::new(&mut function);
+        change(&mut editor);
+        let journal = editor.finish();
+        analyses.update(&function, &journal);
+        assert_eq!(analyses.stale(&function), Vec::<&str>::new());
+        ask(&mut analyses, &function)
+    };
+    let (body, mut rest) = (Block::from_index(1), None);
+    let computed = edit(&mut |editor| {
+        let second = editor.function().instructions_of(body).nth(1).unwrap();
+        rest = Some(editor.split_block(second));
+    });
+    assert_eq!(computed, 3, "a block was cut in two");
+    let computed = edit(&mut |editor| {
+        editor.merge_blocks(body, rest.unwrap());
+        editor.remove_blocks(&[rest.unwrap()]);
+    });
+    assert_eq!(computed, 3, "and put together again");
+    let computed = edit(&mut |editor| {
+        editor.split_edge(body, 1);
+    });
+    assert_eq!(computed, 4, "an edge was split: loops are numbered again");
+    let computed = edit(&mut |editor| editor.keep_edge(body, 1));
+    assert_eq!(computed, 6, "an edge is gone: dominators are others");
 }
 
 #[test]

@@ -684,9 +684,34 @@ fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
         ..Journal::default()
     };
     let computed = analyses.computed();
-    analyses.invalidate(&moved);
+    analyses.update(&function, &moved);
     analyses.get::<Liveness>(&function);
     assert_eq!(analyses.computed(), computed + 1);
+}
+
+/// `v1` is live out of `block1`, which is laid out before `block2` that has it as a parameter.
+#[test]
+fn a_parameter_and_the_block_before_it_in_layout_are_one_segment() {
+    let source = "
+        func f {
+        block0():
+            v0:b32 = mov.u32 #0, 7
+            -> block2(v0) next
+        block1():
+            -> block3() next
+        block2(v1:b32):
+            v2:pred = setp.lt.u32 #0, v1, 5
+            bra ->0 if v2
+            -> block1(), block3() next
+        block3():
+            st.shared.u32 [v1], v1
+            ret
+        }";
+    let function = &oriole_ir::text::read(source).unwrap()[0];
+    let liveness = Analyses::new().get::<Liveness>(function);
+    assert_eq!(liveness.intervals.segments(1).len(), 1);
+    let wrong = verify(&liveness.program, &liveness.intervals);
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 /// Loops one in the other: what the innermost block defines joins in every header, so frontiers are quadratic.

@@ -56,6 +56,25 @@ impl Adjacency {
         self.starts.len().saturating_sub(1)
     }
 
+    /// Adds nodes without edges until there are this many.
+    pub fn grow(&mut self, node_count: usize) {
+        let end = self.targets.len() as u32;
+        self.starts.resize(node_count + 1, end);
+    }
+
+    /// Gives a node other targets. What stands behind them moves, so this is for few nodes.
+    pub fn set(&mut self, node: u32, targets: &[u32]) {
+        let (start, end) = (self.starts[node as usize], self.starts[node as usize + 1]);
+        self.targets
+            .splice(start as usize..end as usize, targets.iter().copied());
+        let more = (targets.len() as u32).wrapping_sub(end - start);
+        if more != 0 {
+            for start in &mut self.starts[node as usize + 1..] {
+                *start = start.wrapping_add(more);
+            }
+        }
+    }
+
     /// The targets of a node.
     #[inline]
     pub fn of(&self, node: u32) -> &[u32] {
@@ -274,7 +293,7 @@ pub fn dominance_frontiers(
 }
 
 /// A tree given by parents, numbered so that "is an ancestor of" is two comparisons.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree {
     parents: Vec<u32>,
     children: Adjacency,
@@ -333,6 +352,16 @@ impl Tree {
             places,
             preorder,
         }
+    }
+
+    /// Takes the tree apart into the parents it was made of.
+    pub fn into_parents(self) -> Vec<u32> {
+        self.parents
+    }
+
+    /// How many nodes there are, those outside included.
+    pub fn node_count(&self) -> usize {
+        self.parents.len()
     }
 
     /// The parent, [`NONE`] for the root and for nodes outside.
@@ -436,6 +465,18 @@ mod tests {
                 "{edges:?}"
             );
         }
+    }
+
+    #[test]
+    fn rows_are_exchanged_in_place() {
+        let (mut graph, _) = graph(4, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 0)]);
+        graph.grow(6);
+        graph.set(0, &[4]);
+        graph.set(4, &[1, 2, 5]);
+        graph.set(3, &[]);
+        let rows: Vec<&[u32]> = (0..6).map(|node| graph.of(node)).collect();
+        let expected: [&[u32]; 6] = [&[4], &[3], &[3], &[], &[1, 2, 5], &[]];
+        assert_eq!(rows, expected);
     }
 
     #[test]

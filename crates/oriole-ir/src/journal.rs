@@ -15,12 +15,23 @@ pub enum Change {
     Removed(Instruction, Block),
     /// Whoever read the first value reads the second.
     Replaced(Value, Value),
-    /// A block was made.
+    /// A block was made, without instructions and edges so far.
     BlockAdded(Block),
-    /// A block is gone, with all it held.
+    /// A block is gone, with all it held. Nothing led to it any more.
     BlockRemoved(Block),
-    /// Edges out of a block, or their arguments, are others.
+    /// The end of the first block, with its edges, became the second, which was added; the first falls through to it.
+    BlockSplit(Block, Block),
+    /// The first block, whose only way out led to the second, which had no other way in, holds what both held and has the edges
+    /// of the second. The second is empty.
+    BlocksMerged(Block, Block),
+    /// An edge out of the first block leads to the second, which was added, and that one leads to where the edge led.
+    EdgeSplit(Block, Block),
+    /// A block has more or fewer edges, or in another order, or one that leads to another block.
     EdgesChanged(Block),
+    /// Edges out of a block have other arguments.
+    ArgumentsChanged(Block),
+    /// A terminator was put into a block, rewritten, or taken out of it.
+    TerminatorChanged(Block),
     /// A block has other parameters.
     ParametersChanged(Block),
 }
@@ -30,7 +41,7 @@ pub enum Change {
 pub struct Journal {
     /// Every change, in order.
     pub entries: Vec<Change>,
-    /// Whether there were changes to blocks or edges.
+    /// Whether there were changes to blocks, edges or terminators.
     pub control_flow: bool,
     /// Whether there were changes to definitions, operands or arguments.
     pub values: bool,

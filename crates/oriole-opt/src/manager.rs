@@ -289,7 +289,7 @@ impl Runner<'_> {
             !was_done || journal.is_empty(),
             "{name} found something to do after all"
         );
-        self.analyses.invalidate(&journal);
+        self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
         if name != gvn_cse::PASS.name && !journal.is_empty() {

@@ -438,11 +438,18 @@ impl LiveIntervals {
                     }
                 }
                 Some(bit) if complex[bit as usize / 64] >> (bit % 64) & 1 == 0 => {
-                    let segments = raw.iter().map(|&segment| Segment {
-                        value: 0,
-                        ..segment
-                    });
-                    intervals.segments.extend(segments);
+                    let first = intervals.segments.len();
+                    for &segment in raw {
+                        // A block parameter begins where a block ends that the value is live out of, if that is laid out
+                        // before the block and comes behind it.
+                        match intervals.segments[first..].last_mut() {
+                            Some(last) if last.end == segment.start => last.end = segment.end,
+                            _ => intervals.segments.push(Segment {
+                                value: 0,
+                                ..segment
+                            }),
+                        }
+                    }
                     let definition = definition[bit as usize];
                     intervals.values.push(if definition == u32::MAX {
                         ValueNumber {

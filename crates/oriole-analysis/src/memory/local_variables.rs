@@ -4,9 +4,11 @@
 //! long as its address is nowhere taken: if every mention of it is the address of a plain load or store of local memory, with
 //! or without a constant offset, those are all.
 
-use crate::manager::{Analyses, Analysis, Reads};
-use oriole_collections::{DenseMap, DenseSet};
-use oriole_ir::{Access, AccessKind, Base, Function, Instruction, Operand, Symbol, SymbolKind};
+use crate::manager::{Analyses, Analysis, Others, Reads, Update};
+use oriole_collections::{BitSet, DenseMap, DenseSet};
+use oriole_ir::{
+    Access, AccessKind, Base, Change, Function, Instruction, Journal, Operand, Symbol, SymbolKind,
+};
 use oriole_isa::Space;
 
 /// A load or store of bytes of a variable.
@@ -55,6 +57,8 @@ pub struct Cell {
 pub struct LocalVariables {
     /// By variable and first byte.
     cells: Vec<Cell>,
+    /// All instructions that name a local variable.
+    mentions: BitSet<Instruction>,
 }
 
 impl Analysis for LocalVariables {
@@ -70,14 +74,48 @@ impl Analysis for LocalVariables {
     fn compute(function: &Function, _: &mut Analyses) -> LocalVariables {
         LocalVariables::of(function)
     }
+
+    /// Nothing changes as long as instructions that name a local variable, or did, stay as they are and in their order. Values
+    /// are not named in cells, so replacing one does no harm.
+    fn update(&mut self, function: &Function, journal: &Journal, _: &mut Others<'_>) -> Update {
+        if !has_local_variables(function) {
+            return Update::Kept;
+        }
+        for &change in &journal.entries {
+            let (Change::Inserted(instruction)
+            | Change::Rewritten(instruction)
+            | Change::Moved(instruction)
+            | Change::Removed(instruction, _)) = change
+            else {
+                // Merged blocks need not have stood behind each other.
+                if matches!(change, Change::BlocksMerged(..)) && !self.mentions.is_empty() {
+                    return Update::Recompute;
+                }
+                continue;
+            };
+            if self.mentions.contains(instruction) || mentions_local(function, instruction) {
+                return Update::Recompute;
+            }
+        }
+        Update::Kept
+    }
+}
+
+/// Whether an instruction names a local variable.
+fn mentions_local(function: &Function, instruction: Instruction) -> bool {
+    function
+        .operands(instruction)
+        .iter()
+        .any(|operand| matches!(*operand, Operand::Symbol(symbol) if is_local(function, symbol)))
 }
 
 impl LocalVariables {
     /// Finds them.
     pub fn of(function: &Function) -> LocalVariables {
         let mut cells: Vec<Cell> = Vec::new();
+        let mut mentions: BitSet<Instruction> = BitSet::new();
         if !has_local_variables(function) {
-            return LocalVariables { cells };
+            return LocalVariables { cells, mentions };
         }
         let mut taken: DenseSet<Symbol> = DenseSet::new();
         let mut accesses: DenseMap<Symbol, Vec<LocalAccess>> = DenseMap::new();
@@ -90,6 +128,7 @@ impl LocalVariables {
                     if !is_local(function, symbol) {
                         continue;
                     }
+                    mentions.insert(instruction);
                     match accessed(function, instruction, symbol) {
                         Some(access) => accesses.get_or_default(symbol).push(access),
                         None => {
@@ -106,7 +145,7 @@ impl LocalVariables {
                 cells.extend(cells_of(symbol, &list));
             }
         }
-        LocalVariables { cells }
+        LocalVariables { cells, mentions }
     }
 
     /// All cells, by variable and first byte.

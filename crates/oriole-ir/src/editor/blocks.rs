@@ -13,16 +13,20 @@ use oriole_syntax::tree::Guard;
 
 impl Editor<'_> {
     fn note_edges(&mut self, block: Block) {
+        self.note_shape(Change::EdgesChanged(block));
+    }
+
+    /// Notes a change to blocks or edges.
+    fn note_shape(&mut self, change: Change) {
         self.journal.control_flow = true;
-        self.note(Change::EdgesChanged(block));
+        self.note(change);
     }
 
     /// Makes an empty block without edges, and puts it behind another in the layout.
     pub fn add_block_after(&mut self, block: Block) -> Block {
         let new = self.function.blocks.push(BlockData::default());
         self.function.layout.insert_block_after(new, block);
-        self.journal.control_flow = true;
-        self.note(Change::BlockAdded(new));
+        self.note_shape(Change::BlockAdded(new));
         new
     }
 
@@ -35,19 +39,23 @@ impl Editor<'_> {
         );
         let new = self.function.blocks.push(BlockData::default());
         self.function.layout.insert_block_before(new, block);
-        self.journal.control_flow = true;
-        self.note(Change::BlockAdded(new));
+        self.note_shape(Change::BlockAdded(new));
         new
     }
 
     /// Lets a block without edges and without terminator fall through to another.
     pub fn set_fall_through(&mut self, block: Block, target: Block, arguments: &[Value]) {
+        self.link_fall_through(block, target, arguments);
+        self.note_edges(block);
+    }
+
+    /// [`Editor::set_fall_through`] without an entry in the journal.
+    fn link_fall_through(&mut self, block: Block, target: Block, arguments: &[Value]) {
         debug_assert!(self.function.blocks[block].edges.is_empty());
         let edge = self.link_edge(block, target, arguments);
         let data = &mut self.function.blocks[block];
         data.edges.push(edge);
         data.falls_through = true;
-        self.note_edges(block);
     }
 
     fn link_edge(&mut self, block: Block, target: Block, arguments: &[Value]) -> Edge {
@@ -89,8 +97,8 @@ impl Editor<'_> {
             self.function.layout.append(new, instruction);
         }
         self.move_edges(block, new);
-        self.set_fall_through(block, new, &[]);
-        self.note_edges(new);
+        self.link_fall_through(block, new, &[]);
+        self.note_shape(Change::BlockSplit(block, new));
         self.journal.order = true;
         new
     }
@@ -121,8 +129,9 @@ impl Editor<'_> {
             self.add_block_before(old.target)
         };
         let arguments = self.function.arguments(old).to_vec();
-        self.redirect(block, edge, new, Vec::new());
-        self.set_fall_through(new, old.target, &arguments);
+        self.relink_edge(block, edge, new, &[]);
+        self.link_fall_through(new, old.target, &arguments);
+        self.note_shape(Change::EdgeSplit(block, new));
         new
     }
 
@@ -158,10 +167,15 @@ impl Editor<'_> {
 
     /// Leads an edge to another block.
     pub fn redirect(&mut self, block: Block, edge: usize, target: Block, arguments: Vec<Value>) {
-        let new = self.link_edge(block, target, &arguments);
+        self.relink_edge(block, edge, target, &arguments);
+        self.note_edges(block);
+    }
+
+    /// [`Editor::redirect`] without an entry in the journal.
+    fn relink_edge(&mut self, block: Block, edge: usize, target: Block, arguments: &[Value]) {
+        let new = self.link_edge(block, target, arguments);
         let old = std::mem::replace(&mut self.function.blocks[block].edges[edge], new);
         self.function.unlink_edge(old);
-        self.note_edges(block);
     }
 
     /// Sets one argument of an edge.
@@ -175,7 +189,7 @@ impl Editor<'_> {
         let old = std::mem::replace(&mut self.function.arguments[at], value);
         self.function.use_lists.unlink(old, slot);
         self.function.use_lists.link(value, slot, block.as_u32());
-        self.note(Change::EdgesChanged(block));
+        self.note(Change::ArgumentsChanged(block));
     }
 
     /// Adds a parameter to a block; whoever adds it also gives every edge to the block an argument, with
@@ -196,10 +210,8 @@ impl Editor<'_> {
         let old = self.function.blocks[block].edges[edge];
         let mut arguments = self.function.arguments(old).to_vec();
         arguments.push(value);
-        self.function.unlink_edge(old);
-        let new = self.link_edge(block, old.target, &arguments);
-        self.function.blocks[block].edges[edge] = new;
-        self.note(Change::EdgesChanged(block));
+        self.relink_edge(block, edge, old.target, &arguments);
+        self.note(Change::ArgumentsChanged(block));
     }
 
     /// Lets a block whose only way out is a branch fall through to where the branch leads.
@@ -211,7 +223,6 @@ impl Editor<'_> {
             .expect("a block that does not fall through ends in a branch");
         self.remove_instruction(last);
         self.function.blocks[block].falls_through = true;
-        self.journal.control_flow = true;
     }
 
     /// Turns the condition of a two-way branch round: where it led it falls through, and the other way round.
@@ -229,7 +240,7 @@ impl Editor<'_> {
         let data = &mut self.function.blocks[block];
         debug_assert!(data.edges.len() == 2 && data.falls_through);
         data.edges.swap(0, 1);
-        self.journal.control_flow = true;
+        self.note_edges(block);
     }
 
     /// Puts what is in `next` behind what is in `block`, whose only way out leads to `next` and is `next`'s only way in.
@@ -256,7 +267,7 @@ impl Editor<'_> {
             self.function.layout.append(block, instruction);
         }
         self.move_edges(next, block);
-        self.note_edges(block);
+        self.note_shape(Change::BlocksMerged(block, next));
         self.journal.order = true;
         self.journal.effects = true;
     }
@@ -319,7 +330,7 @@ impl Editor<'_> {
                     self.function.unlink_edge(edge);
                     let edge = self.link_edge(from, block, &arguments);
                     self.function.blocks[from].edges[index] = edge;
-                    self.journal.entries.push(Change::EdgesChanged(from));
+                    self.journal.entries.push(Change::ArgumentsChanged(from));
                 }
             }
         }

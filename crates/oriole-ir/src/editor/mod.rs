@@ -70,6 +70,16 @@ impl<'function> Editor<'function> {
         self.journal.changes += 1;
     }
 
+    /// Notes that the terminator of a block is another one, if an instruction in it is or was one.
+    #[inline]
+    fn note_terminator(&mut self, is_terminator: bool, instruction: Instruction) {
+        if is_terminator && let Some(block) = self.function.block_of(instruction) {
+            self.journal.control_flow = true;
+            let change = Change::TerminatorChanged(block);
+            self.journal.entries.push(change);
+        }
+    }
+
     /// Whoever reads `old` reads `new` from now on. A value without a home gets that of the one it stands for.
     ///
     /// # Panics
@@ -201,6 +211,8 @@ impl<'function> Editor<'function> {
     ) -> Instruction {
         let instruction = self.make(format, operands, results);
         self.function.layout.insert_before(instruction, before);
+        let is_terminator = self.function.formats[format].is_terminator();
+        self.note_terminator(is_terminator, instruction);
         instruction
     }
 
@@ -217,6 +229,8 @@ impl<'function> Editor<'function> {
     ) -> Instruction {
         let instruction = self.make(format, operands, results);
         self.function.layout.append(block, instruction);
+        let is_terminator = self.function.formats[format].is_terminator();
+        self.note_terminator(is_terminator, instruction);
         instruction
     }
 
@@ -228,9 +242,11 @@ impl<'function> Editor<'function> {
     pub fn rewrite(&mut self, instruction: Instruction, format: Format, operands: &[Operand]) {
         let results = self.function.instructions[instruction].result_count as usize;
         self.check_operands(format, operands.len(), results);
-        let was_pure = self.function.format(instruction).effects.is_pure();
-        let is_pure = self.function.formats[format].effects.is_pure();
-        self.journal.effects |= !(was_pure && is_pure);
+        let was = self.function.format(instruction);
+        let is = &self.function.formats[format];
+        self.journal.effects |= !(was.effects.is_pure() && is.effects.is_pure());
+        let is_terminator = was.is_terminator() || is.is_terminator();
+        self.note_terminator(is_terminator, instruction);
         let operands = self.resolved_list(operands);
         self.function
             .set_instruction(instruction, format, &operands);
@@ -319,11 +335,15 @@ impl<'function> Editor<'function> {
 
     /// Moves an instruction to before another one.
     pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        let format = self.function.format(instruction);
+        self.journal.effects |= !format.effects.is_pure();
+        let is_terminator = format.is_terminator();
+        self.note_terminator(is_terminator, instruction);
         self.function.layout.remove(instruction);
         self.function.layout.insert_before(instruction, before);
+        self.note_terminator(is_terminator, instruction);
         self.function.mark_moved(instruction);
         self.journal.order = true;
-        self.journal.effects |= !self.function.format(instruction).effects.is_pure();
         self.note(Change::Moved(instruction));
     }
 
@@ -346,8 +366,9 @@ impl<'function> Editor<'function> {
 
     /// Takes an instruction out of its block. Its results must have no uses left.
     pub fn remove_instruction(&mut self, instruction: Instruction) {
-        let effects = self.function.format(instruction).effects;
-        self.journal.effects |= !effects.is_pure();
+        let format = self.function.format(instruction);
+        let is_terminator = format.is_terminator();
+        self.journal.effects |= !format.effects.is_pure();
         self.journal.order = true;
         self.journal.removals += 1;
         self.journal.instructions -= 1;
@@ -355,6 +376,7 @@ impl<'function> Editor<'function> {
             .function
             .block_of(instruction)
             .expect("only instructions in a block are removed");
+        self.note_terminator(is_terminator, instruction);
         self.function.unlink_operands(instruction);
         self.function.layout.remove(instruction);
         self.note(Change::Removed(instruction, block));

@@ -160,7 +160,9 @@ impl Editor<'_> {
         }
         self.function.layout.append(block, copy);
         self.journal.instructions += 1;
-        self.journal.effects |= !self.function.format(copy).effects.is_pure();
+        let format = self.function.format(copy);
+        self.journal.effects |= !format.effects.is_pure();
+        self.note_terminator(format.is_terminator(), copy);
         self.note(Change::Inserted(copy));
     }
 

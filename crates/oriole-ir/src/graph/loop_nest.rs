@@ -149,6 +149,21 @@ impl LoopNest {
         }
     }
 
+    /// Adds nodes that are in no loop until there are this many.
+    pub fn grow(&mut self, node_count: usize) {
+        self.innermost.resize(node_count, NONE);
+    }
+
+    /// Puts a node into the same loops as another.
+    pub fn set_like(&mut self, node: u32, other: u32) {
+        self.innermost[node as usize] = self.innermost[other as usize];
+    }
+
+    /// Takes a node that is no header out of all loops.
+    pub fn remove(&mut self, node: u32) {
+        self.innermost[node as usize] = NONE;
+    }
+
     /// How many loops there are.
     pub fn len(&self) -> usize {
         self.loops.len()

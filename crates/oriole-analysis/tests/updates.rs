@@ -1,0 +1,195 @@
+//! Analyses that update themselves from the journal are what they would be if they were computed anew: functions are edited at
+//! random, and behind every journal, of one edit or a few, everything that was kept is compared with a fresh computation.
+//!
+//! `ORIOLE_EDITS=1000000 cargo test --release -p oriole-analysis --test updates -- --nocapture` makes at least a million edits, in
+//! as many journals; `ORIOLE_SEED` is the first seed.
+
+#![allow(clippy::print_stdout)]
+
+mod edits;
+
+use edits::{EDITS, repair};
+use oriole_analysis::liveness::Liveness;
+use oriole_analysis::memory::LocalVariables;
+use oriole_analysis::{
+    Analyses, ControlFlow, Convergence, Dominators, KnownBits, Loops, PostDominators, Uniformity,
+};
+use oriole_generate::{Options, Random, Shapes, generate};
+use oriole_ir::{Editor, Formats, Function, text, verify};
+use oriole_syntax::scopes::Globals;
+use oriole_translate::into_ssa;
+
+/// How many journals of edits a function sees before the next one is taken.
+const JOURNALS_OF_ONE: u64 = 120;
+
+/// A function with local variables, a loop inside a loop, and a cycle that is entered in two places.
+const SMALL: &str = "
+    func small {
+        variable @array: local
+        variable @taken: local
+    block0():
+        v0:b32 = mov.u32 #0, %tid.x
+        v1:pred = setp.lt.u32 #0, v0, 16
+        v2:b64 = mov.u64 #0, @taken
+        st.local.u32 [@array], v0
+        bra ->0 if v1
+        -> block2(v0), block1() next
+    block1():
+        v3:b32 = ld.local.u32 #0, [@array]
+        st.local.u32 [@array+8], v3
+        bra ->0 if v1
+        -> block4(), block2(v3) next
+    block2(v4:b32):
+        v5:b32 = add.u32 #0, v4, 1
+        v6:pred = setp.lt.u32 #0, v5, 9
+        bra ->0 if v6
+        -> block2(v5), block3() next
+    block3():
+        st.local.u32 [@array+4], v5
+        bra ->0 if v1
+        -> block2(v5), block4() next
+    block4():
+        v7:b32 = ld.local.u32 #0, [@array+8]
+        bra ->0 if v1
+        -> block6(), block5() next
+    block5():
+        bra ->0 if v1
+        -> block6(), block7() next
+    block6():
+        st.local.u32 [@array+8], v7
+        -> block5() next
+    block7():
+        ret
+    }";
+
+fn function(seed: u64) -> Function {
+    if seed % 4 == 3 {
+        return text::read(SMALL).unwrap().remove(0);
+    }
+    let options = Options {
+        statements: 6 + seed as usize % 20,
+        shapes: if seed % 4 == 2 {
+            Shapes::ALL
+        } else {
+            Shapes::default()
+        },
+        ..Options::default()
+    };
+    let kernel = generate(seed, options);
+    let (module, errors) = oriole_syntax::parse("kernel.ptx", kernel.module());
+    assert!(errors.is_empty(), "{errors:?}");
+    let (globals, _) = Globals::of(&module);
+    let index = module
+        .functions
+        .iter()
+        .position(|function| module.text(function.name) == kernel.name)
+        .unwrap();
+    into_ssa(&module, &globals, index, Formats::new())
+        .unwrap()
+        .function
+}
+
+/// Has analyses computed, so that there is something to update.
+fn ask(analyses: &mut Analyses, function: &Function, random: &mut Random) {
+    match random.below(16) {
+        // As if nobody had asked yet: what asks for others while it updates itself finds them missing.
+        0 => return analyses.clear(),
+        1 => {
+            analyses.clear();
+            analyses.get::<Dominators>(function);
+        }
+        _ => {}
+    }
+    analyses.get::<ControlFlow>(function);
+    analyses.get::<Loops>(function);
+    analyses.get::<Dominators>(function);
+    analyses.get::<LocalVariables>(function);
+    analyses.get::<Convergence>(function);
+    analyses.get::<Uniformity>(function);
+    analyses.get::<KnownBits>(function);
+    analyses.get::<Liveness>(function);
+    analyses.get::<PostDominators>(function);
+}
+
+#[derive(Default)]
+struct Counts {
+    journals: u64,
+    edits: [u64; EDITS.len()],
+    updated: u64,
+    computed: u64,
+}
+
+/// Edits a function and compares.
+fn edit(seed: u64, most: u64, counts: &mut Counts) {
+    let mut random = Random::new(seed ^ 0x5EED);
+    let mut function = function(seed);
+    let mut analyses = Analyses::new();
+    for journal_number in 0..most.min(JOURNALS_OF_ONE) {
+        ask(&mut analyses, &function, &mut random);
+        let mut names: Vec<&str> = Vec::new();
+        let together = if random.one_in(6) {
+            2 + random.below(4)
+        } else {
+            1
+        };
+        let mut editor = Editor::new(&mut function);
+        while names.len() < together {
+            let index = random.below(EDITS.len());
+            let (name, edit) = EDITS[index];
+            if edit(&mut editor, &mut random) {
+                names.push(name);
+                counts.edits[index] += 1;
+            }
+        }
+        repair(&mut editor);
+        let journal = editor.finish();
+        if cfg!(debug_assertions) {
+            let violations = verify(&function);
+            assert!(
+                violations.is_empty(),
+                "seed {seed}, {names:?}: {}",
+                violations[0]
+            );
+        }
+        counts.journals += 1;
+        analyses.update(&function, &journal);
+        let stale = analyses.stale(&function);
+        assert!(
+            stale.is_empty(),
+            "seed {seed}, journal {journal_number}, {names:?}: {stale:?} differ"
+        );
+    }
+    counts.updated += analyses.updated();
+    counts.computed += analyses.computed();
+}
+
+#[test]
+fn updated_analyses_are_those_computed_anew() {
+    let number = |name| {
+        std::env::var(name)
+            .ok()
+            .map(|it| it.parse::<u64>().unwrap())
+    };
+    let most = number("ORIOLE_EDITS").unwrap_or(if cfg!(debug_assertions) {
+        3_000
+    } else {
+        40_000
+    });
+    let mut seed = number("ORIOLE_SEED").unwrap_or(0);
+    let mut counts = Counts::default();
+    while counts.journals < most {
+        edit(seed, most - counts.journals, &mut counts);
+        seed += 1;
+    }
+    println!(
+        "{} edits in {} journals, everything kept compared behind each journal: {} updated, {} computed",
+        counts.edits.iter().sum::<u64>(),
+        counts.journals,
+        counts.updated,
+        counts.computed
+    );
+    for ((name, _), times) in EDITS.iter().zip(counts.edits) {
+        println!("{times:9} {name}");
+        assert!(times > 0, "no function was one to {name} in");
+    }
+}
