@@ -1,6 +1,6 @@
 //! Times Oriole on large PTX.
 //!
-//!     cargo run --release -p oriole-bench -- [--megabytes N] [--rounds N] [--all] [--only NAME] [--write FILE]
+//!     cargo run --profile dist -p oriole-bench -- [--megabytes N] [--rounds N] [--all] [--only NAME] [--write FILE]
 //!
 //! Benchmarks take turns, so that a slow moment of the machine hits all of them; the fastest round counts. Every benchmark
 //! also runs on a tenth of the file: time must grow with the size, not faster. With `ORIOLE_PTXAS` set, files of the corpus are
