@@ -72,8 +72,61 @@ struct Emitter<'a> {
     /// Directives that belong to the next instruction, held back until it is known to stay.
     pending: Vec<Statement>,
     mnemonics: DenseMap<&'static str, Text>,
+    /// How copies and jumps are spelled in the original; found when the first one is written.
+    spellings: Option<Spellings>,
     /// Tables of branch targets that list a label of a removed block: they go with their branch.
     dead_tables: DenseSet<u32>,
+}
+
+/// The mnemonics of a function's plain copies and jumps. Leaving SSA form makes many of them anew that were there before: what
+/// means the same is spelled the same.
+#[derive(Default)]
+struct Spellings {
+    /// `mov.u64` by the registers it copies to and from.
+    copies: DenseMap<(u32, u32), Text>,
+    /// `bra.uni` by the label it goes to. A jump without a guard is uniform in any case.
+    jumps: DenseMap<u32, Text>,
+}
+
+impl Spellings {
+    fn of(module: &Module, body: &Body, scopes: &Scopes) -> Spellings {
+        let mut spellings = Spellings::default();
+        for statement in &body.statements {
+            let Statement::Instruction(instruction) = statement else {
+                continue;
+            };
+            let nodes = instruction.nodes();
+            if instruction.guard != Guard::None || nodes.len() > 2 {
+                continue;
+            }
+            // A name with a dot is one member of a vector.
+            let is_name = |node: &tree::Operand| {
+                node.kind == OperandKind::Name
+                    && node.prefix == tree::Prefix::None
+                    && !module.text(node.text).contains('.')
+            };
+            if !body.operands[nodes.clone()].iter().all(is_name) {
+                continue;
+            }
+            let mnemonic = module.text(instruction.mnemonic);
+            match scopes.references[nodes] {
+                [Reference::Register(to), Reference::Register(from)]
+                    if mnemonic.starts_with("mov.") =>
+                {
+                    spellings
+                        .copies
+                        .get_or_insert_with((to, from), || instruction.mnemonic);
+                }
+                [Reference::Label(label)] if mnemonic == "bra.uni" => {
+                    spellings
+                        .jumps
+                        .get_or_insert_with(label, || instruction.mnemonic);
+                }
+                _ => {}
+            }
+        }
+        spellings
+    }
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -127,6 +180,7 @@ pub(crate) fn emit(
         cursor: 0,
         pending: Vec::new(),
         mnemonics: DenseMap::new(),
+        spellings: None,
         dead_tables: DenseSet::new(),
     };
     emitter.find_dead_tables();
@@ -520,9 +574,8 @@ impl Emitter<'_> {
     }
 
     /// An unguarded instruction whose operands are names.
-    fn plain(&mut self, mnemonic: &'static str, operands: &[Text]) {
+    fn plain(&mut self, mnemonic: Text, operands: &[Text]) {
         let start = self.body.operands.len();
-        let mnemonic = self.mnemonic(mnemonic);
         for &text in operands {
             self.body
                 .operands
@@ -543,20 +596,21 @@ impl Emitter<'_> {
         self.note_branch(label);
         self.label_uses
             .push((self.body.operands.len() as u32, target));
-        self.plain("bra", &[label]);
+        let mnemonic = self.function.blocks()[target]
+            .label
+            .and_then(|label| self.spellings().jumps.get(&label).copied())
+            .unwrap_or_else(|| self.mnemonic("bra"));
+        self.plain(mnemonic, &[label]);
+    }
+
+    fn spellings(&mut self) -> &Spellings {
+        self.spellings
+            .get_or_insert_with(|| Spellings::of(self.module, self.original, self.scopes))
     }
 
     fn copies(&mut self, copies: &[Copy<Register>]) {
         for copy in copies {
-            let mnemonic = match self.scalar_type(copy.to) {
-                ScalarType::Pred => "mov.pred",
-                scalar_type => match scalar_type.bits() {
-                    0..=16 => "mov.b16",
-                    17..=32 => "mov.b32",
-                    33..=64 => "mov.b64",
-                    _ => "mov.b128",
-                },
-            };
+            let mnemonic = self.copy_mnemonic(copy);
             let (to, from) = (self.name(copy.to), self.name(copy.from));
             if self.many_scopes {
                 let node = self.body.operands.len() as u32;
@@ -567,6 +621,23 @@ impl Emitter<'_> {
             }
             self.plain(mnemonic, &[to, from]);
         }
+    }
+
+    /// As a copy between the same registers was written, if there was one: types other than `.b` make no difference to it.
+    fn copy_mnemonic(&mut self, copy: &Copy<Register>) -> Text {
+        let registers = (copy.to.as_u32(), copy.from.as_u32());
+        if let Some(&mnemonic) = self.spellings().copies.get(&registers) {
+            return mnemonic;
+        }
+        self.mnemonic(match self.scalar_type(copy.to) {
+            ScalarType::Pred => "mov.pred",
+            scalar_type => match scalar_type.bits() {
+                0..=16 => "mov.b16",
+                17..=32 => "mov.b32",
+                33..=64 => "mov.b64",
+                _ => "mov.b128",
+            },
+        })
     }
 
     fn scalar_type(&self, register: Register) -> ScalarType {
