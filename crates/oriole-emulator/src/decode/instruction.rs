@@ -64,37 +64,10 @@ impl<'module> Decoder<'_, 'module> {
         match mnemonic.opcode() {
             Mov => self.mov(mnemonic, operands),
             Setp => self.setp(mnemonic, operands),
-            Selp => {
-                let scalar_type = mnemonic.first_type().ok_or("no type")?;
-                let d = self.first_register(operands[0])?;
-                if d.bits != scalar_type.bits() {
-                    return self.general(mnemonic, operands);
-                }
-                Ok(Kind::Select {
-                    d: d.slot,
-                    a: self.value(operands[1], scalar_type)?,
-                    b: self.value(operands[2], scalar_type)?,
-                    p: self.predicate(operands[3])?,
-                })
+            Selp => self.selp(mnemonic, operands),
+            And | Or | Xor | Not if mnemonic.first_type() == Some(ScalarType::Pred) => {
+                self.predicate_logic(mnemonic, operands)
             }
-            And | Or | Xor if mnemonic.first_type() == Some(ScalarType::Pred) => {
-                Ok(Kind::PredicateLogic {
-                    operation: match mnemonic.opcode() {
-                        And => BooleanOperation::And,
-                        Or => BooleanOperation::Or,
-                        _ => BooleanOperation::Xor,
-                    },
-                    p: self.predicate_destination(operands[0])?,
-                    a: self.predicate(operands[1])?,
-                    b: self.predicate(operands[2])?,
-                })
-            }
-            Not if mnemonic.first_type() == Some(ScalarType::Pred) => Ok(Kind::PredicateLogic {
-                operation: BooleanOperation::Xor,
-                p: self.predicate_destination(operands[0])?,
-                a: self.predicate(operands[1])?,
-                b: PredicateSource::TRUE,
-            }),
             Lop3 if mnemonic.modifiers().boolean.is_none() => Ok(Kind::Lop3 {
                 d: self.first_register(operands[0])?.slot,
                 a: self.value(operands[1], ScalarType::B32)?,
@@ -109,23 +82,7 @@ impl<'module> Decoder<'_, 'module> {
                 Reference::Label(label) => Ok(Kind::Branch { target: label }),
                 _ => Err("the target is not a label".to_string()),
             },
-            BrxIdx => {
-                let index = self.value(operands[0], ScalarType::U32)?;
-                let Reference::Label(label) = self.reference(&operands[1][0]) else {
-                    return Err("the list of targets is not a label".to_string());
-                };
-                let targets = self
-                    .scopes
-                    .branch_targets
-                    .get(&label)
-                    .ok_or("the label names no list of targets")?
-                    .clone();
-                self.function.tables.push(targets);
-                Ok(Kind::BranchIndexed {
-                    index,
-                    table: self.function.tables.len() as u32 - 1,
-                })
-            }
+            BrxIdx => self.branch_indexed(operands),
             Call => self.call(operands),
             Ret => Ok(Kind::Return),
             Exit => Ok(Kind::Exit),
@@ -207,6 +164,63 @@ impl<'module> Decoder<'_, 'module> {
             | RedAsync => self.special(mnemonic, operands),
             _ => self.value_instruction(mnemonic, operands),
         }
+    }
+
+    fn selp(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let d = self.first_register(operands[0])?;
+        if d.bits != scalar_type.bits() {
+            return self.general(mnemonic, operands);
+        }
+        Ok(Kind::Select {
+            d: d.slot,
+            a: self.value(operands[1], scalar_type)?,
+            b: self.value(operands[2], scalar_type)?,
+            p: self.predicate(operands[3])?,
+        })
+    }
+
+    fn branch_indexed(&mut self, operands: &[&'module [Operand]]) -> Result<Kind, Problem> {
+        let index = self.value(operands[0], ScalarType::U32)?;
+        let Reference::Label(label) = self.reference(&operands[1][0]) else {
+            return Err("the list of targets is not a label".to_string());
+        };
+        let targets = self
+            .scopes
+            .branch_targets
+            .get(&label)
+            .ok_or("the label names no list of targets")?
+            .clone();
+        self.function.tables.push(targets);
+        Ok(Kind::BranchIndexed {
+            index,
+            table: self.function.tables.len() as u32 - 1,
+        })
+    }
+
+    fn predicate_logic(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        Ok(Kind::PredicateLogic {
+            operation: match mnemonic.opcode() {
+                Opcode::And => BooleanOperation::And,
+                Opcode::Or => BooleanOperation::Or,
+                _ => BooleanOperation::Xor,
+            },
+            p: self.predicate_destination(operands[0])?,
+            a: self.predicate(operands[1])?,
+            // A negation is an exclusive or with true.
+            b: match mnemonic.opcode() {
+                Opcode::Not => PredicateSource::TRUE,
+                _ => self.predicate(operands[2])?,
+            },
+        })
     }
 
     fn mov(
@@ -414,6 +428,52 @@ impl<'module> Decoder<'_, 'module> {
         self.general(mnemonic, operands)
     }
 
+    /// Adds the registers that an operand writes; those of a vector that is unpacked have parts of the type.
+    fn destinations(
+        &mut self,
+        nodes: &[Operand],
+        scalar_type: ScalarType,
+        unpack: bool,
+        destinations: &mut Vec<Destination>,
+    ) -> Result<(), Problem> {
+        let parts: Vec<&[Operand]> = match nodes[0].kind {
+            OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
+            _ => vec![nodes],
+        };
+        let whole = self.vector_register(nodes);
+        let each = whole.map_or(parts.len().max(1) as u32, |(count, _)| count);
+        for part in parts {
+            if part[0].kind == OperandKind::Sink {
+                destinations.push(Destination::Sink);
+                continue;
+            }
+            for register in self.registers_of(part)? {
+                destinations.push(if register.bits == 1 {
+                    Destination::Predicate(register.slot)
+                } else if register.bits > 64 {
+                    Destination::Wide(register.slot)
+                } else {
+                    let scalar_type = if unpack {
+                        match scalar_type.bits() / each {
+                            8 => ScalarType::B8,
+                            16 => ScalarType::B16,
+                            32 => ScalarType::B32,
+                            _ => ScalarType::B64,
+                        }
+                    } else {
+                        scalar_type
+                    };
+                    Destination::Value {
+                        slot: register.slot,
+                        scalar_type,
+                        bits: register.bits,
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn general(
         &mut self,
         mnemonic: &Mnemonic,
@@ -448,40 +508,7 @@ impl<'module> Decoder<'_, 'module> {
                     unpack |= is_vector
                         && mnemonic.opcode() == Opcode::Mov
                         && mnemonic.modifiers().vector.is_none();
-                    let parts: Vec<&[Operand]> = match nodes[0].kind {
-                        OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
-                        _ => vec![nodes],
-                    };
-                    let each = whole.map_or(parts.len().max(1) as u32, |(count, _)| count);
-                    for part in parts {
-                        if part[0].kind == OperandKind::Sink {
-                            destinations.push(Destination::Sink);
-                            continue;
-                        }
-                        for register in self.registers_of(part)? {
-                            destinations.push(if register.bits == 1 {
-                                Destination::Predicate(register.slot)
-                            } else if register.bits > 64 {
-                                Destination::Wide(register.slot)
-                            } else {
-                                let scalar_type = if unpack {
-                                    match scalar_type.bits() / each {
-                                        8 => ScalarType::B8,
-                                        16 => ScalarType::B16,
-                                        32 => ScalarType::B32,
-                                        _ => ScalarType::B64,
-                                    }
-                                } else {
-                                    scalar_type
-                                };
-                                Destination::Value {
-                                    slot: register.slot,
-                                    scalar_type,
-                                    bits: register.bits,
-                                }
-                            });
-                        }
-                    }
+                    self.destinations(nodes, scalar_type, unpack, &mut destinations)?;
                 }
                 _ => {
                     let parts: Vec<&[Operand]> = match nodes[0].kind {
