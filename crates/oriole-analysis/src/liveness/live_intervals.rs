@@ -354,17 +354,12 @@ impl LiveIntervals {
         let slots = SlotIndexes::of(program);
         let (sets, defined) = LiveSets::with_definitions(program, method);
         let bits = sets.bit_count();
-        let mut complex = vec![0u64; sets.word_count()];
-        let mut any_complex = false;
-        for entity in sets.globals() {
-            let bit = sets.bit(entity).expect("a global");
-            if sets.is_complex(bit, sets.is_live_in(entity, 0)) {
-                complex[bit as usize / 64] |= 1 << (bit % 64);
-                any_complex = true;
-            }
-        }
+        let complex = complex_globals(&sets);
         let entities = program.entity_count();
-        let mut dominators = any_complex.then(|| Joins::new(program));
+        let mut dominators = complex
+            .iter()
+            .any(|&word| word != 0)
+            .then(|| Joins::new(program));
         let joins = match (&dominators, sets.runs()) {
             (_, Some(runs)) => runs.joins(program.block_count()),
             (Some(dominators), None) => dominators.place(program, &sets, &complex, &defined),
@@ -445,18 +440,13 @@ impl LiveIntervals {
                         ..segment
                     });
                     intervals.segments.extend(segments);
-                    let definition = definition[bit as usize];
-                    intervals.values.push(if definition == u32::MAX {
-                        ValueNumber {
-                            definition: intervals.slots.start(0),
-                            kind: ValueKind::LiveIn,
-                        }
-                    } else {
-                        let definition = slot_from_bits(definition);
-                        ValueNumber {
-                            definition,
-                            kind: kind_at(definition),
-                        }
+                    let definition = match definition[bit as usize] {
+                        u32::MAX => None,
+                        bits => Some(slot_from_bits(bits)),
+                    };
+                    intervals.values.push(ValueNumber {
+                        definition: definition.unwrap_or_else(|| intervals.slots.start(0)),
+                        kind: definition.map_or(ValueKind::LiveIn, kind_at),
                     });
                 }
                 Some(_) => {
@@ -577,6 +567,18 @@ impl LiveIntervals {
         }
         false
     }
+}
+
+/// The bits of registers with several values, which are told apart by where they join.
+fn complex_globals(sets: &LiveSets) -> Vec<u64> {
+    let mut complex = vec![0u64; sets.word_count()];
+    for entity in sets.globals() {
+        let bit = sets.bit(entity).expect("a global");
+        if sets.is_complex(bit, sets.is_live_in(entity, 0)) {
+            complex[bit as usize / 64] |= 1 << (bit % 64);
+        }
+    }
+    complex
 }
 
 fn kind_at(definition: Slot) -> ValueKind {

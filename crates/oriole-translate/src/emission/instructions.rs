@@ -2,7 +2,9 @@
 
 use super::Emitter;
 use oriole_collections::PackedOption;
-use oriole_ir::{Block, FormatData, Instruction, Member, Operand, Register, ShapeKind, Value};
+use oriole_ir::{
+    Block, Constant, FormatData, Instruction, Member, Operand, Register, ShapeKind, Value,
+};
 use oriole_isa::Terminator;
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::Reference;
@@ -264,33 +266,7 @@ impl Emitter<'_> {
                 }
                 tree::Operand::leaf(OperandKind::Name, label)
             }
-            Operand::Constant(constant) => {
-                let data = function.constants()[constant];
-                match (data.text, source) {
-                    (Some(text), Some((_, node))) if node.text == text => node,
-                    (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
-                    (None, _) => {
-                        let module = &mut *self.module;
-                        let text = match data.literal.expect("constants made by passes have values")
-                        {
-                            Literal::Integer {
-                                bits,
-                                unsigned: true,
-                            } => module.add_formatted(format_args!("{bits}")),
-                            Literal::Integer { bits, .. } => {
-                                module.add_formatted(format_args!("{}", bits as i64))
-                            }
-                            Literal::Single(bits) => {
-                                module.add_formatted(format_args!("0f{bits:08X}"))
-                            }
-                            Literal::Double(bits) => {
-                                module.add_formatted(format_args!("0d{bits:016X}"))
-                            }
-                        };
-                        tree::Operand::leaf(OperandKind::Number, text)
-                    }
-                }
-            }
+            Operand::Constant(constant) => self.constant(constant, source.map(|(_, node)| node)),
             Operand::Symbol(symbol) => {
                 let data = function.symbols()[symbol];
                 match source {
@@ -327,6 +303,30 @@ impl Emitter<'_> {
             },
             Operand::Value(_) | Operand::Result(_) | Operand::Register(_) => {
                 unreachable!("handled above")
+            }
+        }
+    }
+
+    /// The node for a constant: the original one, if it is still that constant.
+    fn constant(&mut self, constant: Constant, source: Option<tree::Operand>) -> tree::Operand {
+        let data = self.function.constants()[constant];
+        match (data.text, source) {
+            (Some(text), Some(node)) if node.text == text => node,
+            (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
+            (None, _) => {
+                let module = &mut *self.module;
+                let text = match data.literal.expect("constants made by passes have values") {
+                    Literal::Integer {
+                        bits,
+                        unsigned: true,
+                    } => module.add_formatted(format_args!("{bits}")),
+                    Literal::Integer { bits, .. } => {
+                        module.add_formatted(format_args!("{}", bits as i64))
+                    }
+                    Literal::Single(bits) => module.add_formatted(format_args!("0f{bits:08X}")),
+                    Literal::Double(bits) => module.add_formatted(format_args!("0d{bits:016X}")),
+                };
+                tree::Operand::leaf(OperandKind::Number, text)
             }
         }
     }
