@@ -1,6 +1,6 @@
 //! How fast live intervals are, on shapes that are quadratic when done wrong.
 //!
-//!     cargo run --release -p oriole-analysis --example liveness_speed [FILE …]
+//!     cargo run --profile dist -p oriole-analysis --example liveness_speed [FILE …]
 //!
 //! With files, the time of all their functions together.
 

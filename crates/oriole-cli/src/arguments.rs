@@ -152,7 +152,7 @@ pub struct OptArguments {
     /// Say of each rewrite what it was, why and where, on the standard error, or as JSON lines in a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub remarks: Option<Option<PathBuf>>,
-    /// Print what changed in each function instead of the result; with --output, both
+    /// Print what changes, as a patch of the file, instead of the result; with --output, both
     #[arg(long)]
     pub diff: bool,
     /// Run every kernel before and after in the emulator, on generated inputs, and write nothing if one differs

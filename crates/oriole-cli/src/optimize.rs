@@ -147,7 +147,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         verify::run(original, &text, limits, report)?;
     }
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
-        let difference = difference::functions(original, &module, report.output_color());
+        let difference = difference::of_file(original, &module, report.output_color());
         files::write(None, &difference)?;
         if arguments.output.is_none() {
             return Ok(());

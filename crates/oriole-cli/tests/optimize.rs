@@ -98,18 +98,23 @@ fn remarks_are_text_or_json_lines() {
 }
 
 #[test]
-fn differences_are_those_of_changed_functions() {
+fn differences_have_the_lines_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = kernels(folder.path());
     let output = oriole(&["opt", &file, "--passes", "dead-code", "--diff"]);
     let text = out(&output);
-    assert!(
-        text.starts_with("--- first before\n+++ first after\n@@ -"),
-        "{text}"
-    );
-    assert!(text.contains("\n-\tadd.s32 %r2, %r1, 1;\n-\txor.b32 %r3, %r2, 5;\n"));
-    assert!(text.contains("\n \tmov.u32 %r1, %tid.x;\n"));
-    assert!(!text.contains("second") && !text.contains('\x1b'));
+    let expected = "\
+@@ -9,8 +9,6 @@
+     .loc 1 20 5
+     ld.param.u64 %rd1, [out];
+     mov.u32 %r1, %tid.x;
+-    add.s32 %r2, %r1, 1;
+-    xor.b32 %r3, %r2, 5;
+     mad.wide.u32 %rd2, %r1, 4, %rd1;
+     .loc 1 21 5
+     st.global.u32 [%rd2], %r1;
+";
+    assert_eq!(text, format!("--- {file}\n+++ {file}\n{expected}"));
     let colored = oriole(&[
         "opt",
         &file,
@@ -118,7 +123,7 @@ fn differences_are_those_of_changed_functions() {
         "--diff",
         "--color=always",
     ]);
-    assert!(out(&colored).contains("\x1b[31m-\tadd.s32 %r2, %r1, 1;\x1b[0m\n"));
+    assert!(out(&colored).contains("\x1b[31m-    add.s32 %r2, %r1, 1;\x1b[0m\n"));
     // With an output both are written.
     let result = folder.path().join("out.ptx");
     let result_text = result.display().to_string();
@@ -179,7 +184,7 @@ fn bisection_finds_the_rewrite() {
         text.starts_with(
             "the command fails from rewrite 2 of 2 on (3 runs)\n\
              first: line 12: `add.s32`: dead-code.instructions: nobody reads its result (kernel.cu:20)\n\
-             --- first before\n"
+             --- output after rewrite 1\t\n+++ output after rewrite 2\t\n@@ -11,7 +11,6 @@\n"
         ),
         "{text}"
     );

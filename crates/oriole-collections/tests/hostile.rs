@@ -114,6 +114,7 @@ fn filled<T: RawTable<Counted, Counted>>(entries: u32) -> Table<T> {
     map
 }
 
+#[expect(clippy::too_many_lines, reason = "one list")]
 fn operations<T: RawTable<Counted, Counted>>() -> Vec<Operation<T>> {
     vec![
         ("insert", |map| {

@@ -228,6 +228,7 @@ impl<K: TestKey, T: RawTable<K, Rc<u64>>> Pair<K, T> {
         Rc::new(self.stamp)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one list")]
     fn step(&mut self, step: &Step) {
         let value = self.fresh();
         let (table, model) = (&mut self.table, &mut self.model);

@@ -381,6 +381,22 @@ impl Executor<'_> {
             }
             return Ok(());
         }
+        self.load_elements(warp, fragment, group, block, access, &addresses, active)
+    }
+
+    /// Loads several registers a lane, or one of 128 bits.
+    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    fn load_elements(
+        &self,
+        warp: &mut Warp,
+        fragment: &Fragment,
+        group: &mut Group,
+        block: usize,
+        access: &Access,
+        addresses: &Lanes,
+        active: u32,
+    ) -> Outcome<()> {
+        let size = access.scalar_type.bytes();
         for lane in lanes_of(active) {
             let spot = self.locate(
                 warp,

@@ -68,24 +68,7 @@ impl Executor<'_> {
         let opcode = scene.special.mnemonic.opcode();
         match opcode {
             CpAsync => self.issue_copy(scene),
-            CpAsyncCommitGroup => {
-                let open = std::mem::take(&mut scene.warp.open_copies);
-                let (mine, rest): (Vec<_>, Vec<_>) = open
-                    .into_iter()
-                    .partition(|copy| scene.active >> copy.lane & 1 != 0);
-                scene.warp.open_copies = rest;
-                let groups = &mut scene.warp.copy_groups;
-                groups.resize(32, VecDeque::new());
-                for lane in lanes_of(scene.active) {
-                    groups[lane].push_back(
-                        mine.iter()
-                            .filter(|copy| copy.lane as usize == lane)
-                            .cloned()
-                            .collect(),
-                    );
-                }
-                Ok(())
-            }
+            CpAsyncCommitGroup => self.commit_copies(scene),
             CpAsyncWaitGroup | CpAsyncWaitAll => {
                 let keep = if opcode == CpAsyncWaitAll {
                     0
@@ -107,29 +90,7 @@ impl Executor<'_> {
                 }
                 Ok(())
             }
-            MbarrierInit => {
-                let counts = scene.values(1)?;
-                if let Some(lane) =
-                    lanes_of(scene.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
-                {
-                    return Err(Fault::new(
-                        TrapKind::InvalidBarrier,
-                        format!(
-                            "an `mbarrier` of {} arrivals; 1 to 1048575 are possible",
-                            counts[lane]
-                        ),
-                    ));
-                }
-                self.each_barrier(scene, 0, |barrier, lane| {
-                    *barrier = MemoryBarrier {
-                        pending: counts[lane],
-                        expected: counts[lane],
-                        bytes: 0,
-                        phase: 0,
-                    };
-                    Ok(())
-                })
-            }
+            MbarrierInit => self.initialize_barrier(scene),
             MbarrierInval => Ok(()),
             MbarrierExpectTx | MbarrierCompleteTx => {
                 let bytes = scene.values(1)?;
@@ -143,25 +104,7 @@ impl Executor<'_> {
             MbarrierArrive | MbarrierArriveDrop => {
                 self.arrive_at_barrier(scene, opcode == MbarrierArriveDrop)
             }
-            MbarrierTestWait | MbarrierTryWait => {
-                let tokens = scene.values(2)?;
-                let parity = scene.special.mnemonic.has_modifier("parity");
-                let mut truth = 0;
-                self.each_barrier(scene, 1, |barrier, lane| {
-                    let awaited = if parity {
-                        tokens[lane] & 1
-                    } else {
-                        tokens[lane] >> 63
-                    };
-                    truth |= u32::from(barrier.phase != awaited) << lane;
-                    Ok(())
-                })?;
-                if truth & scene.active != scene.active {
-                    scene.warp.polls += 4;
-                }
-                scene.set_truth(truth);
-                Ok(())
-            }
+            MbarrierTestWait | MbarrierTryWait => self.test_wait(scene),
             MbarrierPendingCount => {
                 let values = scene
                     .values(1)?
@@ -172,57 +115,129 @@ impl Executor<'_> {
             CpAsyncBulk | CpReduceAsyncBulk => self.bulk_copy(scene),
             CpAsyncBulkTensor => self.tensor_copy(scene),
             TensormapReplace => self.replace_field(scene),
-            TensormapCpFenceproxy => {
-                let (to, from) = (
-                    self.scene_addresses(scene, 0)?,
-                    self.scene_addresses(scene, 1)?,
-                );
-                let lane = scene.active.trailing_zeros() as usize;
-                let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
-                let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
-                let data = self.read_bytes(scene, lane, from, 128);
-                self.write_bytes(scene, lane, to, &data);
-                Ok(())
-            }
-            StAsync => {
-                let addresses = self.scene_addresses(scene, 0)?;
-                let sources = scene.vector(1)?;
-                let scalar_type = scene
-                    .special
-                    .mnemonic
-                    .first_type()
-                    .ok_or_else(|| scene.missing())?;
-                let size = scalar_type.bytes();
-                for lane in lanes_of(scene.active) {
-                    let spot = self.spot(
-                        scene,
-                        Space::SharedCluster,
-                        addresses[lane],
-                        size * sources.len() as u32,
-                        true,
-                        lane,
-                    )?;
-                    for (element, &slot) in sources.iter().enumerate() {
-                        let value = scene.slot(slot)[lane];
-                        self.write(
-                            scene.warp,
-                            scene.group,
-                            lane,
-                            spot.plus(element as u64 * u64::from(size)),
-                            size,
-                            value,
-                        );
-                    }
-                }
-                self.complete_bytes(
-                    scene,
-                    2,
-                    u64::from(size) * sources.len() as u64,
-                    scene.active,
-                )
-            }
+            TensormapCpFenceproxy => self.copy_tensor_map(scene),
+            StAsync => self.store_asynchronously(scene),
             _ => Err(scene.missing()),
         }
+    }
+
+    /// Makes a group of the copies issued since the last one.
+    fn commit_copies(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let open = std::mem::take(&mut scene.warp.open_copies);
+        let (mine, rest): (Vec<_>, Vec<_>) = open
+            .into_iter()
+            .partition(|copy| scene.active >> copy.lane & 1 != 0);
+        scene.warp.open_copies = rest;
+        let groups = &mut scene.warp.copy_groups;
+        groups.resize(32, VecDeque::new());
+        for lane in lanes_of(scene.active) {
+            groups[lane].push_back(
+                mine.iter()
+                    .filter(|copy| copy.lane as usize == lane)
+                    .cloned()
+                    .collect(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Sets how many arrivals complete a phase.
+    fn initialize_barrier(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let counts = scene.values(1)?;
+        if let Some(lane) =
+            lanes_of(scene.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
+        {
+            return Err(Fault::new(
+                TrapKind::InvalidBarrier,
+                format!(
+                    "an `mbarrier` of {} arrivals; 1 to 1048575 are possible",
+                    counts[lane]
+                ),
+            ));
+        }
+        self.each_barrier(scene, 0, |barrier, lane| {
+            *barrier = MemoryBarrier {
+                pending: counts[lane],
+                expected: counts[lane],
+                bytes: 0,
+                phase: 0,
+            };
+            Ok(())
+        })
+    }
+
+    /// Which lanes find the phase they wait for completed.
+    fn test_wait(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let tokens = scene.values(2)?;
+        let parity = scene.special.mnemonic.has_modifier("parity");
+        let mut truth = 0;
+        self.each_barrier(scene, 1, |barrier, lane| {
+            let awaited = if parity {
+                tokens[lane] & 1
+            } else {
+                tokens[lane] >> 63
+            };
+            truth |= u32::from(barrier.phase != awaited) << lane;
+            Ok(())
+        })?;
+        if truth & scene.active != scene.active {
+            scene.warp.polls += 4;
+        }
+        scene.set_truth(truth);
+        Ok(())
+    }
+
+    /// Copies a tensor map from shared memory.
+    fn copy_tensor_map(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let (to, from) = (
+            self.scene_addresses(scene, 0)?,
+            self.scene_addresses(scene, 1)?,
+        );
+        let lane = scene.active.trailing_zeros() as usize;
+        let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
+        let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
+        let data = self.read_bytes(scene, lane, from, 128);
+        self.write_bytes(scene, lane, to, &data);
+        Ok(())
+    }
+
+    /// Stores to another block's shared memory and counts the bytes at its barrier.
+    fn store_asynchronously(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+        let addresses = self.scene_addresses(scene, 0)?;
+        let sources = scene.vector(1)?;
+        let scalar_type = scene
+            .special
+            .mnemonic
+            .first_type()
+            .ok_or_else(|| scene.missing())?;
+        let size = scalar_type.bytes();
+        for lane in lanes_of(scene.active) {
+            let spot = self.spot(
+                scene,
+                Space::SharedCluster,
+                addresses[lane],
+                size * sources.len() as u32,
+                true,
+                lane,
+            )?;
+            for (element, &slot) in sources.iter().enumerate() {
+                let value = scene.slot(slot)[lane];
+                self.write(
+                    scene.warp,
+                    scene.group,
+                    lane,
+                    spot.plus(element as u64 * u64::from(size)),
+                    size,
+                    value,
+                );
+            }
+        }
+        self.complete_bytes(
+            scene,
+            2,
+            u64::from(size) * sources.len() as u64,
+            scene.active,
+        )
     }
 
     fn scene_addresses(&self, scene: &Scene<'_>, operand: usize) -> Outcome<crate::program::Lanes> {

@@ -29,34 +29,7 @@ impl Executor<'_> {
             &CallTarget::Direct(target) => vec![(active, target)],
             &CallTarget::Indirect(slot) => {
                 let values = source(&warp.registers[fragment.base as usize..], constants, slot);
-                let mut parts: Vec<(u32, u32)> = Vec::new();
-                for lane in lanes_of(active) {
-                    let address = values[lane];
-                    let number = address.wrapping_sub(crate::memory::CODE_WINDOW)
-                        / crate::memory::CODE_STRIDE;
-                    let exists = self
-                        .launch
-                        .program
-                        .functions
-                        .get(number as usize)
-                        .is_some_and(|function| function.has_body && !function.is_entry);
-                    if !exists {
-                        return Err(Fault::at(
-                            TrapKind::BadCall,
-                            format!("call of {address:#x}, which is no function"),
-                            lane as u32,
-                            address,
-                        ));
-                    }
-                    match parts
-                        .iter_mut()
-                        .find(|(_, other)| u64::from(*other) == number)
-                    {
-                        Some((mask, _)) => *mask |= 1 << lane,
-                        None => parts.push((1 << lane, number as u32)),
-                    }
-                }
-                parts
+                self.indirect_targets(values, active)?
             }
         };
         let return_to = fragment.pc + 1;
@@ -146,6 +119,38 @@ impl Executor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The functions that lanes call by their addresses, each with its lanes.
+    fn indirect_targets(&self, values: &Lanes, active: u32) -> Outcome<Vec<(u32, u32)>> {
+        let mut parts: Vec<(u32, u32)> = Vec::new();
+        for lane in lanes_of(active) {
+            let address = values[lane];
+            let number =
+                address.wrapping_sub(crate::memory::CODE_WINDOW) / crate::memory::CODE_STRIDE;
+            let exists = self
+                .launch
+                .program
+                .functions
+                .get(number as usize)
+                .is_some_and(|function| function.has_body && !function.is_entry);
+            if !exists {
+                return Err(Fault::at(
+                    TrapKind::BadCall,
+                    format!("call of {address:#x}, which is no function"),
+                    lane as u32,
+                    address,
+                ));
+            }
+            match parts
+                .iter_mut()
+                .find(|(_, other)| u64::from(*other) == number)
+            {
+                Some((mask, _)) => *mask |= 1 << lane,
+                None => parts.push((1 << lane, number as u32)),
+            }
+        }
+        Ok(parts)
     }
 
     /// Makes room for a frame.

@@ -10,7 +10,8 @@ use oriole_isa::{
 use crate::lanes;
 use crate::launch::{Group, LaunchContext};
 use crate::program::{
-    CONSTANT, Destination, General, Kind, Lanes, MOST_SOURCES, NONE, PredicateSource, Source,
+    CONSTANT, Destination, General, Kind, Lanes, MOST_SOURCES, NONE, Operation, PredicateSource,
+    Source,
 };
 use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, Join, State, Warp};
@@ -206,22 +207,8 @@ impl Executor<'_> {
         let profile = launch.options.profile;
         let check_uninitialized = launch.options.check_uninitialized;
         let mut turn = 0;
-        if fragment.state != State::Running {
-            // The instruction at which it waited was counted when it arrived.
-            let function = &launch.program.functions[fragment.function as usize];
-            let constants = &launch.constants[fragment.function as usize][..];
-            let special = self
-                .special_of(fragment)
-                .ok_or_else(|| Fault::new(TrapKind::NotEmulated, "an instruction to wait at"))?;
-            let guard = function.code[fragment.pc as usize].guard;
-            let active = fragment.mask & predicate(warp, fragment, guard);
-            match self.special(warp, fragment, group, block, constants, special, active)? {
-                Next::Advance => {
-                    fragment.state = State::Running;
-                    fragment.pc += 1;
-                }
-                Next::Wait => return Ok(FragmentStop::Waiting),
-            }
+        if fragment.state != State::Running && !self.resume(warp, fragment, group, block)? {
+            return Ok(FragmentStop::Waiting);
         }
         'function: loop {
             let function = &launch.program.functions[fragment.function as usize];
@@ -258,208 +245,21 @@ impl Executor<'_> {
                     fragment.pc += 1;
                     continue;
                 }
-                let registers = &mut warp.registers[fragment.base as usize..];
                 match &operation.kind {
-                    Kind::Nothing => {}
-                    &Kind::Move { d, a } => {
-                        let values = *source(registers, constants, a);
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::Unary { operation, d, a } => {
-                        let values = operation.apply(source(registers, constants, a));
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::Binary { operation, d, a, b } => {
-                        let values = operation.apply(
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                        );
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::Ternary {
-                        operation,
-                        d,
-                        a,
-                        b,
-                        c,
-                    } => {
-                        let values = operation.apply(
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                            source(registers, constants, c),
-                        );
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::Compare {
-                        comparator,
-                        p,
-                        q,
-                        a,
-                        b,
-                    } => {
-                        let truth = comparator.apply(
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                        );
-                        set_predicate(warp, fragment, p, truth, active);
-                        set_predicate(warp, fragment, q, !truth, active);
-                    }
-                    &Kind::CompareAnd {
-                        comparator,
-                        p,
-                        a,
-                        b,
-                        with,
-                        c,
-                    } => {
-                        let truth = comparator.apply(
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                        );
-                        let other = predicate(warp, fragment, c);
-                        set_predicate(warp, fragment, p, combine(with, truth, other), active);
-                    }
-                    &Kind::PredicateLogic { operation, p, a, b } => {
-                        let value = combine(
-                            operation,
-                            predicate(warp, fragment, a),
-                            predicate(warp, fragment, b),
-                        );
-                        set_predicate(warp, fragment, p, value, active);
-                    }
-                    &Kind::Select { d, a, b, p } => {
-                        let chosen = predicate(warp, fragment, p);
-                        let registers = &mut warp.registers[fragment.base as usize..];
-                        let (a, b) = (
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                        );
-                        let mut values = *b;
-                        for lane in 0..32 {
-                            let keep = u64::from(chosen >> lane & 1).wrapping_sub(1);
-                            values[lane] = values[lane] & keep | a[lane] & !keep;
-                        }
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::Lop3 { d, a, b, c, table } => {
-                        let values = lanes::lop3(
-                            source(registers, constants, a),
-                            source(registers, constants, b),
-                            source(registers, constants, c),
-                            table,
-                        );
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::AddressShift { d, a, add } => {
-                        let values = source(registers, constants, a)
-                            .map(|address| address.wrapping_add(add));
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::FrameAddress { d, add } => {
-                        let values = [add.wrapping_add(fragment.local_base.into()); 32];
-                        commit(registers, d, values, active);
-                    }
                     &Kind::SpecialRegister { d, register, bits } => {
                         let values = self.special_register(warp, group, block, register, bits);
-                        commit(
-                            &mut warp.registers[fragment.base as usize..],
-                            d,
-                            values,
-                            active,
-                        );
+                        let registers = &mut warp.registers[fragment.base as usize..];
+                        commit(registers, d, values, active);
                     }
                     &Kind::General(index) => {
-                        self.general(
-                            warp,
-                            fragment,
-                            constants,
-                            &function.generals[index as usize],
-                            active,
-                        )?;
+                        let general = &function.generals[index as usize];
+                        self.general(warp, fragment, constants, general, active)?;
                     }
-                    &Kind::Load(index) => {
-                        let access = &function.accesses[index as usize];
-                        self.load(warp, fragment, group, block, constants, access, active)?;
-                        warp.polls += u32::from(access.order.is_some());
+                    kind @ (Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Fence(_)) => {
+                        self.access_memory(warp, fragment, group, block, kind, active)?;
                     }
-                    &Kind::Store(index) => {
-                        self.store(
-                            warp,
-                            fragment,
-                            group,
-                            block,
-                            constants,
-                            &function.accesses[index as usize],
-                            active,
-                        )?;
-                    }
-                    &Kind::Atomic(index) => {
-                        self.atomic(
-                            warp,
-                            fragment,
-                            group,
-                            block,
-                            constants,
-                            &function.atomics[index as usize],
-                            active,
-                        )?;
-                        warp.polls += 1;
-                    }
-                    &Kind::Fence(scope) => {
-                        if launch.options.check_races {
-                            self.check_fence(warp, group, block, active, scope);
-                        }
-                    }
-                    &Kind::Branch { target } => {
-                        if active == fragment.mask {
-                            fragment.pc = target;
-                        } else {
-                            let other = fragment.mask & !active;
-                            self.divide(
-                                warp,
-                                fragment,
-                                operation.reconverge,
-                                &[(active, target), (other, fragment.pc + 1)],
-                            );
-                        }
-                        if fragment.mask == 0 {
-                            return Ok(FragmentStop::Ended);
-                        }
-                        if turn > QUANTUM || warp.polls > POLLS {
-                            let polling = warp.polls > POLLS;
-                            self.check_steps(group)?;
-                            return Ok(FragmentStop::Yielded { polling });
-                        }
-                        continue;
-                    }
-                    &Kind::BranchIndexed { index, table } => {
-                        let targets = &function.tables[table as usize];
-                        let values = source(registers, constants, index);
-                        let mut parts: Vec<(u32, u32)> = Vec::new();
-                        for lane in lanes_of(active) {
-                            let target = *targets.get(values[lane] as usize).ok_or_else(|| {
-                                Fault::new(
-                                    TrapKind::OutOfBounds,
-                                    format!(
-                                        "index {} in a list of {} targets",
-                                        values[lane],
-                                        targets.len()
-                                    ),
-                                )
-                            })?;
-                            match parts.iter_mut().find(|(_, other)| *other == target) {
-                                Some((mask, _)) => *mask |= 1 << lane,
-                                None => parts.push((1 << lane, target)),
-                            }
-                        }
-                        if active != fragment.mask {
-                            parts.push((fragment.mask & !active, fragment.pc + 1));
-                        }
-                        if let [(_, target)] = parts[..] {
-                            fragment.pc = target;
-                        } else {
-                            self.divide(warp, fragment, operation.reconverge, &parts);
-                        }
+                    Kind::Branch { .. } | Kind::BranchIndexed { .. } => {
+                        self.branch(warp, fragment, operation, active)?;
                         if fragment.mask == 0 {
                             return Ok(FragmentStop::Ended);
                         }
@@ -478,22 +278,10 @@ impl Executor<'_> {
                         continue 'function;
                     }
                     Kind::Return if !fragment.frames.is_empty() => {
-                        if active != fragment.mask {
-                            // The others go on; these return.
-                            let mut returning = fragment.clone();
-                            returning.mask = active;
-                            fragment.mask &= !active;
-                            fragment.pc += 1;
-                            self.return_from(warp, returning);
-                            continue;
-                        }
-                        let returning = std::mem::replace(fragment, placeholder());
-                        match self.return_from_last(warp, returning) {
-                            Some(resumed) => {
-                                *fragment = resumed;
-                                continue 'function;
-                            }
-                            None => return Ok(FragmentStop::Ended),
+                        match self.return_lanes(warp, fragment, active) {
+                            Returned::Partly => continue,
+                            Returned::Wholly => continue 'function,
+                            Returned::Waiting => return Ok(FragmentStop::Ended),
                         }
                     }
                     Kind::Return | Kind::Exit => {
@@ -506,15 +294,10 @@ impl Executor<'_> {
                         }
                     }
                     &Kind::Special(index) => {
-                        match self.special(
-                            warp,
-                            fragment,
-                            group,
-                            block,
-                            constants,
-                            &function.specials[index as usize],
-                            active,
-                        )? {
+                        let special = &function.specials[index as usize];
+                        match self
+                            .special(warp, fragment, group, block, constants, special, active)?
+                        {
                             Next::Advance => fragment.state = State::Running,
                             Next::Wait => return Ok(FragmentStop::Waiting),
                         }
@@ -525,9 +308,161 @@ impl Executor<'_> {
                             function.messages[index as usize].clone(),
                         ));
                     }
+                    kind => compute(kind, warp, fragment, constants, active),
                 }
                 fragment.pc += 1;
             }
+        }
+    }
+
+    /// Tries the instruction at which a fragment waits again; whether it goes on.
+    fn resume(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+    ) -> Outcome<bool> {
+        // The instruction was counted when the fragment arrived at it.
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let constants = &self.launch.constants[fragment.function as usize][..];
+        let special = self
+            .special_of(fragment)
+            .ok_or_else(|| Fault::new(TrapKind::NotEmulated, "an instruction to wait at"))?;
+        let guard = function.code[fragment.pc as usize].guard;
+        let active = fragment.mask & predicate(warp, fragment, guard);
+        match self.special(warp, fragment, group, block, constants, special, active)? {
+            Next::Advance => {
+                fragment.state = State::Running;
+                fragment.pc += 1;
+                Ok(true)
+            }
+            Next::Wait => Ok(false),
+        }
+    }
+
+    /// Executes a load, a store, an atomic or a fence.
+    #[inline(always)]
+    fn access_memory(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        group: &mut Group,
+        block: usize,
+        kind: &Kind,
+        active: u32,
+    ) -> Outcome<()> {
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let constants = &self.launch.constants[fragment.function as usize][..];
+        match *kind {
+            Kind::Load(index) => {
+                let access = &function.accesses[index as usize];
+                self.load(warp, fragment, group, block, constants, access, active)?;
+                warp.polls += u32::from(access.order.is_some());
+            }
+            Kind::Store(index) => {
+                let access = &function.accesses[index as usize];
+                self.store(warp, fragment, group, block, constants, access, active)?;
+            }
+            Kind::Atomic(index) => {
+                let atomic = &function.atomics[index as usize];
+                self.atomic(warp, fragment, group, block, constants, atomic, active)?;
+                warp.polls += 1;
+            }
+            Kind::Fence(scope) if self.launch.options.check_races => {
+                self.check_fence(warp, group, block, active, scope);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes a branch of either kind: all lanes go one way, or they part.
+    #[inline(always)]
+    fn branch(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        operation: &Operation,
+        active: u32,
+    ) -> Outcome<()> {
+        match operation.kind {
+            Kind::BranchIndexed { index, table } => {
+                let function = &self.launch.program.functions[fragment.function as usize];
+                let constants = &self.launch.constants[fragment.function as usize][..];
+                let registers = &warp.registers[fragment.base as usize..];
+                let values = *source(registers, constants, index);
+                let targets = &function.tables[table as usize];
+                let reconverge = operation.reconverge;
+                self.branch_indexed(warp, fragment, reconverge, targets, &values, active)?;
+            }
+            Kind::Branch { target } if active == fragment.mask => fragment.pc = target,
+            Kind::Branch { target } => {
+                let other = fragment.mask & !active;
+                let parts = [(active, target), (other, fragment.pc + 1)];
+                self.divide(warp, fragment, operation.reconverge, &parts);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Sends each lane to the target that its index names.
+    fn branch_indexed(
+        &self,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        reconverge: u32,
+        targets: &[u32],
+        values: &Lanes,
+        active: u32,
+    ) -> Outcome<()> {
+        let mut parts: Vec<(u32, u32)> = Vec::new();
+        for lane in lanes_of(active) {
+            let target = *targets.get(values[lane] as usize).ok_or_else(|| {
+                Fault::new(
+                    TrapKind::OutOfBounds,
+                    format!(
+                        "index {} in a list of {} targets",
+                        values[lane],
+                        targets.len()
+                    ),
+                )
+            })?;
+            match parts.iter_mut().find(|(_, other)| *other == target) {
+                Some((mask, _)) => *mask |= 1 << lane,
+                None => parts.push((1 << lane, target)),
+            }
+        }
+        if active != fragment.mask {
+            parts.push((fragment.mask & !active, fragment.pc + 1));
+        }
+        if let [(_, target)] = parts[..] {
+            fragment.pc = target;
+        } else {
+            self.divide(warp, fragment, reconverge, &parts);
+        }
+        Ok(())
+    }
+
+    /// Lets lanes return from a function that was called.
+    fn return_lanes(&self, warp: &mut Warp, fragment: &mut Fragment, active: u32) -> Returned {
+        if active != fragment.mask {
+            // The others go on; these return.
+            let mut returning = fragment.clone();
+            returning.mask = active;
+            fragment.mask &= !active;
+            fragment.pc += 1;
+            self.return_from(warp, returning);
+            return Returned::Partly;
+        }
+        let returning = std::mem::replace(fragment, placeholder());
+        match self.return_from_last(warp, returning) {
+            Some(resumed) => {
+                *fragment = resumed;
+                Returned::Wholly
+            }
+            None => Returned::Waiting,
         }
     }
 
@@ -686,6 +621,123 @@ impl Executor<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Which lanes of a fragment returned.
+enum Returned {
+    /// Not all: the others go on behind the return.
+    Partly,
+    /// All of them: the fragment is in the caller now.
+    Wholly,
+    /// All of them, and others of their call are still to come.
+    Waiting,
+}
+
+/// Executes an instruction that reads and writes nothing but registers.
+#[inline(always)]
+fn compute(kind: &Kind, warp: &mut Warp, fragment: &Fragment, constants: &[Lanes], active: u32) {
+    let registers = &mut warp.registers[fragment.base as usize..];
+    match kind {
+        Kind::Nothing => {}
+        &Kind::Move { d, a } => {
+            let values = *source(registers, constants, a);
+            commit(registers, d, values, active);
+        }
+        &Kind::Unary { operation, d, a } => {
+            let values = operation.apply(source(registers, constants, a));
+            commit(registers, d, values, active);
+        }
+        &Kind::Binary { operation, d, a, b } => {
+            let values = operation.apply(
+                source(registers, constants, a),
+                source(registers, constants, b),
+            );
+            commit(registers, d, values, active);
+        }
+        &Kind::Ternary {
+            operation,
+            d,
+            a,
+            b,
+            c,
+        } => {
+            let values = operation.apply(
+                source(registers, constants, a),
+                source(registers, constants, b),
+                source(registers, constants, c),
+            );
+            commit(registers, d, values, active);
+        }
+        &Kind::Compare {
+            comparator,
+            p,
+            q,
+            a,
+            b,
+        } => {
+            let truth = comparator.apply(
+                source(registers, constants, a),
+                source(registers, constants, b),
+            );
+            set_predicate(warp, fragment, p, truth, active);
+            set_predicate(warp, fragment, q, !truth, active);
+        }
+        &Kind::CompareAnd {
+            comparator,
+            p,
+            a,
+            b,
+            with,
+            c,
+        } => {
+            let truth = comparator.apply(
+                source(registers, constants, a),
+                source(registers, constants, b),
+            );
+            let other = predicate(warp, fragment, c);
+            set_predicate(warp, fragment, p, combine(with, truth, other), active);
+        }
+        &Kind::PredicateLogic { operation, p, a, b } => {
+            let value = combine(
+                operation,
+                predicate(warp, fragment, a),
+                predicate(warp, fragment, b),
+            );
+            set_predicate(warp, fragment, p, value, active);
+        }
+        &Kind::Select { d, a, b, p } => {
+            let chosen = predicate(warp, fragment, p);
+            let registers = &mut warp.registers[fragment.base as usize..];
+            let (a, b) = (
+                source(registers, constants, a),
+                source(registers, constants, b),
+            );
+            let mut values = *b;
+            for lane in 0..32 {
+                let keep = u64::from(chosen >> lane & 1).wrapping_sub(1);
+                values[lane] = values[lane] & keep | a[lane] & !keep;
+            }
+            commit(registers, d, values, active);
+        }
+        &Kind::Lop3 { d, a, b, c, table } => {
+            let values = lanes::lop3(
+                source(registers, constants, a),
+                source(registers, constants, b),
+                source(registers, constants, c),
+                table,
+            );
+            commit(registers, d, values, active);
+        }
+        &Kind::AddressShift { d, a, add } => {
+            let values = source(registers, constants, a).map(|address| address.wrapping_add(add));
+            commit(registers, d, values, active);
+        }
+        &Kind::FrameAddress { d, add } => {
+            let values = [add.wrapping_add(fragment.local_base.into()); 32];
+            commit(registers, d, values, active);
+        }
+        _ => unreachable!("it touches more than registers"),
     }
 }
 

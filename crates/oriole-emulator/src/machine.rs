@@ -15,7 +15,7 @@ use crate::launch::LaunchContext;
 use crate::limits;
 use crate::memory::{GlobalMemory, Region, Words};
 use crate::options::{Buffer, Launch, Options, Signature, Value};
-use crate::program::{Lanes, NONE, Special};
+use crate::program::{Function, Lanes, NONE, Special};
 use crate::report::Report;
 use crate::trap::Trap;
 
@@ -341,79 +341,8 @@ impl Machine {
     ) -> Result<LaunchContext<'a>, Box<Trap>> {
         let function = &self.program.functions[kernel as usize];
         let wrong = |message: String| Err(Box::new(Trap::launch(message)));
-        let Some(threads) = limits::product(launch.block, limits::THREADS) else {
-            return wrong(format!(
-                "a block of {:?} threads; at most 1024 are possible",
-                launch.block
-            ));
-        };
-        if launch.grid.contains(&0) || threads == 0 {
-            return wrong("a launch needs at least one thread".to_string());
-        }
-        for axis in 0..3 {
-            if launch.block[axis] > limits::BLOCK[axis] || launch.grid[axis] > limits::GRID[axis] {
-                return wrong(format!(
-                    "blocks of {:?} threads and grids of {:?} blocks are possible, {:?} and {:?} were asked for",
-                    limits::BLOCK,
-                    limits::GRID,
-                    launch.block,
-                    launch.grid
-                ));
-            }
-        }
-        if let Some(required) = function
-            .required_block
-            .filter(|required| *required != launch.block)
-        {
-            return wrong(format!(
-                "`{}` requires blocks of {required:?} threads",
-                function.name
-            ));
-        }
-        if let Some(maximum) = function.maximum_block {
-            let most = limits::product(maximum, u64::MAX).unwrap_or(u64::MAX);
-            if threads > most {
-                return wrong(format!(
-                    "`{}` allows blocks of {most} threads, {threads} were asked for",
-                    function.name
-                ));
-            }
-        }
-        if launch.arguments.len() != function.parameters.len() {
-            return wrong(format!(
-                "`{}` takes {} arguments, {} were given",
-                function.name,
-                function.parameters.len(),
-                launch.arguments.len()
-            ));
-        }
-        if u64::from(function.parameter_bytes) > limits::PARAMETERS {
-            return wrong(format!(
-                "`{}` has {} bytes of parameters; at most {} are possible",
-                function.name,
-                function.parameter_bytes,
-                limits::PARAMETERS
-            ));
-        }
-        let mut parameters = Words::new(u64::from(function.parameter_bytes) + 16);
-        for (parameter, argument) in function.parameters.iter().zip(&launch.arguments) {
-            let bytes = match argument {
-                Value::Bytes(bytes) => bytes.clone(),
-                Value::Buffer(buffer) => GlobalMemory::base(buffer.0).to_le_bytes().to_vec(),
-            };
-            if bytes.len() != parameter.bytes as usize {
-                return wrong(format!(
-                    "parameter `{}` of `{}` has {} bytes, the argument {}",
-                    parameter.name,
-                    function.name,
-                    parameter.bytes,
-                    bytes.len()
-                ));
-            }
-            for (index, byte) in bytes.into_iter().enumerate() {
-                parameters.store(u64::from(parameter.offset) + index as u64, 1, byte.into());
-            }
-        }
+        check_shape(function, launch)?;
+        let parameters = parameter_bytes(function, launch)?;
         let cluster = function.cluster.unwrap_or([1; 3]);
         if limits::product(cluster, limits::CLUSTER).is_none_or(|blocks| blocks == 0) {
             return wrong(format!(
@@ -513,4 +442,89 @@ impl Machine {
         }
         (constants, end)
     }
+}
+
+/// Whether a kernel can be launched with blocks and a grid like these, and so many arguments.
+fn check_shape(function: &Function, launch: &Launch<'_>) -> Result<(), Box<Trap>> {
+    let wrong = |message: String| Err(Box::new(Trap::launch(message)));
+    let Some(threads) = limits::product(launch.block, limits::THREADS) else {
+        return wrong(format!(
+            "a block of {:?} threads; at most 1024 are possible",
+            launch.block
+        ));
+    };
+    if launch.grid.contains(&0) || threads == 0 {
+        return wrong("a launch needs at least one thread".to_string());
+    }
+    for axis in 0..3 {
+        if launch.block[axis] > limits::BLOCK[axis] || launch.grid[axis] > limits::GRID[axis] {
+            return wrong(format!(
+                "blocks of {:?} threads and grids of {:?} blocks are possible, {:?} and {:?} were asked for",
+                limits::BLOCK,
+                limits::GRID,
+                launch.block,
+                launch.grid
+            ));
+        }
+    }
+    if let Some(required) = function
+        .required_block
+        .filter(|required| *required != launch.block)
+    {
+        return wrong(format!(
+            "`{}` requires blocks of {required:?} threads",
+            function.name
+        ));
+    }
+    if let Some(maximum) = function.maximum_block {
+        let most = limits::product(maximum, u64::MAX).unwrap_or(u64::MAX);
+        if threads > most {
+            return wrong(format!(
+                "`{}` allows blocks of {most} threads, {threads} were asked for",
+                function.name
+            ));
+        }
+    }
+    if launch.arguments.len() != function.parameters.len() {
+        return wrong(format!(
+            "`{}` takes {} arguments, {} were given",
+            function.name,
+            function.parameters.len(),
+            launch.arguments.len()
+        ));
+    }
+    if u64::from(function.parameter_bytes) > limits::PARAMETERS {
+        return wrong(format!(
+            "`{}` has {} bytes of parameters; at most {} are possible",
+            function.name,
+            function.parameter_bytes,
+            limits::PARAMETERS
+        ));
+    }
+    Ok(())
+}
+
+/// The arguments of a launch as the kernel's parameters.
+fn parameter_bytes(function: &Function, launch: &Launch<'_>) -> Result<Words, Box<Trap>> {
+    let wrong = |message: String| Err(Box::new(Trap::launch(message)));
+    let mut parameters = Words::new(u64::from(function.parameter_bytes) + 16);
+    for (parameter, argument) in function.parameters.iter().zip(&launch.arguments) {
+        let bytes = match argument {
+            Value::Bytes(bytes) => bytes.clone(),
+            Value::Buffer(buffer) => GlobalMemory::base(buffer.0).to_le_bytes().to_vec(),
+        };
+        if bytes.len() != parameter.bytes as usize {
+            return wrong(format!(
+                "parameter `{}` of `{}` has {} bytes, the argument {}",
+                parameter.name,
+                function.name,
+                parameter.bytes,
+                bytes.len()
+            ));
+        }
+        for (index, byte) in bytes.into_iter().enumerate() {
+            parameters.store(u64::from(parameter.offset) + index as u64, 1, byte.into());
+        }
+    }
+    Ok(parameters)
 }

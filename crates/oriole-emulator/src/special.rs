@@ -180,63 +180,8 @@ impl Executor<'_> {
                 scene.set_destination(&[0; 32]);
                 Ok(Next::Advance)
             }
-            Isspacep => {
-                let addresses = scene.values(1)?;
-                let wanted = special.mnemonic.space().unwrap_or(Space::Generic);
-                let mut truth = 0;
-                for lane in lanes_of(active) {
-                    let address = addresses[lane];
-                    let in_region = address >> crate::memory::REGION_SHIFT != 0;
-                    let holds = match wanted {
-                        Space::Shared => {
-                            address >> 32 == 1 && (address & 0xffff_ffff) >> CLUSTER_SHIFT == 0
-                        }
-                        Space::SharedCluster => address >> 32 == 1,
-                        Space::Local => address >> 32 == 2,
-                        Space::Param | Space::ParamEntry => address >> 32 == 3,
-                        Space::Const | Space::Global => {
-                            let index =
-                                (address >> crate::memory::REGION_SHIFT).wrapping_sub(1) as usize;
-                            let writable = self
-                                .launch
-                                .memory
-                                .regions
-                                .get(index)
-                                .is_none_or(|region| region.writable);
-                            in_region && writable == (wanted == Space::Global)
-                        }
-                        _ => in_region,
-                    };
-                    truth |= u32::from(holds) << lane;
-                }
-                scene.set_truth(truth);
-                Ok(Next::Advance)
-            }
-            Mapa => {
-                let mut addresses = match special.operands.get(1) {
-                    Some(&SpecialOperand::Address(address)) => {
-                        self.addresses(scene.warp, scene.fragment, constants, address)
-                    }
-                    _ => scene.values(1)?,
-                };
-                let ranks = scene.values(2)?;
-                let window = if special
-                    .mnemonic
-                    .space()
-                    .is_some_and(|space| space != Space::Generic)
-                {
-                    0
-                } else {
-                    SHARED_WINDOW
-                };
-                for lane in lanes_of(active) {
-                    let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
-                    let rank = (ranks[lane] & 0xff) + 1;
-                    addresses[lane] = window | rank << CLUSTER_SHIFT | offset;
-                }
-                scene.set_destination(&addresses);
-                Ok(Next::Advance)
-            }
+            Isspacep => self.is_in_space(&mut scene),
+            Mapa => self.map_address(&mut scene),
             Getctarank => {
                 let mut values = scene.values(1)?;
                 for value in &mut values {
@@ -246,32 +191,7 @@ impl Executor<'_> {
                 scene.set_destination(&values);
                 Ok(Next::Advance)
             }
-            Alloca => {
-                let sizes = scene.values(1)?;
-                let alignment = match special.operands.get(2) {
-                    Some(_) => scene.uniform(2)?.max(16),
-                    None => 16,
-                };
-                let largest = lanes_of(active).map(|lane| sizes[lane]).max().unwrap_or(0);
-                let start = u64::from(scene.fragment.local_top)
-                    .checked_next_multiple_of(alignment)
-                    .unwrap_or(u64::MAX);
-                let end = start.saturating_add(largest);
-                let bytes = self
-                    .launch
-                    .frame_bytes(0, u32::try_from(end).unwrap_or(u32::MAX));
-                if end > self.launch.options.local_bytes || bytes > self.launch.warp_bytes {
-                    return Err(Fault::new(
-                        TrapKind::MemoryLimit,
-                        format!("`alloca` of {largest} bytes: the stack is full"),
-                    ));
-                }
-                scene.fragment.local_top = end as u32;
-                scene.warp.local.grow(end);
-                // `alloca` gives an address of local memory.
-                scene.set_destination(&[start; 32]);
-                Ok(Next::Advance)
-            }
+            Alloca => self.allocate(&mut scene),
             Stacksave => {
                 let top = u64::from(scene.fragment.local_top);
                 scene.set_destination(&[top; 32]);
@@ -294,6 +214,98 @@ impl Executor<'_> {
             }
             _ => Err(scene.missing()),
         }
+    }
+
+    /// Which lanes have an address of a state space.
+    fn is_in_space(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let addresses = scene.values(1)?;
+        let wanted = scene.special.mnemonic.space().unwrap_or(Space::Generic);
+        let mut truth = 0;
+        for lane in lanes_of(scene.active) {
+            let address = addresses[lane];
+            let in_region = address >> crate::memory::REGION_SHIFT != 0;
+            let holds = match wanted {
+                Space::Shared => {
+                    address >> 32 == 1 && (address & 0xffff_ffff) >> CLUSTER_SHIFT == 0
+                }
+                Space::SharedCluster => address >> 32 == 1,
+                Space::Local => address >> 32 == 2,
+                Space::Param | Space::ParamEntry => address >> 32 == 3,
+                Space::Const | Space::Global => {
+                    let index = (address >> crate::memory::REGION_SHIFT).wrapping_sub(1) as usize;
+                    let writable = self
+                        .launch
+                        .memory
+                        .regions
+                        .get(index)
+                        .is_none_or(|region| region.writable);
+                    in_region && writable == (wanted == Space::Global)
+                }
+                _ => in_region,
+            };
+            truth |= u32::from(holds) << lane;
+        }
+        scene.set_truth(truth);
+        Ok(Next::Advance)
+    }
+
+    /// Addresses of shared memory in other blocks of the cluster.
+    fn map_address(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let mut addresses = match scene.special.operands.get(1) {
+            Some(&SpecialOperand::Address(address)) => {
+                self.addresses(scene.warp, scene.fragment, scene.constants, address)
+            }
+            _ => scene.values(1)?,
+        };
+        let ranks = scene.values(2)?;
+        let window = if scene
+            .special
+            .mnemonic
+            .space()
+            .is_some_and(|space| space != Space::Generic)
+        {
+            0
+        } else {
+            SHARED_WINDOW
+        };
+        for lane in lanes_of(scene.active) {
+            let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
+            let rank = (ranks[lane] & 0xff) + 1;
+            addresses[lane] = window | rank << CLUSTER_SHIFT | offset;
+        }
+        scene.set_destination(&addresses);
+        Ok(Next::Advance)
+    }
+
+    /// Room on the stack: as much for each lane as the largest wants.
+    fn allocate(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        let sizes = scene.values(1)?;
+        let alignment = match scene.special.operands.get(2) {
+            Some(_) => scene.uniform(2)?.max(16),
+            None => 16,
+        };
+        let largest = lanes_of(scene.active)
+            .map(|lane| sizes[lane])
+            .max()
+            .unwrap_or(0);
+        let start = u64::from(scene.fragment.local_top)
+            .checked_next_multiple_of(alignment)
+            .unwrap_or(u64::MAX);
+        let end = start.saturating_add(largest);
+        let bytes = self
+            .launch
+            .frame_bytes(0, u32::try_from(end).unwrap_or(u32::MAX));
+        if end > self.launch.options.local_bytes || bytes > self.launch.warp_bytes {
+            return Err(Fault::new(
+                TrapKind::MemoryLimit,
+                format!("`alloca` of {largest} bytes: the stack is full"),
+            ));
+        }
+        scene.fragment.local_top = end as u32;
+        scene.warp.local.grow(end);
+        // `alloca` gives an address of local memory.
+        scene.set_destination(&[start; 32]);
+        Ok(Next::Advance)
     }
 
     /// The values of a special register in all lanes.

@@ -213,89 +213,15 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
     let mut effects = match mnemonic.opcode() {
         Unknown => Effects::OPAQUE,
 
-        Add
-        | Sub
-        | Mul
-        | Mad
-        | Mul24
-        | Mad24
-        | Sad
-        | Div
-        | Rem
-        | Abs
-        | Neg
-        | Min
-        | Max
-        | Popc
-        | Clz
-        | Bfind
-        | Fns
-        | Brev
-        | Bfe
-        | Bfi
-        | Szext
-        | Bmsk
-        | Dp4a
-        | Dp2a
-        | Testp
-        | Copysign
-        | Fma
-        | Rcp
-        | Sqrt
-        | Rsqrt
-        | Sin
-        | Cos
-        | Lg2
-        | Ex2
-        | Tanh
-        | Set
-        | Setp
-        | Selp
-        | Slct
-        | And
-        | Or
-        | Xor
-        | Not
-        | Cnot
-        | Lop3
-        | Shf
-        | Shl
-        | Shr
-        | Mov
-        | Prmt
-        | Createpolicy
-        | Isspacep
-        | Cvta
-        | Cvt
-        | CvtPack
-        | Mapa
-        | Getctarank
-        | Istypep
-        | MbarrierPendingCount
-        | ClusterlaunchcontrolQueryCancel
-        | Vadd
-        | Vsub
-        | Vabsdiff
-        | Vmin
-        | Vmax
-        | Vshl
-        | Vshr
-        | Vmad
-        | Vset
-        | Vadd2
-        | Vsub2
-        | Vavrg2
-        | Vabsdiff2
-        | Vmin2
-        | Vmax2
-        | Vset2
-        | Vadd4
-        | Vsub4
-        | Vavrg4
-        | Vabsdiff4
-        | Vmin4
-        | Vmax4
-        | Vset4 => pure,
+        Add | Sub | Mul | Mad | Mul24 | Mad24 | Sad | Div | Rem | Abs | Neg | Min | Max | Popc
+        | Clz | Bfind | Fns | Brev | Bfe | Bfi | Szext | Bmsk | Dp4a | Dp2a | Testp | Copysign
+        | Fma | Rcp | Sqrt | Rsqrt | Sin | Cos | Lg2 | Ex2 | Tanh | Set | Setp | Selp | Slct
+        | And | Or | Xor | Not | Cnot | Lop3 | Shf | Shl | Shr | Mov | Prmt | Createpolicy
+        | Isspacep | Cvta | Cvt | CvtPack | Mapa | Getctarank | Istypep | Vadd | Vsub
+        | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vmad | Vset | Vadd2 | Vsub2 | Vavrg2
+        | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4
+        | Vmax4 | Vset4 => pure,
+        MbarrierPendingCount | ClusterlaunchcontrolQueryCancel => pure,
         Addc | Subc | Madc => Effects {
             reads_carry: true,
             ..pure
@@ -356,6 +282,19 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
             ..Effects::OPAQUE
         },
 
+        _ => machine_effects(mnemonic),
+    };
+
+    add_modifiers(mnemonic, &mut effects);
+    effects
+}
+
+/// The effects of instructions about other threads, matrices and the machine.
+fn machine_effects(mnemonic: &Mnemonic) -> Effects {
+    use Opcode::*;
+    let pure = Effects::PURE;
+    let reach = mnemonic.space().unwrap_or(Space::Generic).reach();
+    match mnemonic.opcode() {
         BarSync | BarArrive | BarRed | BarWarpSync | BarrierSync | BarrierArrive | BarrierRed
         | BarrierClusterArrive | BarrierClusterWait => BARRIER.volatile(),
         Membar | Fence => pure.order(Ordering::FULL).volatile(),
@@ -440,8 +379,13 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
         Brkpt | Trap => pure.trap().volatile().order(Ordering::FULL),
         Nanosleep | Pmevent => pure.volatile(),
         Setmaxnreg => pure.volatile().convergent(),
-    };
+        // All others have an entry above; `every_opcode_has_an_entry` says so.
+        _ => Effects::OPAQUE,
+    }
+}
 
+/// What modifiers add to the effects of an opcode.
+fn add_modifiers(mnemonic: &Mnemonic, effects: &mut Effects) {
     match mnemonic.modifiers().semantics {
         None | Some(Semantics::Weak) => {}
         Some(Semantics::Relaxed) => effects.ordering = effects.ordering.union(Ordering::RELAXED),
@@ -477,7 +421,6 @@ pub(crate) fn effects_of(mnemonic: &Mnemonic) -> Effects {
     if mnemonic.modifiers().surface_clamp == Some(crate::modifier::SurfaceClamp::Trap) {
         effects.may_trap_or_exit = true;
     }
-    effects
 }
 
 fn release_unless_relaxed(mnemonic: &Mnemonic) -> Ordering {
@@ -502,6 +445,17 @@ mod tests {
         let mnemonic = Mnemonic::parse(text);
         assert!(!mnemonic.is_opaque(), "{text} is opaque");
         mnemonic.effects()
+    }
+
+    #[test]
+    fn every_opcode_has_an_entry() {
+        for &opcode in Opcode::ALL {
+            if matches!(opcode, Opcode::Unknown | Opcode::Call) {
+                continue;
+            }
+            let mnemonic = Mnemonic::parse(opcode.text());
+            assert_ne!(effects_of(&mnemonic), Effects::OPAQUE, "{opcode:?}");
+        }
     }
 
     #[test]

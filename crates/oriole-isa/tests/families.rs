@@ -47,6 +47,7 @@ fn describe(text: &str, count: usize) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list")]
 fn roles_and_types() {
     let rows = [
         ("add.s32", 3, "d:s32 u:s32 u:s32"),

@@ -11,6 +11,7 @@
 
 use crate::tree::Text;
 use oriole_diagnostics::Span;
+use std::ops::Range;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -514,8 +515,13 @@ impl<'text> Lexer<'text> {
 ///
 /// A dotted word counts as several tokens, split before its dots: `mov.u32` and `mov .u32` are the same to PTX.
 pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    token_ranges(text).map(|range| &text[range])
+}
+
+/// Where the [`tokens`] of a text stand in it.
+pub fn token_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut lexer = Lexer::new(text);
-    let mut rest = "";
+    let mut rest = 0..0;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             let token = lexer.next();
@@ -523,16 +529,17 @@ pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
             if token.kind == TokenKind::End {
                 return None;
             }
-            rest = &text[token.span().range()];
+            rest = token.span().range();
             if token.kind != TokenKind::Word {
                 return Some(std::mem::take(&mut rest));
             }
         }
-        let (part, behind) = match rest[1..].find('.') {
-            Some(dot) => rest.split_at(dot + 1),
-            None => (rest, ""),
+        let end = match text[rest.start + 1..rest.end].find('.') {
+            Some(dot) => rest.start + 1 + dot,
+            None => rest.end,
         };
-        rest = behind;
+        let part = rest.start..end;
+        rest.start = end;
         Some(part)
     })
 }

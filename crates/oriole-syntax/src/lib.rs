@@ -20,6 +20,6 @@ mod printer;
 pub mod scopes;
 pub mod tree;
 
-pub use lexer::{comments, tokens};
+pub use lexer::{comments, token_ranges, tokens};
 pub use parser::{parse, parse_bytes};
 pub use printer::{print, print_function, print_instruction};

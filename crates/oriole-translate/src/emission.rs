@@ -4,22 +4,24 @@
 //! stay where they are, instructions that are left stand between the same neighbours, and operands that did not change keep
 //! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
 
+mod instructions;
+mod names;
+mod spelling;
+
 use crate::assignment::Assignment;
 use crate::copy_placement::Placement;
 use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
 use crate::parallel_copy::Copy;
-use oriole_collections::{DenseMap, DenseSet, IndexVec, PackedOption};
-use oriole_ir::{
-    Block, FormatData, Function, Instruction, Member, Operand, Register, ShapeKind, Value,
-};
-use oriole_isa::{ScalarType, Terminator};
-use oriole_syntax::literal::Literal;
+use oriole_collections::{DenseMap, DenseSet, IndexVec};
+use oriole_ir::{Block, Function, Instruction, Register};
+use oriole_isa::ScalarType;
 use oriole_syntax::scopes::{Globals, Reference, Scopes};
 use oriole_syntax::tree::{
     self, Body, Declaration, Declarator, Directive, Guard, Linkage, Module, OperandKind, Statement,
     Storage, Text, Words,
 };
+use spelling::Spellings;
 
 /// A written body, and what its names should mean.
 pub(crate) struct Emission {
@@ -72,6 +74,8 @@ struct Emitter<'a> {
     /// Directives that belong to the next instruction, held back until it is known to stay.
     pending: Vec<Statement>,
     mnemonics: DenseMap<&'static str, Text>,
+    /// How copies and jumps are spelled in the original; found when the first one is written.
+    spellings: Option<Spellings>,
     /// Tables of branch targets that list a label of a removed block: they go with their branch.
     dead_tables: DenseSet<u32>,
 }
@@ -127,6 +131,7 @@ pub(crate) fn emit(
         cursor: 0,
         pending: Vec::new(),
         mnemonics: DenseMap::new(),
+        spellings: None,
         dead_tables: DenseSet::new(),
     };
     emitter.find_dead_tables();
@@ -155,57 +160,6 @@ pub(crate) fn emit(
         labels,
         moved,
         is_doubtful,
-    }
-}
-
-/// # Which names are surely right
-/// In a function with inner scopes a name may mean something else where it is moved to. It does not if all of the following
-/// hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
-/// function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks; what the function's own scope declares comes before
-/// all instructions; and every name that is not where it was, as it was, belongs to the function's own scope and looks so.
-/// Most functions are like that, and their names need not be resolved again.
-impl Emitter<'_> {
-    /// Looks at a declaration, which has just been copied.
-    fn note_declaration(&mut self, declaration: u32) {
-        if self.depth == 0 {
-            self.is_doubtful |= !self.body.operands.is_empty();
-            return;
-        }
-        let declaration = &self.original.declarations[declaration as usize];
-        self.is_doubtful |= self
-            .original
-            .declarators(declaration)
-            .iter()
-            .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
-    }
-
-    /// Whether a name looks as names in inner scopes do not.
-    fn is_distinct(&self, name: Text) -> bool {
-        matches!(
-            self.module.text(name).as_bytes(),
-            [b'%' | b'$', .., b'0'..=b'9']
-        )
-    }
-
-    /// Looks at a register that is mentioned where it was not.
-    fn note_register(&mut self, register: Register) {
-        if self.many_scopes && !self.is_doubtful {
-            // New registers are declared at the start, under names of their own.
-            let own = self.scopes.registers.get(register.index());
-            self.is_doubtful = own.is_some_and(|own| own.scope != 0 || !self.is_distinct(own.name));
-        }
-    }
-
-    /// Looks at a label that is about to be written here.
-    fn note_label(&mut self) {
-        self.is_doubtful |= self.depth > 0;
-    }
-
-    /// Looks at a branch to a label from here.
-    fn note_branch(&mut self, label: Text) {
-        if self.depth > 0 && !self.is_doubtful {
-            self.is_doubtful = !self.is_distinct(label);
-        }
     }
 }
 
@@ -520,9 +474,8 @@ impl Emitter<'_> {
     }
 
     /// An unguarded instruction whose operands are names.
-    fn plain(&mut self, mnemonic: &'static str, operands: &[Text]) {
+    fn plain(&mut self, mnemonic: Text, operands: &[Text]) {
         let start = self.body.operands.len();
-        let mnemonic = self.mnemonic(mnemonic);
         for &text in operands {
             self.body
                 .operands
@@ -543,20 +496,21 @@ impl Emitter<'_> {
         self.note_branch(label);
         self.label_uses
             .push((self.body.operands.len() as u32, target));
-        self.plain("bra", &[label]);
+        let mnemonic = self.function.blocks()[target]
+            .label
+            .and_then(|label| self.spellings().jumps.get(&label).copied())
+            .unwrap_or_else(|| self.mnemonic("bra"));
+        self.plain(mnemonic, &[label]);
+    }
+
+    fn spellings(&mut self) -> &Spellings {
+        self.spellings
+            .get_or_insert_with(|| Spellings::of(self.module, self.original, self.scopes))
     }
 
     fn copies(&mut self, copies: &[Copy<Register>]) {
         for copy in copies {
-            let mnemonic = match self.scalar_type(copy.to) {
-                ScalarType::Pred => "mov.pred",
-                scalar_type => match scalar_type.bits() {
-                    0..=16 => "mov.b16",
-                    17..=32 => "mov.b32",
-                    33..=64 => "mov.b64",
-                    _ => "mov.b128",
-                },
-            };
+            let mnemonic = self.copy_mnemonic(copy);
             let (to, from) = (self.name(copy.to), self.name(copy.from));
             if self.many_scopes {
                 let node = self.body.operands.len() as u32;
@@ -567,6 +521,23 @@ impl Emitter<'_> {
             }
             self.plain(mnemonic, &[to, from]);
         }
+    }
+
+    /// As a copy between the same registers was written, if there was one: types other than `.b` make no difference to it.
+    fn copy_mnemonic(&mut self, copy: &Copy<Register>) -> Text {
+        let registers = (copy.to.as_u32(), copy.from.as_u32());
+        if let Some(&mnemonic) = self.spellings().copies.get(&registers) {
+            return mnemonic;
+        }
+        self.mnemonic(match self.scalar_type(copy.to) {
+            ScalarType::Pred => "mov.pred",
+            scalar_type => match scalar_type.bits() {
+                0..=16 => "mov.b16",
+                17..=32 => "mov.b32",
+                33..=64 => "mov.b64",
+                _ => "mov.b128",
+            },
+        })
     }
 
     fn scalar_type(&self, register: Register) -> ScalarType {
@@ -581,379 +552,5 @@ impl Emitter<'_> {
 
     fn name(&self, register: Register) -> Text {
         self.names[register].unwrap_or_else(|| self.function.registers()[register].name)
-    }
-
-    /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
-    fn instruction(
-        &mut self,
-        block: Block,
-        instruction: Instruction,
-        format: &FormatData,
-        turned: bool,
-    ) {
-        let function = self.function;
-        let guard = if turned {
-            format.guard.opposite()
-        } else {
-            format.guard
-        };
-        let table = match format.effects.terminator {
-            Terminator::IndirectBranch => self.new_table(block, instruction),
-            _ => None,
-        };
-        let start = self.body.operands.len();
-        let original = self.original;
-        let source = function.spelling(instruction).map(|source| {
-            match &original.statements[source as usize] {
-                Statement::Instruction(source) => source,
-                _ => unreachable!("instructions come from instruction statements"),
-            }
-        });
-        let is_as_written = table.is_none()
-            && !turned
-            && source.is_some_and(|source| self.operands_as_written(instruction, format, source));
-        if !is_as_written {
-            self.operands_anew(block, instruction, format, turned, table, source);
-        }
-        let mnemonic = match source {
-            Some(source) => source.mnemonic,
-            None => self.module.add_text(format.mnemonic.text()),
-        };
-        let nodes = start..self.body.operands.len();
-        let written = tree::Instruction::new(mnemonic, guard, nodes);
-        self.body.statements.push(Statement::Instruction(written));
-    }
-
-    /// Writes the operands of an instruction that is spelled as its statement, if all still say the same; whether they do.
-    fn operands_as_written(
-        &mut self,
-        instruction: Instruction,
-        format: &FormatData,
-        source: &tree::Instruction,
-    ) -> bool {
-        let nodes = source.nodes();
-        let written = &self.original.operands[nodes.clone()];
-        let references = &self.scopes.references[nodes];
-        if self.hoists
-            || (self.many_scopes && !self.in_place)
-            || !self.is_as_written(instruction, format, written, references)
-        {
-            return false;
-        }
-        let start = self.body.operands.len() as u32;
-        self.body.operands.extend_from_slice(written);
-        if self.many_scopes {
-            for (at, reference) in (start..).zip(references) {
-                if let Reference::Register(register) = *reference {
-                    self.expected.push((at, Register::from_u32(register)));
-                }
-            }
-        }
-        true
-    }
-
-    /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
-    #[inline(never)]
-    fn is_as_written(
-        &self,
-        instruction: Instruction,
-        format: &FormatData,
-        written: &[tree::Operand],
-        references: &[Reference],
-    ) -> bool {
-        let function = self.function;
-        let registers = &self.assignment.registers;
-        let operands = function.operands(instruction);
-        let mut results = function.results(instruction);
-        let guards = usize::from(format.is_guarded());
-        // Behind the guard stands what the results are if it is false; that is not written.
-        let kept = guards * results.len();
-        let first_result = results.next().map_or(0, Value::index);
-        let mut next = 0;
-        for (node, reference) in written.iter().zip(references) {
-            if ShapeKind::of(node.kind) != ShapeKind::Leaf {
-                continue;
-            }
-            let operand = operands[next];
-            next += 1;
-            if next == guards {
-                next += kept;
-            }
-            let register = match operand {
-                Operand::Value(value) => registers[value],
-                Operand::Result(result) => {
-                    registers[Value::from_index(first_result + usize::from(result))]
-                }
-                Operand::Register(register) => PackedOption::some(register),
-                Operand::Constant(constant)
-                    if function.constants()[constant].text == Some(node.text) =>
-                {
-                    continue;
-                }
-                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
-                    continue;
-                }
-                _ => return false,
-            };
-            match *reference {
-                Reference::Register(meant)
-                    if register == PackedOption::some(Register::from_u32(meant)) => {}
-                _ => return false,
-            }
-        }
-        true
-    }
-
-    /// Whether a node is spelled like this.
-    fn says(&self, node: &tree::Operand, name: Text) -> bool {
-        name == node.text || self.module.text(name) == self.module.text(node.text)
-    }
-
-    /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
-    fn operands_anew(
-        &mut self,
-        block: Block,
-        instruction: Instruction,
-        format: &FormatData,
-        turned: bool,
-        table: Option<Text>,
-        source: Option<&tree::Instruction>,
-    ) {
-        let function = self.function;
-        let original = self.original;
-        let mut source_node = source.map(|source| source.nodes().start);
-        if let Some(guard) = function.guard(instruction) {
-            let from = source_node.map(|node| (node, original.operands[node]));
-            let node = self.leaf(block, instruction, guard, Member::WHOLE, from);
-            self.body.operands.push(node);
-            source_node = source_node.map(|node| node + 1);
-        }
-        let leaves = function.leaves(instruction);
-        let mut leaf = 0;
-        for (index, part) in format.shape.iter().enumerate() {
-            let from = source_node.map(|first| (first + index, original.operands[first + index]));
-            let node = if part.kind == ShapeKind::Leaf {
-                let operand = leaves[leaf];
-                leaf += 1;
-                let operand = match operand {
-                    Operand::Target(0) if turned => Operand::Target(1),
-                    operand => operand,
-                };
-                let mut node = match (table, operand) {
-                    (Some(table), Operand::Symbol(symbol))
-                        if matches!(
-                            function.symbols()[symbol].kind,
-                            oriole_ir::SymbolKind::Table(_)
-                        ) =>
-                    {
-                        tree::Operand::leaf(OperandKind::Name, table)
-                    }
-                    _ => self.leaf(block, instruction, operand, part.member, from),
-                };
-                node.prefix = part.prefix;
-                node
-            } else {
-                match from {
-                    Some((_, node)) => node,
-                    None => tree::Operand {
-                        kind: part.kind.group(),
-                        prefix: part.prefix,
-                        size: part.size,
-                        text: Text::default(),
-                    },
-                }
-            };
-            self.body.operands.push(node);
-        }
-    }
-
-    /// The register an operand is in.
-    #[inline]
-    fn register(&self, instruction: Instruction, operand: Operand) -> Option<Register> {
-        match operand {
-            Operand::Value(value) => Some(self.assignment.register(value)),
-            Operand::Result(index) => {
-                let result = self.function.results(instruction).nth(index as usize);
-                Some(self.assignment.register(result.expect("verified")))
-            }
-            Operand::Register(register) => Some(register),
-            _ => None,
-        }
-    }
-
-    /// The node for a leaf, to be added next; the original one, if it still says the same.
-    fn leaf(
-        &mut self,
-        block: Block,
-        instruction: Instruction,
-        operand: Operand,
-        member: Member,
-        source: Option<(usize, tree::Operand)>,
-    ) -> tree::Operand {
-        let function = self.function;
-        let at = self.body.operands.len();
-        if let Some(register) = self.register(instruction, operand) {
-            if self.many_scopes {
-                self.expected.push((at as u32, register));
-            }
-            if let Some((index, node)) = source
-                && self.names[register].is_none()
-                && self.scopes.references[index] == Reference::Register(register.as_u32())
-            {
-                if !self.in_place {
-                    self.note_register(register);
-                }
-                return node;
-            }
-            self.note_register(register);
-            let name = self.name(register);
-            let text = if member == Member::WHOLE {
-                name
-            } else {
-                let name = format!("{}{}", self.module.text(name), member.text());
-                self.module.add_text(&name)
-            };
-            return tree::Operand::leaf(OperandKind::Name, text);
-        }
-        match operand {
-            Operand::Target(edge) => {
-                let target = function.blocks()[block].edges[edge as usize].target;
-                let target = self.endings.landing(target);
-                let split = self
-                    .edge_labels
-                    .get(&(block.as_u32(), u32::from(edge)))
-                    .copied();
-                if split.is_none() {
-                    self.label_uses.push((at as u32, target));
-                }
-                let label = split
-                    .or(self.block_labels[target])
-                    .expect("branch targets have labels");
-                self.note_branch(label);
-                if let (Some((index, node)), None) = (source, split)
-                    && let Some(label) = function.blocks()[target].label
-                    && self.scopes.references[index] == Reference::Label(label)
-                {
-                    return node;
-                }
-                tree::Operand::leaf(OperandKind::Name, label)
-            }
-            Operand::Constant(constant) => {
-                let data = function.constants()[constant];
-                match (data.text, source) {
-                    (Some(text), Some((_, node))) if node.text == text => node,
-                    (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
-                    (None, _) => {
-                        let module = &mut *self.module;
-                        let text = match data.literal.expect("constants made by passes have values")
-                        {
-                            Literal::Integer {
-                                bits,
-                                unsigned: true,
-                            } => module.add_formatted(format_args!("{bits}")),
-                            Literal::Integer { bits, .. } => {
-                                module.add_formatted(format_args!("{}", bits as i64))
-                            }
-                            Literal::Single(bits) => {
-                                module.add_formatted(format_args!("0f{bits:08X}"))
-                            }
-                            Literal::Double(bits) => {
-                                module.add_formatted(format_args!("0d{bits:016X}"))
-                            }
-                        };
-                        tree::Operand::leaf(OperandKind::Number, text)
-                    }
-                }
-            }
-            Operand::Symbol(symbol) => {
-                let data = function.symbols()[symbol];
-                match source {
-                    Some((_, node))
-                        if self.in_place
-                            && (node.kind != OperandKind::Name
-                                || self.module.text(node.text) == self.module.text(data.name)) =>
-                    {
-                        node
-                    }
-                    _ => {
-                        // A name moved to another place must still mean the same there.
-                        let meant = match data.kind {
-                            oriole_ir::SymbolKind::Global(global) => Reference::Global(global),
-                            oriole_ir::SymbolKind::Variable(variable)
-                            | oriole_ir::SymbolKind::Parameter(variable) => {
-                                Reference::Variable(variable)
-                            }
-                            _ => Reference::None,
-                        };
-                        if self.many_scopes && meant != Reference::None {
-                            self.moved.push((at as u32, meant));
-                        }
-                        tree::Operand::leaf(OperandKind::Name, data.name)
-                    }
-                }
-            }
-            Operand::Sink => match source {
-                Some((_, node)) if node.kind == OperandKind::Sink => node,
-                _ => {
-                    let text = self.mnemonic("_");
-                    tree::Operand::leaf(OperandKind::Sink, text)
-                }
-            },
-            Operand::Value(_) | Operand::Result(_) | Operand::Register(_) => {
-                unreachable!("handled above")
-            }
-        }
-    }
-
-    /// If the targets of an indirect branch changed, a new table before it, and its name.
-    fn new_table(&mut self, block: Block, instruction: Instruction) -> Option<Text> {
-        let function = self.function;
-        let old = function
-            .leaves(instruction)
-            .iter()
-            .find_map(|leaf| match leaf {
-                Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
-                    oriole_ir::SymbolKind::Table(label) => self.scopes.branch_targets.get(&label),
-                    _ => None,
-                },
-                _ => None,
-            })?;
-        let data = &function.blocks()[block];
-        let targets = data.edges.len() - usize::from(data.falls_through);
-        let label_of = |edge: usize| {
-            self.edge_labels
-                .get(&(block.as_u32(), edge as u32))
-                .copied()
-                .or(self.block_labels[data.edges[edge].target])
-        };
-        // A copy may stand before the table, which must come before its uses.
-        let unchanged = self.in_place
-            && targets == old.len()
-            && (0..targets)
-                .all(|edge| label_of(edge) == Some(self.scopes.labels[old[edge] as usize].name));
-        if unchanged {
-            return None;
-        }
-        let labels: Vec<Text> = (0..targets)
-            .map(|edge| label_of(edge).expect("branch targets have labels"))
-            .collect();
-        let name = self.naming.label(self.module);
-        let keyword = self.module.add_text(".branchtargets");
-        let comma = self.module.add_text(",");
-        let mut words = vec![keyword];
-        for (index, label) in labels.into_iter().enumerate() {
-            if index > 0 {
-                words.push(comma);
-            }
-            words.push(label);
-        }
-        let words = self.body.add_words(words);
-        self.note_label();
-        self.body.statements.push(Statement::Label(name));
-        self.body.statements.push(Statement::Directive(Directive {
-            words,
-            semicolon: true,
-        }));
-        Some(name)
     }
 }

@@ -1,6 +1,6 @@
 //! Times Oriole on large PTX.
 //!
-//!     cargo run --release -p oriole-bench -- [--megabytes N] [--rounds N] [--all] [--only NAME] [--write FILE]
+//!     cargo run --profile dist -p oriole-bench -- [--megabytes N] [--rounds N] [--all] [--only NAME] [--write FILE]
 //!
 //! Benchmarks take turns, so that a slow moment of the machine hits all of them; the fastest round counts. Every benchmark
 //! also runs on a tenth of the file: time must grow with the size, not faster. With `ORIOLE_PTXAS` set, files of the corpus are
@@ -78,6 +78,53 @@ fn hard_functions(name: &str, rounds: usize) -> bool {
                 "  ABOVE its bar of 1.10"
             }
         );
+    }
+    reached
+}
+
+/// Prints the times of benchmarks on a large and a small file; whether all reached their bars.
+fn report(
+    chosen: &[&Benchmark],
+    best: &[(Duration, Duration)],
+    large: &Prepared,
+    small: &Prepared,
+    rounds: usize,
+) -> bool {
+    println!(
+        "{:.1} MB against {:.1} MB, the best of {rounds} rounds",
+        large.text.len() as f64 / 1e6,
+        small.text.len() as f64 / 1e6
+    );
+    let mut reached = true;
+    for (benchmark, (time, small_time)) in chosen.iter().zip(best.iter().copied()) {
+        let rate = large.text.len() as f64 / 1e6 / time.as_secs_f64();
+        // 1 where time grows as the size does.
+        let growth = time.as_secs_f64() / small_time.as_secs_f64() * small.text.len() as f64
+            / large.text.len() as f64;
+        let bar = match benchmark.bar {
+            Some(bar) if rate < bar => {
+                reached = false;
+                format!("BELOW its bar of {bar} MB/s")
+            }
+            Some(bar) => format!("above its bar of {bar} MB/s"),
+            None => String::new(),
+        };
+        println!(
+            "{:14} {rate:7.1} MB/s  {:8.2} ms  growth {growth:4.2}  {bar}",
+            benchmark.name,
+            time.as_secs_f64() * 1e3
+        );
+        if let Some(bar) = benchmark.instructions {
+            let rate = large.instructions() as f64 / time.as_secs_f64();
+            reached &= rate >= bar;
+            println!(
+                "{:14} {:7.0} thousand instructions/s, {} its bar of {}",
+                "",
+                rate / 1e3,
+                if rate < bar { "BELOW" } else { "above" },
+                bar / 1e3
+            );
+        }
     }
     reached
 }
@@ -161,42 +208,7 @@ fn main() -> ExitCode {
             best.1 = best.1.min(time(benchmark, &small));
         }
     }
-    println!(
-        "{:.1} MB against {:.1} MB, the best of {rounds} rounds",
-        large.text.len() as f64 / 1e6,
-        small.text.len() as f64 / 1e6
-    );
-    let mut reached = true;
-    for (benchmark, (time, small_time)) in chosen.iter().zip(best) {
-        let rate = large.text.len() as f64 / 1e6 / time.as_secs_f64();
-        // 1 where time grows as the size does.
-        let growth = time.as_secs_f64() / small_time.as_secs_f64() * small.text.len() as f64
-            / large.text.len() as f64;
-        let bar = match benchmark.bar {
-            Some(bar) if rate < bar => {
-                reached = false;
-                format!("BELOW its bar of {bar} MB/s")
-            }
-            Some(bar) => format!("above its bar of {bar} MB/s"),
-            None => String::new(),
-        };
-        println!(
-            "{:14} {rate:7.1} MB/s  {:8.2} ms  growth {growth:4.2}  {bar}",
-            benchmark.name,
-            time.as_secs_f64() * 1e3
-        );
-        if let Some(bar) = benchmark.instructions {
-            let rate = large.instructions() as f64 / time.as_secs_f64();
-            reached &= rate >= bar;
-            println!(
-                "{:14} {:7.0} thousand instructions/s, {} its bar of {}",
-                "",
-                rate / 1e3,
-                if rate < bar { "BELOW" } else { "above" },
-                bar / 1e3
-            );
-        }
-    }
+    let mut reached = report(&chosen, &best, &large, &small, rounds);
     for name in ON_HARD_FUNCTIONS {
         if only.as_deref().is_none_or(|only| only == name) {
             reached &= hard_functions(name, rounds);

@@ -156,6 +156,7 @@ fn repetition_takes_linear_time_and_memory() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list")]
 fn deep_and_long_texts_are_read() {
     let _guard = ONE_AT_A_TIME
         .lock()

@@ -198,6 +198,10 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises a function in both its forms.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one feature after the other, in the order of the model"
+    )]
     pub fn of(
         module: &Module,
         globals: &Globals,

@@ -78,6 +78,8 @@ pub fn run(
             oriole_diagnostics::printable_line(&remark.to_string())
         );
     }
-    text.push_str(&difference::functions(&before, &after, color));
+    let names = [good, bad].map(|rewrites| format!("output after rewrite {rewrites}"));
+    let names = names.each_ref().map(String::as_str);
+    text.push_str(&difference::of_output(names, &before, &after, color));
     Ok(text)
 }

@@ -1,32 +1,20 @@
 //! One instruction of the tree to one operation.
 
 use oriole_isa::{
-    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Scope, Semantics, Space,
-    SpecialRegister,
+    BooleanOperation, Flag, Mnemonic, Opcode, Role, ScalarType, Scope, Space, SpecialRegister,
 };
 use oriole_syntax::scopes::Reference;
 use oriole_syntax::tree::{Guard, Instruction, Operand, OperandKind, Prefix, Siblings};
 
-use super::function::{Decoder, VariablePlace};
+use super::function::Decoder;
 use super::operands::Problem;
 use crate::approximations::is_approximate;
 use crate::lanes::{self, Direct};
 use crate::memory::{FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW};
 use crate::program::{
-    Access, Address, Atomic, CONSTANT, Call, CallTarget, Destination, FRAME, General, Kind,
-    MOST_SOURCES, NONE, Order, Passed, PredicateSource, Selectors, Source, Special, SpecialOperand,
+    CONSTANT, Destination, General, Kind, MOST_SOURCES, NONE, PredicateSource, Selectors, Source,
+    Special, SpecialOperand,
 };
-
-/// How a strong access or an atomic is ordered; `scope` where none is written.
-fn order_of(mnemonic: &Mnemonic, scope: Scope) -> Order {
-    use Semantics::{Acquire, AcquireRelease, Release};
-    let semantics = mnemonic.modifiers().semantics;
-    Order {
-        scope: mnemonic.modifiers().scope.unwrap_or(scope),
-        acquires: matches!(semantics, Some(Acquire | AcquireRelease)),
-        releases: matches!(semantics, Some(Release | AcquireRelease)),
-    }
-}
 
 impl<'module> Decoder<'_, 'module> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) {
@@ -76,37 +64,10 @@ impl<'module> Decoder<'_, 'module> {
         match mnemonic.opcode() {
             Mov => self.mov(mnemonic, operands),
             Setp => self.setp(mnemonic, operands),
-            Selp => {
-                let scalar_type = mnemonic.first_type().ok_or("no type")?;
-                let d = self.first_register(operands[0])?;
-                if d.bits != scalar_type.bits() {
-                    return self.general(mnemonic, operands);
-                }
-                Ok(Kind::Select {
-                    d: d.slot,
-                    a: self.value(operands[1], scalar_type)?,
-                    b: self.value(operands[2], scalar_type)?,
-                    p: self.predicate(operands[3])?,
-                })
+            Selp => self.selp(mnemonic, operands),
+            And | Or | Xor | Not if mnemonic.first_type() == Some(ScalarType::Pred) => {
+                self.predicate_logic(mnemonic, operands)
             }
-            And | Or | Xor if mnemonic.first_type() == Some(ScalarType::Pred) => {
-                Ok(Kind::PredicateLogic {
-                    operation: match mnemonic.opcode() {
-                        And => BooleanOperation::And,
-                        Or => BooleanOperation::Or,
-                        _ => BooleanOperation::Xor,
-                    },
-                    p: self.predicate_destination(operands[0])?,
-                    a: self.predicate(operands[1])?,
-                    b: self.predicate(operands[2])?,
-                })
-            }
-            Not if mnemonic.first_type() == Some(ScalarType::Pred) => Ok(Kind::PredicateLogic {
-                operation: BooleanOperation::Xor,
-                p: self.predicate_destination(operands[0])?,
-                a: self.predicate(operands[1])?,
-                b: PredicateSource::TRUE,
-            }),
             Lop3 if mnemonic.modifiers().boolean.is_none() => Ok(Kind::Lop3 {
                 d: self.first_register(operands[0])?.slot,
                 a: self.value(operands[1], ScalarType::B32)?,
@@ -121,23 +82,7 @@ impl<'module> Decoder<'_, 'module> {
                 Reference::Label(label) => Ok(Kind::Branch { target: label }),
                 _ => Err("the target is not a label".to_string()),
             },
-            BrxIdx => {
-                let index = self.value(operands[0], ScalarType::U32)?;
-                let Reference::Label(label) = self.reference(&operands[1][0]) else {
-                    return Err("the list of targets is not a label".to_string());
-                };
-                let targets = self
-                    .scopes
-                    .branch_targets
-                    .get(&label)
-                    .ok_or("the label names no list of targets")?
-                    .clone();
-                self.function.tables.push(targets);
-                Ok(Kind::BranchIndexed {
-                    index,
-                    table: self.function.tables.len() as u32 - 1,
-                })
-            }
+            BrxIdx => self.branch_indexed(operands),
             Call => self.call(operands),
             Ret => Ok(Kind::Return),
             Exit => Ok(Kind::Exit),
@@ -219,6 +164,63 @@ impl<'module> Decoder<'_, 'module> {
             | RedAsync => self.special(mnemonic, operands),
             _ => self.value_instruction(mnemonic, operands),
         }
+    }
+
+    fn selp(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        let scalar_type = mnemonic.first_type().ok_or("no type")?;
+        let d = self.first_register(operands[0])?;
+        if d.bits != scalar_type.bits() {
+            return self.general(mnemonic, operands);
+        }
+        Ok(Kind::Select {
+            d: d.slot,
+            a: self.value(operands[1], scalar_type)?,
+            b: self.value(operands[2], scalar_type)?,
+            p: self.predicate(operands[3])?,
+        })
+    }
+
+    fn branch_indexed(&mut self, operands: &[&'module [Operand]]) -> Result<Kind, Problem> {
+        let index = self.value(operands[0], ScalarType::U32)?;
+        let Reference::Label(label) = self.reference(&operands[1][0]) else {
+            return Err("the list of targets is not a label".to_string());
+        };
+        let targets = self
+            .scopes
+            .branch_targets
+            .get(&label)
+            .ok_or("the label names no list of targets")?
+            .clone();
+        self.function.tables.push(targets);
+        Ok(Kind::BranchIndexed {
+            index,
+            table: self.function.tables.len() as u32 - 1,
+        })
+    }
+
+    fn predicate_logic(
+        &mut self,
+        mnemonic: &Mnemonic,
+        operands: &[&'module [Operand]],
+    ) -> Result<Kind, Problem> {
+        Ok(Kind::PredicateLogic {
+            operation: match mnemonic.opcode() {
+                Opcode::And => BooleanOperation::And,
+                Opcode::Or => BooleanOperation::Or,
+                _ => BooleanOperation::Xor,
+            },
+            p: self.predicate_destination(operands[0])?,
+            a: self.predicate(operands[1])?,
+            // A negation is an exclusive or with true.
+            b: match mnemonic.opcode() {
+                Opcode::Not => PredicateSource::TRUE,
+                _ => self.predicate(operands[2])?,
+            },
+        })
     }
 
     fn mov(
@@ -426,6 +428,52 @@ impl<'module> Decoder<'_, 'module> {
         self.general(mnemonic, operands)
     }
 
+    /// Adds the registers that an operand writes; those of a vector that is unpacked have parts of the type.
+    fn destinations(
+        &mut self,
+        nodes: &[Operand],
+        scalar_type: ScalarType,
+        unpack: bool,
+        destinations: &mut Vec<Destination>,
+    ) -> Result<(), Problem> {
+        let parts: Vec<&[Operand]> = match nodes[0].kind {
+            OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
+            _ => vec![nodes],
+        };
+        let whole = self.vector_register(nodes);
+        let each = whole.map_or(parts.len().max(1) as u32, |(count, _)| count);
+        for part in parts {
+            if part[0].kind == OperandKind::Sink {
+                destinations.push(Destination::Sink);
+                continue;
+            }
+            for register in self.registers_of(part)? {
+                destinations.push(if register.bits == 1 {
+                    Destination::Predicate(register.slot)
+                } else if register.bits > 64 {
+                    Destination::Wide(register.slot)
+                } else {
+                    let scalar_type = if unpack {
+                        match scalar_type.bits() / each {
+                            8 => ScalarType::B8,
+                            16 => ScalarType::B16,
+                            32 => ScalarType::B32,
+                            _ => ScalarType::B64,
+                        }
+                    } else {
+                        scalar_type
+                    };
+                    Destination::Value {
+                        slot: register.slot,
+                        scalar_type,
+                        bits: register.bits,
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn general(
         &mut self,
         mnemonic: &Mnemonic,
@@ -460,40 +508,7 @@ impl<'module> Decoder<'_, 'module> {
                     unpack |= is_vector
                         && mnemonic.opcode() == Opcode::Mov
                         && mnemonic.modifiers().vector.is_none();
-                    let parts: Vec<&[Operand]> = match nodes[0].kind {
-                        OperandKind::Vector | OperandKind::Pair => Siblings::below(nodes).collect(),
-                        _ => vec![nodes],
-                    };
-                    let each = whole.map_or(parts.len().max(1) as u32, |(count, _)| count);
-                    for part in parts {
-                        if part[0].kind == OperandKind::Sink {
-                            destinations.push(Destination::Sink);
-                            continue;
-                        }
-                        for register in self.registers_of(part)? {
-                            destinations.push(if register.bits == 1 {
-                                Destination::Predicate(register.slot)
-                            } else if register.bits > 64 {
-                                Destination::Wide(register.slot)
-                            } else {
-                                let scalar_type = if unpack {
-                                    match scalar_type.bits() / each {
-                                        8 => ScalarType::B8,
-                                        16 => ScalarType::B16,
-                                        32 => ScalarType::B32,
-                                        _ => ScalarType::B64,
-                                    }
-                                } else {
-                                    scalar_type
-                                };
-                                Destination::Value {
-                                    slot: register.slot,
-                                    scalar_type,
-                                    bits: register.bits,
-                                }
-                            });
-                        }
-                    }
+                    self.destinations(nodes, scalar_type, unpack, &mut destinations)?;
                 }
                 _ => {
                     let parts: Vec<&[Operand]> = match nodes[0].kind {
@@ -556,250 +571,6 @@ impl<'module> Decoder<'_, 'module> {
                 .and_then(|approximations| approximations.of(mnemonic)),
         });
         Ok(Kind::General(self.function.generals.len() as u32 - 1))
-    }
-
-    fn access(
-        &mut self,
-        mnemonic: &Mnemonic,
-        operands: &[&'module [Operand]],
-    ) -> Result<Kind, Problem> {
-        let is_store = mnemonic.opcode() == Opcode::St;
-        let (memory, data) = if is_store {
-            (operands[0], operands[1])
-        } else {
-            (operands[1], operands[0])
-        };
-        let scalar_type = mnemonic.first_type().ok_or("no type")?;
-        let address = self.address(memory)?;
-        let space = self.space_of(mnemonic, memory, address);
-        let mut register_bits = 0;
-        let registers: Vec<u32> = if is_store {
-            let parts: Vec<&[Operand]> = match data[0].kind {
-                OperandKind::Vector => Siblings::below(data).collect(),
-                _ => vec![data],
-            };
-            let mut slots = Vec::new();
-            for part in parts {
-                match self.register(&part[0]) {
-                    Some(_) => slots.extend(
-                        self.registers_of(part)?
-                            .into_iter()
-                            .map(|register| register.slot),
-                    ),
-                    None => slots.push(self.value(part, scalar_type)?),
-                }
-            }
-            slots
-        } else {
-            let registers = self.registers_of(data)?;
-            register_bits = registers
-                .iter()
-                .map(|register| register.bits)
-                .max()
-                .unwrap_or(64);
-            registers
-                .into_iter()
-                .map(|register| register.slot)
-                .collect()
-        };
-        if registers.len() != mnemonic.vector_width() as usize {
-            return Err(format!(
-                "{} registers for {} elements",
-                registers.len(),
-                mnemonic.vector_width()
-            ));
-        }
-        let modifiers = mnemonic.modifiers();
-        let volatile = modifiers.semantics == Some(Semantics::Volatile)
-            || modifiers.cache_operator == Some(oriole_isa::CacheOperator::Volatile);
-        let strong = matches!(
-            modifiers.semantics,
-            Some(Semantics::Relaxed | Semantics::Acquire | Semantics::Release)
-        );
-        let order = (volatile || strong).then(|| order_of(mnemonic, Scope::System));
-        let width = scalar_type.bytes() * registers.len() as u32;
-        self.function.accesses.push(Access {
-            space,
-            address,
-            scalar_type,
-            registers,
-            register_bits,
-            order,
-            width,
-        });
-        let index = self.function.accesses.len() as u32 - 1;
-        Ok(if is_store {
-            Kind::Store(index)
-        } else {
-            Kind::Load(index)
-        })
-    }
-
-    /// The state space of an access. Parameters of functions and arguments of calls live in the frame; the name of a shared
-    /// variable in a generic access stands for its generic address.
-    fn space_of(&mut self, mnemonic: &Mnemonic, memory: &[Operand], address: Address) -> Space {
-        match mnemonic.space().unwrap_or(Space::Generic) {
-            _ if address.base == FRAME => Space::Local,
-            Space::Generic if self.names_shared(memory) => Space::Shared,
-            space => space,
-        }
-    }
-
-    fn atomic(
-        &mut self,
-        mnemonic: &Mnemonic,
-        operands: &[&'module [Operand]],
-    ) -> Result<Kind, Problem> {
-        let is_red = mnemonic.opcode() == Opcode::Red;
-        let first = usize::from(!is_red);
-        let scalar_type = mnemonic.first_type().ok_or("no type")?;
-        let operation = mnemonic.modifiers().operation.ok_or("no operation")?;
-        let destinations = if is_red {
-            Vec::new()
-        } else {
-            self.registers_of(operands[0])?
-                .into_iter()
-                .map(|register| register.slot)
-                .collect()
-        };
-        let address = self.address(operands[first])?;
-        let data = operands[first + 1];
-        let vector = data[0].kind == OperandKind::Vector;
-        let sources = if vector || self.register(&data[0]).is_some() {
-            self.registers_of(data)?
-                .into_iter()
-                .map(|register| register.slot)
-                .collect()
-        } else {
-            vec![self.value(data, scalar_type)?]
-        };
-        let compare_and_swap = operation == oriole_isa::ReductionOperation::CompareAndSwap;
-        let compare = if compare_and_swap {
-            self.value(
-                operands.get(first + 2).ok_or("no value to swap in")?,
-                scalar_type,
-            )?
-        } else {
-            NONE
-        };
-        let floating = scalar_type.is_float();
-        let arithmetic = match operation {
-            oriole_isa::ReductionOperation::Add if floating => Some(format!(
-                "add.rn{}.{}",
-                if scalar_type == ScalarType::F32 && mnemonic.space() != Some(Space::Shared) {
-                    ".ftz"
-                } else {
-                    ""
-                },
-                scalar_type.text()
-            )),
-            oriole_isa::ReductionOperation::Min if floating => {
-                Some(format!("min.{}", scalar_type.text()))
-            }
-            oriole_isa::ReductionOperation::Max if floating => {
-                Some(format!("max.{}", scalar_type.text()))
-            }
-            _ => None,
-        };
-        // Atomic additions in global memory flush subnormal numbers; those in shared memory do not.
-        let arithmetic = arithmetic.map(|text| Mnemonic::parse(&text));
-        if arithmetic.as_ref().is_some_and(Mnemonic::is_opaque) {
-            return Err("the arithmetic is unknown".to_string());
-        }
-        let space = self.space_of(mnemonic, operands[first], address);
-        self.function.atomics.push(Atomic {
-            space,
-            address,
-            operation,
-            scalar_type,
-            destinations,
-            sources,
-            compare,
-            order: order_of(mnemonic, Scope::Device),
-            mnemonic: arithmetic,
-        });
-        Ok(Kind::Atomic(self.function.atomics.len() as u32 - 1))
-    }
-
-    /// What an operand of a call passes; a vector register is passed element by element.
-    fn passed(&mut self, nodes: &[Operand], all: &mut Vec<Passed>) -> Result<(), Problem> {
-        let node = &nodes[0];
-        if let Some(register) = self.register(node) {
-            if register.bits == 1 {
-                all.push(Passed::Predicate(self.predicate(nodes)?));
-            } else {
-                let registers = self.registers_of(nodes)?;
-                all.extend(
-                    registers
-                        .into_iter()
-                        .map(|register| Passed::Register(register.slot)),
-                );
-            }
-            return Ok(());
-        }
-        all.push(if node.kind == OperandKind::Sink {
-            Passed::Register(NONE)
-        } else if self.literal(node).is_some() {
-            Passed::Register(self.value(nodes, ScalarType::B64)?)
-        } else if let VariablePlace::Frame { offset, bytes, .. } = self.place(node)? {
-            Passed::Memory { offset, bytes }
-        } else {
-            return Err(
-                "an argument that is neither a register nor a `.param` variable".to_string(),
-            );
-        });
-        Ok(())
-    }
-
-    fn call(&mut self, operands: &[&'module [Operand]]) -> Result<Kind, Problem> {
-        let mut rest = operands;
-        let mut results = Vec::new();
-        if rest
-            .first()
-            .is_some_and(|nodes| nodes[0].kind == OperandKind::List)
-        {
-            for nodes in Siblings::below(rest[0]) {
-                self.passed(nodes, &mut results)?;
-            }
-            rest = &rest[1..];
-        }
-        let (&callee, rest) = rest.split_first().ok_or("no function")?;
-        let mut arguments = Vec::new();
-        if let Some(list) = rest
-            .first()
-            .filter(|nodes| nodes[0].kind == OperandKind::List)
-        {
-            for nodes in Siblings::below(list) {
-                self.passed(nodes, &mut arguments)?;
-            }
-        }
-        let target = match self.register(&callee[0]) {
-            Some(register) => {
-                self.function.calls_indirectly = true;
-                CallTarget::Indirect(register.slot)
-            }
-            None => {
-                let VariablePlace::Module(super::Place::Address(address)) =
-                    self.place(&callee[0])?
-                else {
-                    return Err("the callee is not a function".to_string());
-                };
-                let index =
-                    ((address - crate::memory::CODE_WINDOW) / crate::memory::CODE_STRIDE) as u32;
-                let function = &self.context.module.functions[index as usize];
-                if function.body.is_some() {
-                    CallTarget::Direct(index)
-                } else {
-                    CallTarget::External(self.context.module.text(function.name).to_string())
-                }
-            }
-        };
-        self.function.calls.push(Call {
-            target,
-            arguments,
-            results,
-        });
-        Ok(Kind::Call(self.function.calls.len() as u32 - 1))
     }
 
     fn special(

@@ -3,9 +3,11 @@
 //! Names become slots and offsets here, once; nothing is looked up while a kernel runs. An instruction that is not
 //! emulated becomes an operation that traps when it is reached, so that the other kernels of a module still run.
 
+mod call;
 mod function;
 mod initializer;
 mod instruction;
+mod memory;
 mod operands;
 
 use oriole_collections::DenseMap;

@@ -403,6 +403,24 @@ impl Binary {
     }
 }
 
+/// A field of a word, extended by its sign.
+#[inline(always)]
+fn extract_signed(a: u64, b: u64, c: u64) -> u64 {
+    let (position, length) = ((b & 0xff) as u32, (c & 0xff) as u32);
+    if length == 0 {
+        return 0;
+    }
+    let value = i64::from(a as u32 as i32);
+    let top = (position + length - 1).min(31);
+    let field = (value as u64) << (63 - top);
+    let kept = top + 1 - position.min(top + 1);
+    if kept == 0 {
+        ((field as i64) >> 63) as u32 as u64
+    } else {
+        ((field as i64) >> (64 - kept)) as u32 as u64
+    }
+}
+
 impl Ternary {
     #[inline]
     pub(crate) fn apply(self, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
@@ -511,21 +529,7 @@ impl Ternary {
                     (a >> position) & mask((length as u32).min(32))
                 }
             }),
-            ExtractS32 => map3(a, b, c, |a, b, c| {
-                let (position, length) = ((b & 0xff) as u32, (c & 0xff) as u32);
-                if length == 0 {
-                    return 0;
-                }
-                let value = i64::from(a as u32 as i32);
-                let top = (position + length - 1).min(31);
-                let field = (value as u64) << (63 - top);
-                let kept = top + 1 - position.min(top + 1);
-                if kept == 0 {
-                    ((field as i64) >> 63) as u32 as u64
-                } else {
-                    ((field as i64) >> (64 - kept)) as u32 as u64
-                }
-            }),
+            ExtractS32 => map3(a, b, c, extract_signed),
         }
     }
 }

@@ -212,42 +212,17 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
     if !plain(&[]) || first.lanes() > 1 {
         return None;
     }
-    let flush = mnemonic.has(Flag::FlushToZero);
-    let nearest = matches!(modifiers.rounding, None | Some(Rounding::NearestEven));
-    let approximate = mnemonic.has(Flag::Approximate) || mnemonic.has(Flag::FullRange);
     if mnemonic.opcode() == Opcode::Cvt {
         return conversion(mnemonic, destination_bits).map(Direct::Unary);
     }
     if mnemonic.opcode() == Opcode::Setp {
-        let kind = match first {
-            ScalarType::F32 => ComparedAs::F32 { flush },
-            ScalarType::F64 => ComparedAs::F64,
-            _ if first.is_signed() => ComparedAs::Signed(bits),
-            _ if first.is_float() => return None,
-            _ => ComparedAs::Unsigned,
-        };
-        let comparison = modifiers.comparison?;
-        let (kind, comparison) = match (kind, comparison) {
-            (ComparedAs::Signed(_), Comparison::Lower) => (ComparedAs::Unsigned, Comparison::Less),
-            (ComparedAs::Signed(_), Comparison::LowerSame) => {
-                (ComparedAs::Unsigned, Comparison::LessEqual)
-            }
-            (ComparedAs::Signed(_), Comparison::Higher) => {
-                (ComparedAs::Unsigned, Comparison::Greater)
-            }
-            (ComparedAs::Signed(_), Comparison::HigherSame) => {
-                (ComparedAs::Unsigned, Comparison::GreaterEqual)
-            }
-            other => other,
-        };
-        return Some(Direct::Compare(Comparator { kind, comparison }));
+        return comparator(mnemonic, first).map(Direct::Compare);
     }
     if mnemonic.types().len() > 1 {
         return None;
     }
     use Direct as D;
     let wide = destination_bits == 2 * bits;
-    let same = destination_bits == bits;
     let mode = modifiers.mul_mode;
     Some(match (mnemonic.opcode(), first) {
         (Opcode::Mul, t) if mode == Some(MulMode::Wide) && wide => D::Binary(match t {
@@ -266,7 +241,46 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
         }),
         (Opcode::Popc, _) if destination_bits == 32 => D::Unary(Unary::PopulationCount),
         (Opcode::Clz, _) if destination_bits == 32 => D::Unary(Unary::LeadingZeros(bits)),
-        _ if !same => return None,
+        _ if destination_bits != bits => return None,
+        _ if first.is_float() => return float(mnemonic, first),
+        _ => return integer(mnemonic, first),
+    })
+}
+
+/// The comparison of `setp`.
+fn comparator(mnemonic: &Mnemonic, first: ScalarType) -> Option<Comparator> {
+    let flush = mnemonic.has(Flag::FlushToZero);
+    let bits = first.bits();
+    let kind = match first {
+        ScalarType::F32 => ComparedAs::F32 { flush },
+        ScalarType::F64 => ComparedAs::F64,
+        _ if first.is_signed() => ComparedAs::Signed(bits),
+        _ if first.is_float() => return None,
+        _ => ComparedAs::Unsigned,
+    };
+    let comparison = mnemonic.modifiers().comparison?;
+    let (kind, comparison) = match (kind, comparison) {
+        (ComparedAs::Signed(_), Comparison::Lower) => (ComparedAs::Unsigned, Comparison::Less),
+        (ComparedAs::Signed(_), Comparison::LowerSame) => {
+            (ComparedAs::Unsigned, Comparison::LessEqual)
+        }
+        (ComparedAs::Signed(_), Comparison::Higher) => (ComparedAs::Unsigned, Comparison::Greater),
+        (ComparedAs::Signed(_), Comparison::HigherSame) => {
+            (ComparedAs::Unsigned, Comparison::GreaterEqual)
+        }
+        other => other,
+    };
+    Some(Comparator { kind, comparison })
+}
+
+/// The direct loop of an operation on floating-point numbers.
+fn float(mnemonic: &Mnemonic, first: ScalarType) -> Option<Direct> {
+    use Direct as D;
+    let modifiers = mnemonic.modifiers();
+    let flush = mnemonic.has(Flag::FlushToZero);
+    let nearest = matches!(modifiers.rounding, None | Some(Rounding::NearestEven));
+    let approximate = mnemonic.has(Flag::Approximate) || mnemonic.has(Flag::FullRange);
+    Some(match (mnemonic.opcode(), first) {
         (Opcode::Add, ScalarType::F32) if nearest => D::Binary(Binary::AddF32 { flush }),
         (Opcode::Sub, ScalarType::F32) if nearest => D::Binary(Binary::SubtractF32 { flush }),
         (Opcode::Mul, ScalarType::F32) if nearest => D::Binary(Binary::MultiplyF32 { flush }),
@@ -313,7 +327,17 @@ pub(crate) fn direct(mnemonic: &Mnemonic, destination_bits: u32) -> Option<Direc
                 flush: flush || opcode == Function::HyperbolicTangent,
             })
         }
-        (_, t) if t.is_float() => return None,
+        _ => return None,
+    })
+}
+
+/// The direct loop of an operation on integers or bits.
+fn integer(mnemonic: &Mnemonic, first: ScalarType) -> Option<Direct> {
+    use Direct as D;
+    let modifiers = mnemonic.modifiers();
+    let bits = first.bits();
+    let mode = modifiers.mul_mode;
+    Some(match (mnemonic.opcode(), first) {
         (Opcode::And, _) => D::Binary(Binary::And),
         (Opcode::Or, _) => D::Binary(Binary::Or),
         (Opcode::Xor, _) => D::Binary(Binary::Xor),

@@ -261,6 +261,7 @@ pub(super) const OF_GUARDED_MOVES: &[Rule] = &[
 ];
 
 /// The rules that look at an opcode, in the order in which they are tried.
+#[expect(clippy::too_many_lines, reason = "one list")]
 pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
     match opcode {
         Opcode::Add => &[

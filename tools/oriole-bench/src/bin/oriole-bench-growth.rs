@@ -1,8 +1,8 @@
 //! How the time of `oriole check`, `opt -O3`, `opt -O3 --verify` and `pressure` grows with the size of their input, on shapes that punish anything
 //! worse than linear.
 //!
-//!     cargo build --release -p oriole-cli
-//!     cargo run --release -p oriole-bench --bin oriole-bench-growth -- [--oriole PATH] [--from N] [--to N] [--rounds N]
+//!     cargo build --profile dist -p oriole-cli
+//!     cargo run --profile dist -p oriole-bench --bin oriole-bench-growth -- [--oriole PATH] [--from N] [--to N] [--rounds N]
 //!         [--instructions] [--shape NAME] [--command NAME] [--write FOLDER]
 //!
 //! The command runs in a process of its own on files of 10,000 and 160,000 statements, and the processor time of the fastest

@@ -1,6 +1,6 @@
 //! Measures the memory of Oriole's benchmarks: the most bytes allocated at once, for each byte of PTX.
 //!
-//!     cargo run --release -p oriole-bench --bin oriole-bench-memory
+//!     cargo run --profile dist -p oriole-bench --bin oriole-bench-memory
 //!
 //! Growing a block counts the old and the new one, as if each growth moved it.
 

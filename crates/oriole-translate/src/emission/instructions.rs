@@ -1,0 +1,385 @@
+//! Writes one instruction: as its statement was written where that still says the same, and operand by operand otherwise.
+
+use super::Emitter;
+use oriole_collections::PackedOption;
+use oriole_ir::{
+    Block, Constant, FormatData, Instruction, Member, Operand, Register, ShapeKind, Value,
+};
+use oriole_isa::Terminator;
+use oriole_syntax::literal::Literal;
+use oriole_syntax::scopes::Reference;
+use oriole_syntax::tree::{self, Directive, OperandKind, Statement, Text};
+
+impl Emitter<'_> {
+    /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
+    pub(super) fn instruction(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        format: &FormatData,
+        turned: bool,
+    ) {
+        let function = self.function;
+        let guard = if turned {
+            format.guard.opposite()
+        } else {
+            format.guard
+        };
+        let table = match format.effects.terminator {
+            Terminator::IndirectBranch => self.new_table(block, instruction),
+            _ => None,
+        };
+        let start = self.body.operands.len();
+        let original = self.original;
+        let source = function.spelling(instruction).map(|source| {
+            match &original.statements[source as usize] {
+                Statement::Instruction(source) => source,
+                _ => unreachable!("instructions come from instruction statements"),
+            }
+        });
+        let is_as_written = table.is_none()
+            && !turned
+            && source.is_some_and(|source| self.operands_as_written(instruction, format, source));
+        if !is_as_written {
+            self.operands_anew(block, instruction, format, turned, table, source);
+        }
+        let mnemonic = match source {
+            Some(source) => source.mnemonic,
+            None => self.module.add_text(format.mnemonic.text()),
+        };
+        let nodes = start..self.body.operands.len();
+        let written = tree::Instruction::new(mnemonic, guard, nodes);
+        self.body.statements.push(Statement::Instruction(written));
+    }
+
+    /// Writes the operands of an instruction that is spelled as its statement, if all still say the same; whether they do.
+    fn operands_as_written(
+        &mut self,
+        instruction: Instruction,
+        format: &FormatData,
+        source: &tree::Instruction,
+    ) -> bool {
+        let nodes = source.nodes();
+        let written = &self.original.operands[nodes.clone()];
+        let references = &self.scopes.references[nodes];
+        if self.hoists
+            || (self.many_scopes && !self.in_place)
+            || !self.is_as_written(instruction, format, written, references)
+        {
+            return false;
+        }
+        let start = self.body.operands.len() as u32;
+        self.body.operands.extend_from_slice(written);
+        if self.many_scopes {
+            for (at, reference) in (start..).zip(references) {
+                if let Reference::Register(register) = *reference {
+                    self.expected.push((at, Register::from_u32(register)));
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
+    #[inline(never)]
+    fn is_as_written(
+        &self,
+        instruction: Instruction,
+        format: &FormatData,
+        written: &[tree::Operand],
+        references: &[Reference],
+    ) -> bool {
+        let function = self.function;
+        let registers = &self.assignment.registers;
+        let operands = function.operands(instruction);
+        let mut results = function.results(instruction);
+        let guards = usize::from(format.is_guarded());
+        // Behind the guard stands what the results are if it is false; that is not written.
+        let kept = guards * results.len();
+        let first_result = results.next().map_or(0, Value::index);
+        let mut next = 0;
+        for (node, reference) in written.iter().zip(references) {
+            if ShapeKind::of(node.kind) != ShapeKind::Leaf {
+                continue;
+            }
+            let operand = operands[next];
+            next += 1;
+            if next == guards {
+                next += kept;
+            }
+            let register = match operand {
+                Operand::Value(value) => registers[value],
+                Operand::Result(result) => {
+                    registers[Value::from_index(first_result + usize::from(result))]
+                }
+                Operand::Register(register) => PackedOption::some(register),
+                Operand::Constant(constant)
+                    if function.constants()[constant].text == Some(node.text) =>
+                {
+                    continue;
+                }
+                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
+                    continue;
+                }
+                _ => return false,
+            };
+            match *reference {
+                Reference::Register(meant)
+                    if register == PackedOption::some(Register::from_u32(meant)) => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a node is spelled like this.
+    fn says(&self, node: &tree::Operand, name: Text) -> bool {
+        name == node.text || self.module.text(name) == self.module.text(node.text)
+    }
+
+    /// The operands of an instruction node by node; those of the statement it is spelled as serve where they can.
+    fn operands_anew(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        format: &FormatData,
+        turned: bool,
+        table: Option<Text>,
+        source: Option<&tree::Instruction>,
+    ) {
+        let function = self.function;
+        let original = self.original;
+        let mut source_node = source.map(|source| source.nodes().start);
+        if let Some(guard) = function.guard(instruction) {
+            let from = source_node.map(|node| (node, original.operands[node]));
+            let node = self.leaf(block, instruction, guard, Member::WHOLE, from);
+            self.body.operands.push(node);
+            source_node = source_node.map(|node| node + 1);
+        }
+        let leaves = function.leaves(instruction);
+        let mut leaf = 0;
+        for (index, part) in format.shape.iter().enumerate() {
+            let from = source_node.map(|first| (first + index, original.operands[first + index]));
+            let node = if part.kind == ShapeKind::Leaf {
+                let operand = leaves[leaf];
+                leaf += 1;
+                let operand = match operand {
+                    Operand::Target(0) if turned => Operand::Target(1),
+                    operand => operand,
+                };
+                let mut node = match (table, operand) {
+                    (Some(table), Operand::Symbol(symbol))
+                        if matches!(
+                            function.symbols()[symbol].kind,
+                            oriole_ir::SymbolKind::Table(_)
+                        ) =>
+                    {
+                        tree::Operand::leaf(OperandKind::Name, table)
+                    }
+                    _ => self.leaf(block, instruction, operand, part.member, from),
+                };
+                node.prefix = part.prefix;
+                node
+            } else {
+                match from {
+                    Some((_, node)) => node,
+                    None => tree::Operand {
+                        kind: part.kind.group(),
+                        prefix: part.prefix,
+                        size: part.size,
+                        text: Text::default(),
+                    },
+                }
+            };
+            self.body.operands.push(node);
+        }
+    }
+
+    /// The register an operand is in.
+    #[inline]
+    fn register(&self, instruction: Instruction, operand: Operand) -> Option<Register> {
+        match operand {
+            Operand::Value(value) => Some(self.assignment.register(value)),
+            Operand::Result(index) => {
+                let result = self.function.results(instruction).nth(index as usize);
+                Some(self.assignment.register(result.expect("verified")))
+            }
+            Operand::Register(register) => Some(register),
+            _ => None,
+        }
+    }
+
+    /// The node for a leaf, to be added next; the original one, if it still says the same.
+    fn leaf(
+        &mut self,
+        block: Block,
+        instruction: Instruction,
+        operand: Operand,
+        member: Member,
+        source: Option<(usize, tree::Operand)>,
+    ) -> tree::Operand {
+        let function = self.function;
+        let at = self.body.operands.len();
+        if let Some(register) = self.register(instruction, operand) {
+            if self.many_scopes {
+                self.expected.push((at as u32, register));
+            }
+            if let Some((index, node)) = source
+                && self.names[register].is_none()
+                && self.scopes.references[index] == Reference::Register(register.as_u32())
+            {
+                if !self.in_place {
+                    self.note_register(register);
+                }
+                return node;
+            }
+            self.note_register(register);
+            let name = self.name(register);
+            let text = if member == Member::WHOLE {
+                name
+            } else {
+                let name = format!("{}{}", self.module.text(name), member.text());
+                self.module.add_text(&name)
+            };
+            return tree::Operand::leaf(OperandKind::Name, text);
+        }
+        match operand {
+            Operand::Target(edge) => {
+                let target = function.blocks()[block].edges[edge as usize].target;
+                let target = self.endings.landing(target);
+                let split = self
+                    .edge_labels
+                    .get(&(block.as_u32(), u32::from(edge)))
+                    .copied();
+                if split.is_none() {
+                    self.label_uses.push((at as u32, target));
+                }
+                let label = split
+                    .or(self.block_labels[target])
+                    .expect("branch targets have labels");
+                self.note_branch(label);
+                if let (Some((index, node)), None) = (source, split)
+                    && let Some(label) = function.blocks()[target].label
+                    && self.scopes.references[index] == Reference::Label(label)
+                {
+                    return node;
+                }
+                tree::Operand::leaf(OperandKind::Name, label)
+            }
+            Operand::Constant(constant) => self.constant(constant, source.map(|(_, node)| node)),
+            Operand::Symbol(symbol) => {
+                let data = function.symbols()[symbol];
+                match source {
+                    Some((_, node))
+                        if self.in_place
+                            && (node.kind != OperandKind::Name
+                                || self.module.text(node.text) == self.module.text(data.name)) =>
+                    {
+                        node
+                    }
+                    _ => {
+                        // A name moved to another place must still mean the same there.
+                        let meant = match data.kind {
+                            oriole_ir::SymbolKind::Global(global) => Reference::Global(global),
+                            oriole_ir::SymbolKind::Variable(variable)
+                            | oriole_ir::SymbolKind::Parameter(variable) => {
+                                Reference::Variable(variable)
+                            }
+                            _ => Reference::None,
+                        };
+                        if self.many_scopes && meant != Reference::None {
+                            self.moved.push((at as u32, meant));
+                        }
+                        tree::Operand::leaf(OperandKind::Name, data.name)
+                    }
+                }
+            }
+            Operand::Sink => match source {
+                Some((_, node)) if node.kind == OperandKind::Sink => node,
+                _ => {
+                    let text = self.mnemonic("_");
+                    tree::Operand::leaf(OperandKind::Sink, text)
+                }
+            },
+            Operand::Value(_) | Operand::Result(_) | Operand::Register(_) => {
+                unreachable!("handled above")
+            }
+        }
+    }
+
+    /// The node for a constant: the original one, if it is still that constant.
+    fn constant(&mut self, constant: Constant, source: Option<tree::Operand>) -> tree::Operand {
+        let data = self.function.constants()[constant];
+        match (data.text, source) {
+            (Some(text), Some(node)) if node.text == text => node,
+            (Some(text), _) => tree::Operand::leaf(OperandKind::Expression, text),
+            (None, _) => {
+                let module = &mut *self.module;
+                let text = match data.literal.expect("constants made by passes have values") {
+                    Literal::Integer {
+                        bits,
+                        unsigned: true,
+                    } => module.add_formatted(format_args!("{bits}")),
+                    Literal::Integer { bits, .. } => {
+                        module.add_formatted(format_args!("{}", bits as i64))
+                    }
+                    Literal::Single(bits) => module.add_formatted(format_args!("0f{bits:08X}")),
+                    Literal::Double(bits) => module.add_formatted(format_args!("0d{bits:016X}")),
+                };
+                tree::Operand::leaf(OperandKind::Number, text)
+            }
+        }
+    }
+
+    /// If the targets of an indirect branch changed, a new table before it, and its name.
+    fn new_table(&mut self, block: Block, instruction: Instruction) -> Option<Text> {
+        let function = self.function;
+        let old = function
+            .leaves(instruction)
+            .iter()
+            .find_map(|leaf| match leaf {
+                Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                    oriole_ir::SymbolKind::Table(label) => self.scopes.branch_targets.get(&label),
+                    _ => None,
+                },
+                _ => None,
+            })?;
+        let data = &function.blocks()[block];
+        let targets = data.edges.len() - usize::from(data.falls_through);
+        let label_of = |edge: usize| {
+            self.edge_labels
+                .get(&(block.as_u32(), edge as u32))
+                .copied()
+                .or(self.block_labels[data.edges[edge].target])
+        };
+        // A copy may stand before the table, which must come before its uses.
+        let unchanged = self.in_place
+            && targets == old.len()
+            && (0..targets)
+                .all(|edge| label_of(edge) == Some(self.scopes.labels[old[edge] as usize].name));
+        if unchanged {
+            return None;
+        }
+        let labels: Vec<Text> = (0..targets)
+            .map(|edge| label_of(edge).expect("branch targets have labels"))
+            .collect();
+        let name = self.naming.label(self.module);
+        let keyword = self.module.add_text(".branchtargets");
+        let comma = self.module.add_text(",");
+        let mut words = vec![keyword];
+        for (index, label) in labels.into_iter().enumerate() {
+            if index > 0 {
+                words.push(comma);
+            }
+            words.push(label);
+        }
+        let words = self.body.add_words(words);
+        self.note_label();
+        self.body.statements.push(Statement::Label(name));
+        self.body.statements.push(Statement::Directive(Directive {
+            words,
+            semicolon: true,
+        }));
+        Some(name)
+    }
+}

@@ -1,0 +1,56 @@
+//! How copies and jumps were spelled.
+
+use oriole_collections::DenseMap;
+use oriole_syntax::scopes::{Reference, Scopes};
+use oriole_syntax::tree::{self, Body, Guard, Module, OperandKind, Statement, Text};
+
+/// The mnemonics of a function's plain copies and jumps. Leaving SSA form makes many of them anew that were there before: what
+/// means the same is spelled the same.
+#[derive(Default)]
+pub(super) struct Spellings {
+    /// `mov.u64` by the registers it copies to and from.
+    pub copies: DenseMap<(u32, u32), Text>,
+    /// `bra.uni` by the label it goes to. A jump without a guard is uniform in any case.
+    pub jumps: DenseMap<u32, Text>,
+}
+
+impl Spellings {
+    pub fn of(module: &Module, body: &Body, scopes: &Scopes) -> Spellings {
+        let mut spellings = Spellings::default();
+        for statement in &body.statements {
+            let Statement::Instruction(instruction) = statement else {
+                continue;
+            };
+            let nodes = instruction.nodes();
+            if instruction.guard != Guard::None || nodes.len() > 2 {
+                continue;
+            }
+            // A name with a dot is one member of a vector.
+            let is_name = |node: &tree::Operand| {
+                node.kind == OperandKind::Name
+                    && node.prefix == tree::Prefix::None
+                    && !module.text(node.text).contains('.')
+            };
+            if !body.operands[nodes.clone()].iter().all(is_name) {
+                continue;
+            }
+            let mnemonic = module.text(instruction.mnemonic);
+            match scopes.references[nodes] {
+                [Reference::Register(to), Reference::Register(from)]
+                    if mnemonic.starts_with("mov.") =>
+                {
+                    spellings
+                        .copies
+                        .get_or_insert_with((to, from), || instruction.mnemonic);
+                }
+                [Reference::Label(label)] if mnemonic == "bra.uni" => {
+                    spellings
+                        .jumps
+                        .get_or_insert_with(label, || instruction.mnemonic);
+                }
+                _ => {}
+            }
+        }
+        spellings
+    }
+}
