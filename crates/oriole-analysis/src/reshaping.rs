@@ -42,17 +42,13 @@ pub(crate) fn steps(
     others: &mut Others<'_>,
 ) -> Option<(Vec<Step<Block>>, Rc<ControlFlow>)> {
     let mut steps: Vec<Step<Block>> = Vec::new();
-    // Blocks whose edges were changed otherwise, and those that got such edges from them.
+    // Blocks whose edges were changed otherwise, and those they were merged into. Who reaches the rest of a split block reaches
+    // the block itself.
     let mut changed: Vec<Block> = Vec::new();
     for &change in &journal.entries {
         match change {
             Change::EdgesChanged(block) => changed.push(block),
-            Change::BlockSplit(block, rest) => {
-                if changed.contains(&block) {
-                    changed.push(rest);
-                }
-                steps.push(Step::Split(block, rest));
-            }
+            Change::BlockSplit(block, rest) => steps.push(Step::Split(block, rest)),
             Change::BlocksMerged(block, next) => {
                 if changed.contains(&next) {
                     changed.push(block);
