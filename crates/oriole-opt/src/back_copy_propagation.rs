@@ -127,7 +127,7 @@ fn run(
                 taken.leave(old, &liveness.intervals, source);
             }
             taken.enter(home, &liveness.intervals, source);
-            editor.take_place(destination, source);
+            editor.replace_value_and_home(destination, source);
             editor.remove_instruction(copy);
         }
     }

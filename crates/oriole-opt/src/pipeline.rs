@@ -118,7 +118,11 @@ pub fn removals(phases: &[Phase]) -> Vec<Phase> {
         (true, false) => &dead_code::PASS,
         (false, _) => return Vec::new(),
     };
-    vec![unnumbered(Level::None, pass)]
+    // Where that is all there is, it was done.
+    match phases.iter().all(|phase| phase.pass.name == pass.name) {
+        true => Vec::new(),
+        false => vec![unnumbered(Level::None, pass)],
+    }
 }
 
 /// A pass by its name.

@@ -78,7 +78,7 @@ fn walk(
         flow,
         longest,
         touched: oriole_collections::BitSet::new(),
-        is_put_off: false,
+        has_deferred: false,
     };
     for position in (0..order.len()).rev() {
         let at = |distance: usize| order.get(position + distance).copied();
@@ -92,7 +92,7 @@ fn walk(
             return false;
         }
     }
-    predication.is_put_off
+    predication.has_deferred
 }
 
 /// A branch whose arms can be straightened.
@@ -112,7 +112,7 @@ struct Predication<'run> {
     /// Blocks already rewritten in this walk: what is known of them is old.
     touched: oriole_collections::BitSet<Block>,
     /// Whether a branch was left alone because of that.
-    is_put_off: bool,
+    has_deferred: bool,
 }
 
 /// How a value is chosen.
@@ -152,12 +152,12 @@ impl Predication<'_> {
         {
             return None;
         }
-        let (flow, touched, is_put_off) = (self.flow, &self.touched, &mut self.is_put_off);
+        let (flow, touched, has_deferred) = (self.flow, &self.touched, &mut self.has_deferred);
         let mut arm = |arm: Block| {
             let is_arm = flow.predecessors(arm).len() == 1
                 && arm != function.entry()
                 && function.blocks()[arm].edges.len() == 1;
-            *is_put_off |= is_arm && touched.contains(arm);
+            *has_deferred |= is_arm && touched.contains(arm);
             is_arm && !touched.contains(arm)
         };
         let fallen = fallen.target;

@@ -38,10 +38,10 @@ pub enum Placement {
 }
 
 /// More copies than this are not made before a branch that may go the other way, unless it is a loop's.
-const MOST_IN_VAIN: usize = 3;
+const MOST_SPECULATED: usize = 3;
 
 /// What is looked at for each value of a function at most, over all edges: how much is live where an edge leads has no bound.
-const LOOKS_FOR_A_VALUE: usize = 16;
+const LIVE_BUDGET_PER_VALUE: usize = 16;
 
 /// Places the copies of a function's edges.
 pub(crate) struct Placer<'a> {
@@ -49,7 +49,8 @@ pub(crate) struct Placer<'a> {
     flow: &'a ControlFlow,
     /// What is live at the start of each block; found when it is first needed.
     live: Option<Live>,
-    looks: usize,
+    /// Live values that may still be looked at.
+    budget: usize,
 }
 
 struct Live {
@@ -64,7 +65,7 @@ impl<'a> Placer<'a> {
             function,
             flow,
             live: None,
-            looks: LOOKS_FOR_A_VALUE * function.values().len(),
+            budget: LIVE_BUDGET_PER_VALUE * function.values().len(),
         }
     }
 
@@ -93,7 +94,7 @@ impl<'a> Placer<'a> {
             Placement::BeforeTerminator
         } else if self.flow.predecessors(target).len() == 1 {
             Placement::TargetStart
-        } else if self.fits_before(block, last, edge, copies, register) {
+        } else if self.may_precede_branch(block, last, edge, copies, register) {
             Placement::BeforeTerminator
         } else {
             Placement::NewBlock
@@ -101,7 +102,7 @@ impl<'a> Placer<'a> {
     }
 
     /// Whether the copies of an edge may be made whether or not the branch that ends the block is taken.
-    fn fits_before(
+    fn may_precede_branch(
         &mut self,
         block: Block,
         branch: Instruction,
@@ -120,7 +121,7 @@ impl<'a> Placer<'a> {
             return false;
         }
         let goes_back = self.flow.position(data.edges[edge].target) <= self.flow.position(block);
-        if copies.len() > MOST_IN_VAIN && !goes_back {
+        if copies.len() > MOST_SPECULATED && !goes_back {
             return false;
         }
         let mut written: Vec<Register> = copies.iter().map(|copy| copy.to).collect();
@@ -143,7 +144,7 @@ impl<'a> Placer<'a> {
 
     /// The values live at the start of a block; nothing if too much was looked at already.
     fn live_at(&mut self, block: Block) -> Option<Vec<Value>> {
-        if self.looks == 0 {
+        if self.budget == 0 {
             return None;
         }
         let function = self.function;
@@ -158,7 +159,7 @@ impl<'a> Placer<'a> {
             }
         });
         let found = live.sets.live_in(live.numbers[block]);
-        self.looks = self.looks.saturating_sub(found.len() + 1);
+        self.budget = self.budget.saturating_sub(found.len() + 1);
         // Behind the values are pinned registers, which hold none.
         let count = function.values().len() as u32;
         let values = found.into_iter().filter(|&entity| entity < count);

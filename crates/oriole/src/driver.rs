@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Statements for which it pays to start another worker.
-const STATEMENTS_OF_A_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
+const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
 
 /// See [`crate::optimize_with`].
 pub(crate) fn optimize(
@@ -52,7 +52,7 @@ pub(crate) fn optimize(
     let mut order: Vec<usize> = (0..bodies.len())
         .filter(|&index| bodies[index].is_some())
         .collect();
-    let work = bodies.iter().map(statements).sum::<usize>() / STATEMENTS_OF_A_WORKER;
+    let work = bodies.iter().map(statements).sum::<usize>() / STATEMENTS_PER_WORKER;
     let is_parallel =
         observer.is_none() && !options.fuel.is_limited() && order.len() > 1 && work > 1;
     let workers = match is_parallel {
@@ -345,9 +345,8 @@ impl Worker<'_, '_> {
         must_improve: bool,
         rounds: u32,
     ) -> Result<bool, Vec<Diagnostic>> {
-        let (phases, asked_for) = (self.plan.removals, &self.plan.options.phases);
-        let is_same = |phase: &Phase| phases.iter().all(|own| own.pass.name == phase.pass.name);
-        if phases.is_empty() || asked_for.iter().all(is_same) {
+        let phases = self.plan.removals;
+        if phases.is_empty() {
             return Ok(false);
         }
         let fuel = self.fuel.clone();

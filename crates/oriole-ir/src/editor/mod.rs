@@ -111,7 +111,7 @@ impl<'function> Editor<'function> {
     ///
     /// # Panics
     /// As [`Editor::replace_value`].
-    pub fn take_place(&mut self, old: Value, new: Value) {
+    pub fn replace_value_and_home(&mut self, old: Value, new: Value) {
         let new = self.resolve(new);
         self.function.values[new].home = self.function.values[old].home;
         self.replace_value(old, new);
@@ -382,8 +382,8 @@ impl<'function> Editor<'function> {
         self.note(Change::Removed(instruction, block));
     }
 
-    /// Gives a value another home register, or none. That is for translation to do; passes leave it to
-    /// [`Editor::replace_value`] and [`Editor::take_place`].
+    /// Gives a value another home register, or none. Tests of register assignment do; passes leave it to
+    /// [`Editor::replace_value`] and [`Editor::replace_value_and_home`].
     pub fn set_home(&mut self, value: Value, home: Option<crate::Register>) {
         self.function.values[value].home = home.into();
         self.journal.values = true;
