@@ -306,9 +306,9 @@ impl Propagation<'_> {
                 {
                     Some(Operand::Symbol(symbol))
                 }
-                Original::Value(original) => {
-                    is_acceptable(function, value, original).then_some(Operand::Value(original))
-                }
+                Original::Value(original) => self
+                    .acceptable_original(function, value, original, instruction)
+                    .map(Operand::Value),
                 Original::Under(predicate, polarity, original) => (!is_guard
                     && !is_tied
                     && guard == Some((predicate, polarity))
@@ -335,6 +335,27 @@ impl Propagation<'_> {
             editor.set_operand(instruction, index, replacement);
         }
         true
+    }
+
+    /// What an instruction may read instead of a copy. A copy within one type does not become one between two: edges take
+    /// arguments of their parameter's type only, so it would have to stay.
+    fn acceptable_original(
+        &self,
+        function: &Function,
+        copy: Value,
+        original: Value,
+        reader: Instruction,
+    ) -> Option<Value> {
+        let is_within_type = copy_of(function, reader)
+            .is_some_and(|(to, from)| from == copy && same_type(function, to, copy));
+        if is_within_type {
+            return same_type(function, copy, original).then_some(original);
+        }
+        // Because of that the original may be a copy too.
+        match self.originals.get(original) {
+            Some(Original::Value(first)) if is_acceptable(function, copy, first) => Some(first),
+            _ => is_acceptable(function, copy, original).then_some(original),
+        }
     }
 
     /// Whether a propagation is within all budgets; counts it.
@@ -540,8 +561,9 @@ impl Propagation<'_> {
                 let function = editor.function();
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
-                    && let Some(last) = function.last_instruction(block)
-                    && self.spend(editor, block, value, last, context)
+                    // A block without instructions is spoken of by the copy.
+                    && let Some(reader) = function.last_instruction(block).or(definer(function, value))
+                    && self.spend(editor, block, value, reader, context)
                 {
                     editor.set_argument(block, edge, position, original);
                 }

@@ -20,7 +20,7 @@
 //! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
 //! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came out of [`crate::into_ssa`] pass at this first look.
 
-use crate::coalescing::share;
+use crate::coalescing::{Uses, share};
 use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::{ControlFlow, Dominators, Loop, Loops};
@@ -111,6 +111,8 @@ struct Assigner<'a> {
     assignment: Assignment,
     /// How many operands and arguments use each value.
     use_counts: IndexVec<Value, u32>,
+    /// Which instruction where control gets is the first to use each value, or which block's end.
+    first_uses: IndexVec<Value, u32>,
     /// Values that are defined where control gets, in order.
     defined: Vec<Value>,
     /// Instructions where control gets whose results keep something if the guard is false, with their blocks, in order.
@@ -139,6 +141,7 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
             ties: DenseMap::new(),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
+        first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
         defined: Vec::with_capacity(function.values().len()),
         tied: Vec::new(),
         round: 0,
@@ -149,11 +152,12 @@ pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
     };
     assigner.count();
     assigner.house();
+    let mut placer = Placer::new(function, flow);
     if !assigner.is_settled() {
-        assigner.share();
+        assigner.share(&mut placer);
     }
     assigner.tie();
-    assigner.copy_on_edges();
+    assigner.copy_on_edges(&mut placer);
     assigner.drop_unused();
     assigner.assignment
 }
@@ -239,11 +243,18 @@ impl Assigner<'_> {
     /// Finds what is defined where control gets, and how often it is used there.
     fn count(&mut self) {
         let function = self.function;
+        let mut place = 0;
+        let mut count = |value: Value, place: u32| {
+            self.use_counts[value] += 1;
+            let first = &mut self.first_uses[value];
+            *first = place.min(*first);
+        };
         for &block in self.flow.reverse_postorder() {
             self.defined.extend(&function.blocks()[block].parameters);
             for instruction in function.instructions_of(block) {
+                place += 1;
                 for value in function.uses(instruction) {
-                    self.use_counts[value] += 1;
+                    count(value, place);
                 }
                 let results = function.results(instruction);
                 if results.len() > 0 && function.format(instruction).is_guarded() {
@@ -251,9 +262,10 @@ impl Assigner<'_> {
                 }
                 self.defined.extend(results);
             }
+            place += 1;
             for edge in &function.blocks()[block].edges {
                 for &argument in function.arguments(*edge) {
-                    self.use_counts[argument] += 1;
+                    count(argument, place);
                 }
             }
         }
@@ -435,13 +447,17 @@ impl Assigner<'_> {
     }
 
     /// Lets values share registers as their live intervals allow.
-    fn share(&mut self) {
+    fn share(&mut self, placer: &mut Placer<'_>) {
         let sharing = share(
             self.function,
             self.flow,
             &self.defined,
-            &self.use_counts,
+            Uses {
+                counts: &self.use_counts,
+                first: &self.first_uses,
+            },
             &self.tied,
+            placer,
         );
         for &value in &self.defined {
             self.assignment.registers[value] = sharing.registers[value];
@@ -643,9 +659,9 @@ impl Assigner<'_> {
         sequentialize(copies, |register| self.fresh_like(register))
     }
 
-    fn copy_on_edges(&mut self) {
+    fn copy_on_edges(&mut self, placer: &mut Placer<'_>) {
         let function = self.function;
-        let mut placer = Placer::new(function, self.flow);
+        placer.refill();
         for &block in self.flow.reverse_postorder() {
             let data = &function.blocks()[block];
             for (index, edge) in data.edges.iter().enumerate() {

@@ -11,14 +11,16 @@
 //! needed. Undefined values have no interval, and any register will do for them.
 //!
 //! ## Method
-//! Values that no wish concerns and that are alone at home stay there; [`crate::contest`] finds the others. Each of these
-//! starts alone. Wishes (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
-//! copy there would cost, if the two sides are disjoint; among wishes that cost the same several orders are tried. Then
+//! Values that no affinity concerns and that are alone at home stay there; [`crate::candidates`] finds the others. Each of these
+//! starts alone. Affinities (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
+//! copy there would cost, if the two sides are disjoint; among affinities that cost the same several orders are tried. Then
 //! every group takes the home register of one of its values if nothing else that lives there is in the way, and a new
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
-use crate::contest::{Contender, Contest};
+use crate::candidates::{Candidate, Candidates};
+use crate::copy_placement::{Placement, Placer};
+use crate::parallel_copy::Copy;
 use oriole_analysis::liveness::LiveIntervals;
 use oriole_analysis::{ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
@@ -103,15 +105,32 @@ impl Stretches {
     }
 }
 
+/// What a copy costs.
+const COPY_COST: u64 = 2;
+
+/// What a block of copies costs besides them: a branch around it.
+const BLOCK_COST: u64 = 3;
+
 /// Two values that should share a register, and what a copy between them costs.
-pub(crate) struct Wish {
+pub(crate) struct Affinity {
     cost: u32,
-    /// Where it stands among all.
-    place: u32,
-    /// Whether a guarded instruction keeps one of them.
-    is_kept: bool,
+    /// How often the copy runs, about.
+    frequency: u32,
+    /// The edge that passes the one for the other; nothing if a guarded instruction keeps it.
+    edge: Option<(Block, u32)>,
+    /// The parameter or the result.
     pub one: Value,
+    /// The argument, or what is kept.
     pub other: Value,
+}
+
+/// How values are used where control gets.
+#[derive(Clone, Copy)]
+pub(crate) struct Uses<'a> {
+    /// By how many operands and arguments.
+    pub counts: &'a IndexVec<Value, u32>,
+    /// By which instruction first.
+    pub first: &'a IndexVec<Value, u32>,
 }
 
 /// A register for each value that is defined, new ones included.
@@ -128,108 +147,179 @@ pub(crate) fn share(
     function: &Function,
     flow: &ControlFlow,
     defined: &[Value],
-    use_counts: &IndexVec<Value, u32>,
+    uses: Uses<'_>,
     tied: &[(Block, Instruction)],
+    placer: &mut Placer<'_>,
 ) -> Sharing {
-    let mut wishes = wishes(function, flow, use_counts, tied);
-    let contest = Contest::of(function, flow, defined, &wishes);
-    let intervals = LiveIntervals::of(&contest);
-    let alone = || Groups {
-        leaders: UnionFind::with_domain(contest.values.len()),
-        stretches: contest
-            .values
-            .iter()
-            .map(|(contender, _)| {
-                let segments = intervals.segments(contender.as_u32());
-                Some(Stretches::Few(
-                    segments
-                        .iter()
-                        .map(|segment| (segment.start.bits(), segment.end.bits()))
-                        .collect(),
-                ))
-            })
-            .collect(),
+    let affinities = affinities(function, flow, defined, uses, tied);
+    let candidates = Candidates::of(function, flow, defined, &affinities);
+    let problem = Problem {
+        function,
+        affinities: &affinities,
+        intervals: LiveIntervals::of(&candidates),
+        candidates: &candidates,
+        tied,
     };
-    // The best of several orders, among wishes that cost the same.
-    let mut best: Option<(u64, Groups)> = None;
-    for order in Order::ALL {
-        order.arrange(&mut wishes, &contest, &intervals);
-        let mut groups = alone();
-        for wish in &wishes {
-            groups.join(function, &contest, wish.one, wish.other);
-        }
-        let cost = groups.cost(function, &contest, &wishes, tied);
-        if best.as_ref().is_none_or(|&(least, _)| cost < least) {
-            best = Some((cost, groups));
-        }
-        if cost == 0 {
+    let homes: IndexVec<Candidate, u32> = candidates
+        .values
+        .values()
+        .map(|&value| {
+            let home = function.values()[value].home.expand();
+            home.map_or(u32::MAX, Register::as_u32)
+        })
+        .collect();
+    let orders = [
+        Order::Forwards,
+        Order::Backwards,
+        Order::Shortest,
+        Order::Kept,
+        Order::Together(&homes),
+    ];
+    // The best of several orders.
+    let mut best = problem.solve(orders[0], placer);
+    for order in &orders[1..] {
+        if best.cost == 0 {
             break;
         }
+        let other = problem.solve(*order, placer);
+        if other.cost < best.cost {
+            best = other;
+        }
     }
-    let (_, groups) = best.expect("there are orders");
-    name(function, defined, use_counts, &contest, groups)
+    // Results that had to leave their groups may suit others.
+    while best.cost > 0 && !best.parted.is_empty() {
+        let groups = best.partition(&candidates);
+        let other = problem.solve(Order::Together(&groups), placer);
+        if other.cost >= best.cost {
+            break;
+        }
+        best = other;
+    }
+    name(function, defined, uses.counts, &candidates, best.groups)
 }
 
-/// In which order wishes that cost the same are granted.
+/// Which values should share registers, and where they are live.
+struct Problem<'a> {
+    function: &'a Function,
+    affinities: &'a [Affinity],
+    candidates: &'a Candidates<'a>,
+    intervals: LiveIntervals,
+    tied: &'a [(Block, Instruction)],
+}
+
+/// Who shares a register.
+struct Solution {
+    /// What copies are left, with blocks for them.
+    cost: u64,
+    groups: Groups,
+    /// Results that cannot stay in their groups: what they keep has to be copied to a register that the instruction reads.
+    parted: Vec<Value>,
+}
+
+impl Solution {
+    /// A number for each candidate, the same for those that end up in one register.
+    fn partition(&mut self, candidates: &Candidates<'_>) -> IndexVec<Candidate, u32> {
+        let leaders = &mut self.groups.leaders;
+        let mut numbers: IndexVec<Candidate, u32> = candidates
+            .values
+            .keys()
+            .map(|candidate| leaders.find(candidate).as_u32())
+            .collect();
+        for (number, &value) in self.parted.iter().enumerate() {
+            numbers[candidates.member(value)] = (candidates.values.len() + number) as u32;
+        }
+        numbers
+    }
+}
+
+/// In which order affinities are granted. Unless it says otherwise dearer ones come first.
 #[derive(Clone, Copy)]
-enum Order {
+enum Order<'a> {
     /// As they come.
     Forwards,
     /// The last first.
     Backwards,
     /// Those of values that live shortly first, as they are in the way of few others.
     Shortest,
-    /// Guarded results and what they keep first.
+    /// Guarded results and what they keep before all others.
     Kept,
+    /// Those of values with the same number before all others. With their homes, what was once written with few copies is not
+    /// written with more.
+    Together(&'a IndexVec<Candidate, u32>),
 }
 
-impl Order {
-    const ALL: [Order; 4] = [
-        Order::Forwards,
-        Order::Backwards,
-        Order::Shortest,
-        Order::Kept,
-    ];
+impl Problem<'_> {
+    /// Grants affinities in an order.
+    fn solve(&self, order: Order<'_>, placer: &mut Placer<'_>) -> Solution {
+        let stretches = self.candidates.values.keys().map(|candidate| {
+            let segments = self.intervals.segments(candidate.as_u32()).iter();
+            let segments = segments.map(|segment| (segment.start.bits(), segment.end.bits()));
+            Some(Stretches::Few(segments.collect()))
+        });
+        let mut groups = Groups {
+            leaders: UnionFind::with_domain(self.candidates.values.len()),
+            stretches: stretches.collect(),
+        };
+        for index in self.arrange(order) {
+            let affinity = &self.affinities[index as usize];
+            groups.join(self.function, self.candidates, affinity.one, affinity.other);
+        }
+        let (cost, parted) = self.cost(&mut groups, placer);
+        Solution {
+            cost,
+            groups,
+            parted,
+        }
+    }
 
-    fn arrange(self, wishes: &mut [Wish], contest: &Contest, intervals: &LiveIntervals) {
+    /// The numbers of the affinities in an order.
+    fn arrange(&self, order: Order<'_>) -> Vec<u32> {
+        let at = |index: &u32| &self.affinities[*index as usize];
         let life = |value: Value| {
-            let segments = intervals.segments(contest.member(value).as_u32());
-            let lengths = segments
-                .iter()
-                .map(|segment| segment.end.bits() - segment.start.bits());
+            let member = self.candidates.member(value);
+            let segments = self.intervals.segments(member.as_u32()).iter();
+            let lengths = segments.map(|segment| segment.end.bits() - segment.start.bits());
             lengths.sum::<u32>()
         };
-        match self {
-            Order::Forwards => {
-                wishes.sort_by_key(|wish| (Reverse(wish.cost), wish.place));
-            }
+        let mut numbers: Vec<u32> = (0..self.affinities.len() as u32).collect();
+        match order {
+            Order::Forwards => numbers.sort_by_key(|index| Reverse(at(index).cost)),
             Order::Backwards => {
-                wishes.sort_by_key(|wish| (Reverse(wish.cost), Reverse(wish.place)));
+                numbers.sort_by_key(|index| (Reverse(at(index).cost), Reverse(*index)));
             }
-            Order::Shortest => {
-                let longer = |wish: &Wish| life(wish.one).max(life(wish.other));
-                wishes.sort_by_cached_key(|wish| (Reverse(wish.cost), longer(wish), wish.place));
-            }
+            Order::Shortest => numbers.sort_by_cached_key(|index| {
+                let affinity = at(index);
+                let longer = life(affinity.one).max(life(affinity.other));
+                (Reverse(affinity.cost), longer)
+            }),
             Order::Kept => {
-                wishes.sort_by_key(|wish| (!wish.is_kept, Reverse(wish.cost), wish.place));
+                numbers.sort_by_key(|index| (at(index).edge.is_some(), Reverse(at(index).cost)));
             }
+            Order::Together(numbering) => numbers.sort_by_key(|index| {
+                let affinity = at(index);
+                let number = |value| numbering[self.candidates.member(value)];
+                let apart = number(affinity.one) != number(affinity.other);
+                (apart, Reverse(affinity.cost))
+            }),
         }
+        numbers
     }
 }
 
 struct Groups {
-    leaders: UnionFind<Contender>,
+    leaders: UnionFind<Candidate>,
     /// Of each leader.
-    stretches: IndexVec<Contender, Option<Stretches>>,
+    stretches: IndexVec<Candidate, Option<Stretches>>,
 }
 
 impl Groups {
-    fn join(&mut self, function: &Function, contest: &Contest, one: Value, other: Value) {
+    fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) {
         let home_of = |value: Value| function.values()[value].home;
         let at_home_together = home_of(one) == home_of(other);
-        let (one, other) = (self.leader(contest, one), self.leader(contest, other));
+        let mut leader = |value| self.leaders.find(candidates.member(value));
+        let (one, other) = (leader(one), leader(other));
         let type_of =
-            |contender: Contender| function.values()[contest.values[contender]].scalar_type;
+            |candidate: Candidate| function.values()[candidates.values[candidate]].scalar_type;
         if one == other || type_of(one) != type_of(other) {
             return;
         }
@@ -252,52 +342,77 @@ impl Groups {
     }
 }
 
-impl Groups {
-    /// What the copies that are left cost.
-    fn cost(
-        &mut self,
-        function: &Function,
-        contest: &Contest,
-        wishes: &[Wish],
-        tied: &[(Block, Instruction)],
-    ) -> u64 {
+impl Problem<'_> {
+    /// What the copies that are left cost, and the blocks that some of them need; and the results that have to leave their
+    /// groups.
+    fn cost(&self, groups: &mut Groups, placer: &mut Placer<'_>) -> (u64, Vec<Value>) {
+        let Problem {
+            function,
+            candidates,
+            affinities,
+            tied,
+            ..
+        } = *self;
+        placer.refill();
+        // Groups have no registers yet; that they differ is all that counts.
+        let leaders: IndexVec<Candidate, Candidate> = candidates
+            .values
+            .keys()
+            .map(|candidate| groups.leaders.find(candidate))
+            .collect();
+        let others = Register::from_index(candidates.values.len());
+        let register = |value: Value| {
+            let candidate = candidates.candidate(value);
+            candidate.map_or(others, |candidate| {
+                Register::from_index(leaders[candidate].index())
+            })
+        };
         let mut cost = 0;
         let mut granted: DenseMap<Value, u64> = DenseMap::new();
-        for wish in wishes {
-            let leader = self.leader(contest, wish.one);
-            if leader != self.leader(contest, wish.other) {
-                cost += u64::from(wish.cost);
-            } else if !tied.is_empty() {
-                *granted.get_or_default(wish.one) += u64::from(wish.cost);
-                *granted.get_or_default(wish.other) += u64::from(wish.cost);
+        let mut copies: Vec<Copy<Register>> = Vec::new();
+        let is_same_edge =
+            |one: &Affinity, other: &Affinity| one.edge.is_some() && one.edge == other.edge;
+        for affinities in affinities.chunk_by(is_same_edge) {
+            copies.clear();
+            for affinity in affinities {
+                let (from, to) = (register(affinity.other), register(affinity.one));
+                if from != to {
+                    copies.push(Copy { from, to });
+                } else if !tied.is_empty() {
+                    *granted.get_or_default(affinity.one) += u64::from(affinity.cost);
+                    *granted.get_or_default(affinity.other) += u64::from(affinity.cost);
+                }
             }
+            if copies.is_empty() {
+                continue;
+            }
+            let mut here = COPY_COST * copies.len() as u64;
+            if let Some((block, edge)) = affinities[0].edge
+                && placer.place(block, edge as usize, &copies, &register) == Placement::NewBlock
+            {
+                here += BLOCK_COST;
+            }
+            cost += u64::from(affinities[0].frequency) * here;
         }
         // What is kept is copied to the result's register before the instruction, which must not read that: else the result
         // has to leave its group.
+        let mut parted = Vec::new();
         for &(_, instruction) in tied {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {
                 let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) else {
                     continue;
                 };
-                let leader = self.leader(contest, result);
-                let mut reads = function.uses(instruction);
-                if self.leader(contest, kept) != leader
-                    && reads.any(|read| {
-                        contest
-                            .contender(read)
-                            .is_some_and(|read| self.leaders.find(read) == leader)
-                    })
+                let own = register(result);
+                if register(kept) != own
+                    && function.uses(instruction).any(|read| register(read) == own)
                 {
                     cost += granted.get(&result).copied().unwrap_or(0);
+                    parted.push(result);
                 }
             }
         }
-        cost
-    }
-
-    fn leader(&mut self, contest: &Contest, value: Value) -> Contender {
-        self.leaders.find(contest.member(value))
+        (cost, parted)
     }
 }
 
@@ -305,13 +420,16 @@ fn is_defined(function: &Function, value: Value) -> bool {
     function.values()[value].definition != Definition::Undefined
 }
 
-/// All wishes.
-fn wishes(
+/// All affinities, in an order that does not depend on the registers values have: the same code in other registers, which is
+/// what this leads to, has the same order.
+fn affinities(
     function: &Function,
     flow: &ControlFlow,
-    use_counts: &IndexVec<Value, u32>,
+    defined: &[Value],
+    uses: Uses<'_>,
     tied: &[(Block, Instruction)],
-) -> Vec<Wish> {
+) -> Vec<Affinity> {
+    let places = definition_places(function, defined);
     // Where control never goes back there are no loops to find.
     let goes_back = |&block: &Block| {
         flow.successors(block)
@@ -322,7 +440,7 @@ fn wishes(
         .iter()
         .any(goes_back)
         .then(|| Loops::of(flow, &Dominators::of(function, flow)));
-    let mut wishes = Vec::new();
+    let mut affinities = Vec::new();
     let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
         // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
@@ -332,10 +450,10 @@ fn wishes(
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {
                 if let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) {
-                    wishes.push(Wish {
+                    affinities.push(Affinity {
                         cost: often * 2,
-                        place: wishes.len() as u32,
-                        is_kept: true,
+                        frequency: often,
+                        edge: None,
                         one: result,
                         other: kept,
                     });
@@ -343,28 +461,48 @@ fn wishes(
             }
         }
         let edges = &function.blocks()[block].edges;
-        for edge in edges {
+        for (index, edge) in edges.iter().enumerate() {
             let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
             let parameters = &function.blocks()[edge.target].parameters;
+            let first = affinities.len();
             for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                if use_counts[parameter] > 0 && is_defined(function, argument) {
-                    wishes.push(Wish {
+                if uses.counts[parameter] > 0 && is_defined(function, argument) {
+                    affinities.push(Affinity {
                         cost: often * if splits { 3 } else { 2 },
-                        place: wishes.len() as u32,
-                        is_kept: false,
+                        frequency: often,
+                        edge: Some((block, index as u32)),
                         one: parameter,
                         other: argument,
                     });
                 }
             }
+            affinities[first..].sort_by_key(|affinity: &Affinity| {
+                (places[affinity.other], uses.first[affinity.one])
+            });
         }
     }
-    wishes
+    affinities
+}
+
+/// Where each value is defined, in order; the parameters of a block have one place.
+fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, u32> {
+    let mut places = IndexVec::from_elem(u32::MAX, function.values().len());
+    let mut last = None;
+    let mut place = 0;
+    for &value in defined {
+        let definition = function.values()[value].definition;
+        if !(matches!(definition, Definition::Parameter(_)) && last == Some(definition)) {
+            place += 1;
+        }
+        places[value] = place;
+        last = Some(definition);
+    }
+    places
 }
 
 /// A group's wish for the home of some of its values.
 struct Claim {
-    leader: Contender,
+    leader: Candidate,
     home: Register,
     /// How often its values that live there are mentioned.
     mentions: u32,
@@ -375,16 +513,16 @@ fn claims(
     function: &Function,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
-    contest: &Contest,
+    candidates: &Candidates,
     groups: &mut Groups,
 ) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = Vec::with_capacity(contest.values.len());
+    let mut claims: Vec<Claim> = Vec::with_capacity(candidates.values.len());
     for &value in defined {
-        if let Some(contender) = contest.contender(value)
+        if let Some(candidate) = candidates.candidate(value)
             && let Some(home) = function.values()[value].home.expand()
         {
             claims.push(Claim {
-                leader: groups.leaders.find(contender),
+                leader: groups.leaders.find(candidate),
                 home,
                 mentions: 1 + use_counts[value],
             });
@@ -407,13 +545,14 @@ fn name(
     function: &Function,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
-    contest: &Contest,
+    candidates: &Candidates,
     mut groups: Groups,
 ) -> Sharing {
     let mut occupied: DenseMap<Register, Stretches> = DenseMap::new();
-    let mut names: IndexVec<Contender, PackedOption<Register>> =
-        IndexVec::from_elem(PackedOption::none(), contest.values.len());
-    for Claim { leader, home, .. } in claims(function, defined, use_counts, contest, &mut groups) {
+    let mut names: IndexVec<Candidate, PackedOption<Register>> =
+        IndexVec::from_elem(PackedOption::none(), candidates.values.len());
+    for Claim { leader, home, .. } in claims(function, defined, use_counts, candidates, &mut groups)
+    {
         if names[leader].is_some() {
             continue;
         }
@@ -438,9 +577,9 @@ fn name(
     let mut registers: IndexVec<Value, PackedOption<Register>> =
         IndexVec::from_elem(PackedOption::none(), function.values().len());
     for &value in defined {
-        registers[value] = match contest.contender(value) {
-            Some(contender) => {
-                let name = &mut names[groups.leaders.find(contender)];
+        registers[value] = match candidates.candidate(value) {
+            Some(candidate) => {
+                let name = &mut names[groups.leaders.find(candidate)];
                 if name.is_none() {
                     *name = fresh(value);
                 }

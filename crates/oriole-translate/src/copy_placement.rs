@@ -69,6 +69,11 @@ impl<'a> Placer<'a> {
         }
     }
 
+    /// Forgets what was looked at so far, before all edges are placed anew.
+    pub fn refill(&mut self) {
+        self.budget = LIVE_BUDGET_PER_VALUE * self.function.values().len();
+    }
+
     /// The place for the copies of an edge, made all at once, where values are in these registers.
     pub fn place(
         &mut self,

@@ -252,9 +252,11 @@ impl Emitter<'_> {
         }
         for edge in &self.assignment.edges {
             if edge.placement == Placement::NewBlock {
-                let label = self.naming.label(self.module);
-                self.edge_labels
-                    .insert((edge.block.as_u32(), edge.edge as u32), label);
+                if !self.endings.falls_into_copies(edge) {
+                    let label = self.naming.label(self.module);
+                    self.edge_labels
+                        .insert((edge.block.as_u32(), edge.edge as u32), label);
+                }
                 let target = function.blocks()[edge.block].edges[edge.edge].target;
                 if self.block_labels[target].is_none() {
                     self.block_labels[target] = Some(self.naming.label(self.module));
@@ -365,17 +367,23 @@ impl Emitter<'_> {
 
     /// Blocks for the copies of edges to `target`, right before it: in its scope, and the last one without a branch.
     fn new_blocks(&mut self, target: Block, indices: &[usize], falls_into_next: bool) {
-        if falls_into_next {
+        let edges = &self.assignment.edges;
+        let (fallen_into, others): (Vec<usize>, Vec<usize>) = indices
+            .iter()
+            .partition(|&&index| self.endings.falls_into_copies(&edges[index]));
+        if falls_into_next && fallen_into.is_empty() {
             self.branch(target);
         }
-        for (position, &index) in indices.iter().enumerate() {
-            let edge = &self.assignment.edges[index];
-            let label = *self
+        let all = fallen_into.iter().chain(&others);
+        for (position, &index) in all.enumerate() {
+            let edge = &edges[index];
+            if let Some(&label) = self
                 .edge_labels
                 .get(&(edge.block.as_u32(), edge.edge as u32))
-                .expect("named before");
-            self.note_label();
-            self.body.statements.push(Statement::Label(label));
+            {
+                self.note_label();
+                self.body.statements.push(Statement::Label(label));
+            }
             self.copies(&edge.copies);
             if position + 1 < indices.len() {
                 self.branch(target);

@@ -4,7 +4,7 @@
 //! another one is turned round. Only now is it known which blocks are empty: copies on edges have been placed, or have
 //! turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, EdgeCopies};
 use crate::copy_placement::Placement;
 use oriole_collections::{BitSet, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Instruction, Operand};
@@ -108,14 +108,13 @@ impl Endings {
                 1 if is_plain(function, last) && Some(landing(0)) == next => {
                     self.endings[block] = Ending::Dropped;
                 }
-                2 if data.falls_through
-                    && !copies_behind
-                    && !split.contains(&(block.as_u32(), 0)) =>
-                {
+                2 if data.falls_through && !copies_behind => {
                     let (taken, fallen) = (landing(0), landing(1));
-                    if taken == fallen {
+                    let is_split = split.contains(&(block.as_u32(), 0));
+                    if taken == fallen && !is_split {
                         self.endings[block] = Ending::Dropped;
                     } else if Some(taken) == next {
+                        // A block of copies stands right before the one they are for, so it is fallen into all the same.
                         self.endings[block] = Ending::Turned;
                         behind = None;
                     }
@@ -124,6 +123,13 @@ impl Endings {
             }
         }
         self.behind[block] = behind.filter(|&target| Some(target) != next);
+    }
+
+    /// Whether a block falls into the copies of its own branch.
+    pub fn falls_into_copies(&self, edge: &EdgeCopies) -> bool {
+        edge.placement == Placement::NewBlock
+            && edge.edge == 0
+            && self.endings[edge.block] == Ending::Turned
     }
 
     /// Finds blocks with nothing to write in them, and where they lead.

@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod assignment;
+mod candidates;
 mod checker;
 mod coalescing;
-mod contest;
 mod control_flow;
 mod copy_placement;
 mod emission;

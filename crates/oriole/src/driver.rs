@@ -6,7 +6,7 @@
 //! number of workers nor on which of them did what.
 
 use crate::{
-    Diagnostic, Fuel, Function, FunctionReport, Module, Observer, Options, Phase, Report, Rounds,
+    Diagnostic, Fuel, Function, FunctionReport, Keep, Module, Observer, Options, Phase, Report,
     Severity, Statistics, cost, remarks,
 };
 use oriole_analysis::Analyses;
@@ -274,97 +274,75 @@ impl Worker<'_, '_> {
         let hazards = count_hazards(&translated.function);
         // Every instruction of the text is one of the function.
         let before = translated.function.instruction_bound() as u64;
-        let name = self.module.text(self.module.functions[index].name);
-        let (most, must_improve) = match &self.plan.options.rounds {
-            Rounds::WhileBetter(most) => (*most, true),
-            Rounds::Exactly(list) => {
-                let own = list.iter().find(|(other, _)| other == name);
-                (own.map_or(0, |&(_, rounds)| rounds), false)
-            }
-        };
-        let plan = self.plan;
-        let mut translated = Some(translated);
-        let mut rounds = 0;
-        // Each time round the function costs less, or this ends: what comes out is what a round found nothing better for.
-        while rounds < most {
-            let fuel = self.fuel.clone();
-            let Some(done) = self.round(index, translated.take(), &plan.options.phases)? else {
-                break;
-            };
-            if done.changes == 0 {
-                self.record(index, done);
-                break;
-            }
-            // What ptxas may get wrong and did not before is no improvement.
-            if must_improve
-                && !(self.is_cheaper(index, &done) && has_no_more(&done.hazards, &hazards))
-            {
-                self.module.functions[index].body = done.original;
-                self.fuel = fuel;
-                // What did not get better stays as it was but for dead code, whose removal never makes a value live longer.
-                if self.remove_dead(index, must_improve, rounds)? {
-                    continue;
-                }
-                break;
-            }
-            rounds += 1;
-            self.record(index, done);
-        }
-        if !must_improve && rounds == 0 {
-            self.remove_dead(index, must_improve, rounds)?;
-        }
+        let is_better = self.improve(index, translated, &hazards)?;
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, cost::instructions);
         self.report.functions.push(FunctionReport {
             name: self.module.text(function.name).to_owned(),
             before,
             after,
-            rounds,
+            is_better,
         });
         Ok(())
     }
 
-    /// Runs phases over a function, translating it first unless it is; nothing if it had to be left as it was.
-    fn round(
+    /// Runs the phases asked for, and takes back what they did unless it is to be kept. Whether it was.
+    fn improve(
         &mut self,
         index: usize,
-        translated: Option<Translated>,
-        phases: &[Phase],
-    ) -> Result<Option<Done>, Vec<Diagnostic>> {
-        let translated = match translated {
-            Some(translated) => translated,
-            None => self.translate(index)?,
+        translated: Translated,
+        hazards: &HazardCounts,
+    ) -> Result<bool, Vec<Diagnostic>> {
+        let plan = self.plan;
+        let must_improve = match &plan.options.keep {
+            Keep::Better => true,
+            Keep::Named(names) => {
+                let name = self.module.text(self.module.functions[index].name);
+                if !names.iter().any(|other| other == name) {
+                    self.remove_dead(index, translated, false);
+                    return Ok(false);
+                }
+                false
+            }
         };
-        Ok(self.phases(index, translated, phases))
+        let fuel = self.fuel.clone();
+        let Some(mut done) = self.phases(index, translated, &plan.options.phases) else {
+            return Ok(false);
+        };
+        // What ptxas may get wrong and did not before is no improvement.
+        let is_kept = done.changes > 0
+            && (!must_improve
+                || self.is_cheaper(index, &done) && has_no_more(&done.hazards, hazards));
+        if is_kept || done.changes == 0 {
+            self.record(index, done);
+            return Ok(is_kept);
+        }
+        self.module.functions[index].body = done.original.take();
+        self.fuel = fuel;
+        let translated = self.translate(index)?;
+        self.remove_dead(index, translated, true);
+        Ok(false)
     }
 
-    /// Removes dead code only, in a function that got better so many times. Whether there was some.
-    fn remove_dead(
-        &mut self,
-        index: usize,
-        must_improve: bool,
-        rounds: u32,
-    ) -> Result<bool, Vec<Diagnostic>> {
+    /// Removes dead code only, if that has to be better and is.
+    fn remove_dead(&mut self, index: usize, translated: Translated, must_improve: bool) {
         let phases = self.plan.removals;
         if phases.is_empty() {
-            return Ok(false);
+            self.formats = translated.function.into_formats();
+            return;
         }
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.round(index, None, phases)? else {
-            return Ok(false);
+        let Some(mut done) = self.phases(index, translated, phases) else {
+            return;
         };
-        let is_better = self.is_cheaper(index, &done);
-        if done.original.is_some() && must_improve && !is_better {
+        if done.original.is_some() && must_improve && !self.is_cheaper(index, &done) {
             self.module.functions[index].body = done.original.take();
             self.fuel = fuel;
             done.statistics = Statistics::default();
             done.remarks.clear();
         }
-        if rounds == 0 {
-            done.statistics.add("functions.not-worth-it", 1);
-        }
+        done.statistics.add("functions.not-worth-it", 1);
         self.record(index, done);
-        Ok(is_better)
     }
 
     /// Whether a function costs less than before.

@@ -176,27 +176,22 @@ pub struct Options {
     pub fuel: Fuel,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
-    /// How often the phases run over each function.
-    pub rounds: Rounds,
+    /// Which functions are kept as the phases left them.
+    pub keep: Keep,
     /// Decisions of passes that you want to take.
     pub hooks: Hooks,
 }
 
-/// How often phases run over a function.
+/// Which functions are kept as the phases left them. The others stay as they were but for what is dead, whose removal never
+/// makes a value live longer.
 #[derive(Debug, Clone)]
-pub enum Rounds {
-    /// As long as it gets better by it, at most so often. A function that does not get better at all keeps its code but for
-    /// what is dead. So what comes out does not change when it is optimized again.
-    WhileBetter(u32),
-    /// Just so often, by function, whether it gets better or not; only dead code is removed from functions with no round and
-    /// from those not named. [`FunctionReport::rounds`] of an earlier run says what to ask for: with little fuel a function
-    /// may look worse halfway.
-    Exactly(Vec<(String, u32)>),
+pub enum Keep {
+    /// Those that cost less. So what comes out does not change when it is optimized again.
+    Better,
+    /// Those of these names, whether they cost less or not. [`FunctionReport::is_better`] of an earlier run says which to ask for:
+    /// with little fuel a function may look worse halfway.
+    Named(Vec<String>),
 }
-
-/// Rounds after which even a function that still gets better is left. Each makes it cheaper, and no function is known to need
-/// more than six; this only bounds the time that one can take.
-const MOST_ROUNDS: u32 = 64;
 
 impl Default for Options {
     fn default() -> Options {
@@ -212,7 +207,7 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             remarks: false,
-            rounds: Rounds::WhileBetter(MOST_ROUNDS),
+            keep: Keep::Better,
             hooks: Hooks::default(),
         }
     }
@@ -244,8 +239,8 @@ pub struct FunctionReport {
     pub before: u64,
     /// Instructions after, copies included.
     pub after: u64,
-    /// How often the phases ran to its advantage; if never, only dead code was removed.
-    pub rounds: u32,
+    /// Whether it was kept as the phases left it; else only dead code was removed.
+    pub is_better: bool,
 }
 
 /// Optimizes every function of a module, in place; several at once where a rayon pool has threads for it and fuel is not limited.

@@ -2,7 +2,7 @@
 
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
-use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Profile, Rounds, Source};
+use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Profile, Source};
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::text::{self, Printer};
 use oriole_ir::{Formats, Function};
@@ -222,7 +222,6 @@ impl Run<'_> {
         if let Some(passes) = &self.header.passes {
             options.phases = oriole_opt::select(passes.iter().map(String::as_str))
                 .map_err(|error| error.to_string())?;
-            options.rounds = Rounds::WhileBetter(1);
         }
         let mut knobs = Knobs::default();
         for knob in &self.header.knobs {

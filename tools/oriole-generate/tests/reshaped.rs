@@ -140,7 +140,7 @@ fn passes_that_make_code_longer_keep_its_meaning() {
             let before = differential::outputs(&module, &kernel.name).unwrap();
             let options = oriole::Options {
                 phases: oriole_opt::select(passes.iter().copied()).unwrap(),
-                rounds: oriole::Rounds::Exactly(vec![(kernel.name.clone(), 1)]),
+                keep: oriole::Keep::Named(vec![kernel.name.clone()]),
                 ..oriole::Options::default()
             };
             let mut changed = module.clone();

@@ -4,7 +4,7 @@ use super::difference;
 use crate::Failure;
 use crate::shell;
 use crate::temporary;
-use oriole::{Fuel, Module, Options, Report, Rounds};
+use oriole::{Fuel, Keep, Module, Options, Report};
 use std::fmt::Write;
 
 /// Runs a command on the file optimized with more and with less fuel. Gives what there is to say about the rewrite that made
@@ -17,26 +17,26 @@ pub fn run(
 ) -> Result<String, Failure> {
     let folder = temporary::folder()?;
     let file = folder.path().join("optimized.ptx");
-    let optimized = |fuel: Fuel, rounds: Rounds| {
+    let optimized = |fuel: Fuel, keep: Keep| {
         let mut copy = module.clone();
         let options = Options {
             fuel,
             remarks: true,
-            rounds,
+            keep,
             ..options.clone()
         };
         let report = oriole::optimize(&mut copy, &options)
             .map_err(|errors| Failure::message(errors[0].message.clone()))?;
         Ok::<(Module, Report), Failure>((copy, report))
     };
-    // How often functions are worth optimizing is settled with all the fuel there is: halfway a function may look worse.
-    let (_, full) = optimized(Fuel::unlimited(), options.rounds.clone())?;
-    let settled: Vec<(String, u32)> = full
+    // Which functions are worth optimizing is settled with all the fuel there is: halfway a function may look worse.
+    let (_, full) = optimized(Fuel::unlimited(), options.keep.clone())?;
+    let better = full
         .functions
-        .iter()
-        .map(|function| (function.name.clone(), function.rounds))
-        .collect();
-    let optimized = |fuel: Fuel| optimized(fuel, Rounds::Exactly(settled.clone()));
+        .into_iter()
+        .filter(|function| function.is_better);
+    let better: Vec<String> = better.map(|function| function.name).collect();
+    let optimized = |fuel: Fuel| optimized(fuel, Keep::Named(better.clone()));
     let mut tried = 0;
     let mut fails = |fuel: Fuel| -> Result<(bool, u64), Failure> {
         let (copy, report) = optimized(fuel)?;

@@ -1,9 +1,9 @@
 //! The values that may compete for a register, and as much of a function as tells where they are live.
 //!
 //! A value that no copy concerns and whose home register is nobody else's keeps it whatever happens. Of most functions few
-//! values are left, the *contenders*, and few instructions that touch them: liveness of the others need not be known.
+//! values are left, the *candidates*, and few instructions that touch them: liveness of the others need not be known.
 
-use crate::coalescing::Wish;
+use crate::coalescing::Affinity;
 use oriole_analysis::ControlFlow;
 use oriole_analysis::liveness::{Access, AccessKind, Program, RegisterFile};
 use oriole_collections::IndexVec;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 oriole_collections::entity! {
     /// A value that may compete for a register.
-    pub struct Contender = "contender";
+    pub struct Candidate = "candidate";
 }
 
 /// Lists one after the other.
@@ -48,12 +48,12 @@ impl<T> Lists<T> {
     }
 }
 
-/// The contenders of a function, and the instructions that touch them.
-pub(crate) struct Contest<'flow> {
-    /// The contender of each value, [`NONE`] for most.
+/// The candidates of a function, and the instructions that touch them.
+pub(crate) struct Candidates<'flow> {
+    /// The candidate of each value, [`NONE`] for most.
     numbers: IndexVec<Value, u32>,
-    /// The value of each contender, in order.
-    pub values: IndexVec<Contender, Value>,
+    /// The value of each candidate, in order.
+    pub values: IndexVec<Candidate, Value>,
     flow: &'flow ControlFlow,
     /// Where the instructions of each block begin, and the end.
     blocks: Vec<u32>,
@@ -64,21 +64,21 @@ pub(crate) struct Contest<'flow> {
 
 const NONE: u32 = u32::MAX;
 
-impl<'flow> Contest<'flow> {
-    /// The contenders are the values of wishes, and those of `defined` whose home is another one's home too.
+impl<'flow> Candidates<'flow> {
+    /// The candidates are the values of affinities, and those of `defined` whose home is another one's home too.
     pub fn of(
         function: &Function,
         flow: &'flow ControlFlow,
         defined: &[Value],
-        wishes: &[Wish],
-    ) -> Contest<'flow> {
+        affinities: &[Affinity],
+    ) -> Candidates<'flow> {
         assert_eq!(
             function.entry().index(),
             0,
             "no block is ever put before the entry"
         );
-        let numbers = number(function, defined, wishes);
-        let values: IndexVec<Contender, Value> = numbers
+        let numbers = number(function, defined, affinities);
+        let values: IndexVec<Candidate, Value> = numbers
             .iter()
             .filter(|&(_, &number)| number != NONE)
             .map(|(value, _)| value)
@@ -86,39 +86,43 @@ impl<'flow> Contest<'flow> {
         let block_count = function.blocks().len();
         // Most values are used once or twice.
         let accesses = 3 * values.len();
-        let mut contest = Contest {
+        let mut candidates = Candidates {
             numbers,
             values,
             flow,
             blocks: Vec::with_capacity(block_count + 1),
             accesses: Lists::with_capacity(accesses, accesses),
-            parameters: Lists::with_capacity(block_count, wishes.len()),
-            arguments: Lists::with_capacity(block_count, wishes.len()),
+            parameters: Lists::with_capacity(block_count, affinities.len()),
+            arguments: Lists::with_capacity(block_count, affinities.len()),
         };
         for (block, data) in function.blocks().iter() {
-            contest.blocks.push(contest.instruction_count() as u32);
+            candidates
+                .blocks
+                .push(candidates.instruction_count() as u32);
             if flow.is_reachable(block) {
-                let numbers = &contest.numbers;
-                let contenders = |values: &[Value], list: &mut Lists<u32>| {
+                let numbers = &candidates.numbers;
+                let enter_all = |values: &[Value], list: &mut Lists<u32>| {
                     let numbers = values.iter().map(|&value| numbers[value]);
                     list.items.extend(numbers.filter(|&number| number != NONE));
                 };
-                contenders(&data.parameters, &mut contest.parameters);
+                enter_all(&data.parameters, &mut candidates.parameters);
                 for edge in &data.edges {
-                    contenders(function.arguments(*edge), &mut contest.arguments);
+                    enter_all(function.arguments(*edge), &mut candidates.arguments);
                 }
                 for instruction in function.instructions_of(block) {
-                    contest.enter(function, instruction);
+                    candidates.enter(function, instruction);
                 }
             }
-            contest.parameters.close();
-            contest.arguments.close();
+            candidates.parameters.close();
+            candidates.arguments.close();
         }
-        contest.blocks.push(contest.instruction_count() as u32);
-        contest
+        candidates
+            .blocks
+            .push(candidates.instruction_count() as u32);
+        candidates
     }
 
-    /// Enters an instruction if it touches a contender.
+    /// Enters an instruction if it touches a candidate.
     fn enter(&mut self, function: &Function, instruction: Instruction) {
         for value in function.uses(instruction) {
             let number = self.numbers[value];
@@ -139,33 +143,33 @@ impl<'flow> Contest<'flow> {
         }
     }
 
-    /// The contender that a value is.
+    /// The candidate that a value is.
     #[inline]
-    pub fn contender(&self, value: Value) -> Option<Contender> {
+    pub fn candidate(&self, value: Value) -> Option<Candidate> {
         match self.numbers[value] {
             NONE => None,
-            number => Some(Contender::from_u32(number)),
+            number => Some(Candidate::from_u32(number)),
         }
     }
 
-    /// The contender that a value of a wish is.
+    /// The candidate that a value of a affinity is.
     ///
     /// # Panics
-    /// If no wish concerns the value.
+    /// If no affinity concerns the value.
     #[inline]
-    pub fn member(&self, value: Value) -> Contender {
-        self.contender(value)
-            .expect("values of wishes are contenders")
+    pub fn member(&self, value: Value) -> Candidate {
+        self.candidate(value)
+            .expect("values of affinities are candidates")
     }
 }
 
-/// Numbers the contenders in order of values.
-fn number(function: &Function, defined: &[Value], wishes: &[Wish]) -> IndexVec<Value, u32> {
+/// Numbers the candidates in order of values.
+fn number(function: &Function, defined: &[Value], affinities: &[Affinity]) -> IndexVec<Value, u32> {
     // Numbers come at the end; until then 0 says that a value gets one.
     let mut numbers = IndexVec::from_elem(NONE, function.values().len());
-    for wish in wishes {
-        numbers[wish.one] = 0;
-        numbers[wish.other] = 0;
+    for affinity in affinities {
+        numbers[affinity.one] = 0;
+        numbers[affinity.other] = 0;
     }
     let mut only_owner: IndexVec<Register, Option<Value>> =
         IndexVec::from_elem(None, function.registers().len());
@@ -190,7 +194,7 @@ fn number(function: &Function, defined: &[Value], wishes: &[Wish]) -> IndexVec<V
     numbers
 }
 
-impl Program for Contest<'_> {
+impl Program for Candidates<'_> {
     fn block_count(&self) -> usize {
         self.blocks.len() - 1
     }
