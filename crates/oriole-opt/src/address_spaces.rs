@@ -54,21 +54,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let function = editor.function();
     let mut conversions: Vec<(Instruction, Space)> = Vec::new();
-    // Conversions, also those that cannot be rewritten as they stand, for a guard perhaps: no pass makes new ones.
-    let mut has_any = false;
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            let mnemonic = &function.format(instruction).mnemonic;
-            if mnemonic.opcode() != Opcode::Cvta || mnemonic.has(Flag::ToSpace) {
-                continue;
-            }
-            has_any = true;
             if let Some(space) = converted_space(function, instruction) {
                 conversions.push((instruction, space));
             }
         }
     }
-    context.is_done = !has_any;
     if conversions.is_empty() {
         return;
     }

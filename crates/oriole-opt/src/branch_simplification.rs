@@ -18,8 +18,9 @@
 //! tables as they are. A branch is turned round only if it is plain.
 //!
 //! ## Method
-//! One walk over the blocks in order of layout, each of them simplified until nothing more can be done at its end; blocks
-//! left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded number of steps.
+//! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
+//! its end. Blocks left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded
+//! number of steps.
 //!
 //! ## Not done
 //! Blocks that are apart are not brought together.
@@ -27,7 +28,7 @@
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::{BitSet, IndexVec};
+use oriole_collections::IndexVec;
 use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
@@ -44,8 +45,6 @@ const MOST_HOPS: usize = 16;
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
     if function.block_order().len() < 2 {
-        // No pass makes new blocks.
-        context.is_done = true;
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);
@@ -63,13 +62,21 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         is_gone: IndexVec::from_elem(false, incoming.len()),
         incoming,
         gone: Vec::new(),
-        merged: BitSet::new(),
         order: &order,
         following: (1..=order.len() as u32).collect(),
     };
+    let mut positions: IndexVec<Block, usize> = IndexVec::from_elem(0, simplifier.is_gone.len());
     for (position, &block) in order.iter().enumerate() {
-        if flow.is_reachable(block) && !simplifier.is_gone[block] {
-            simplifier.block(block, position);
+        positions[block] = position;
+    }
+    // What a block leads to before the block itself, so that only what leads back needs another walk.
+    let mut is_changed = true;
+    while is_changed {
+        is_changed = false;
+        for &block in flow.reverse_postorder().iter().rev() {
+            if !simplifier.is_gone[block] {
+                is_changed |= simplifier.block(block, positions[block]);
+            }
         }
     }
     let gone = std::mem::take(&mut simplifier.gone);
@@ -83,17 +90,19 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     incoming: IndexVec<Block, u32>,
     is_gone: IndexVec<Block, bool>,
     gone: Vec<Block>,
-    /// Blocks that took in another: what reads their parameters is no longer known.
-    merged: BitSet<Block>,
     order: &'editor [Block],
     /// For each position in the order, one behind it with only blocks that are gone between; shortened whenever it is walked.
     following: Vec<u32>,
 }
 
 impl Simplifier<'_, '_, '_, '_> {
-    /// Simplifies the end of a block as long as something can be done.
-    fn block(&mut self, block: Block, position: usize) {
-        while self.step(block, position) {}
+    /// Simplifies the end of a block as long as something can be done. Whether something was.
+    fn block(&mut self, block: Block, position: usize) -> bool {
+        let mut is_changed = false;
+        while self.step(block, position) {
+            is_changed = true;
+        }
+        is_changed
     }
 
     /// Whether something was done.
@@ -152,7 +161,6 @@ impl Simplifier<'_, '_, '_, '_> {
                         return false;
                     }
                     self.editor.merge_blocks(block, target);
-                    self.merged.insert(block);
                     self.is_gone[target] = true;
                     self.gone.push(target);
                     return true;
@@ -244,9 +252,6 @@ impl Simplifier<'_, '_, '_, '_> {
         let [edge] = &data.edges[..] else {
             return None;
         };
-        if self.merged.contains(block) {
-            return None;
-        }
         let mut instructions = function.instructions_of(block);
         match (instructions.next(), instructions.next()) {
             (None, None) => {}

@@ -35,7 +35,6 @@ const MOST_READS: usize = 256;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if !has_local_variables(editor.function()) {
-        context.is_done = true;
         return;
     }
     let variables = analyses.get::<LocalVariables>(editor.function());

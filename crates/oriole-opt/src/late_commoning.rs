@@ -73,9 +73,6 @@ const DISABLE_MOVE_COMMONING: Switch = Switch::named("DisableMoveCommoning");
 const FORCE_LATE_COMMONING: Switch = Switch::named("ForceLateCommoning");
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
-    if context.is_numbered {
-        return;
-    }
     if context.knobs.switch(LATE_COPY_PROP_COMPL_PRED)
         && !drop_complements(editor, analyses, context)
     {

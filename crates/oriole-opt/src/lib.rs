@@ -35,7 +35,6 @@ mod profile;
 mod reassociate;
 mod remark;
 mod speculative_hoist;
-mod start_over;
 mod statistics;
 
 pub use fuel::Fuel;

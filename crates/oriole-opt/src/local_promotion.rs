@@ -45,7 +45,6 @@ const FRONTIERS_PER_BLOCK: usize = 16;
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
     if !has_local_variables(function) {
-        context.is_done = true;
         return;
     }
     let variables = analyses.get::<LocalVariables>(function);

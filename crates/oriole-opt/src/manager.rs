@@ -1,7 +1,6 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
 use crate::fuel::Fuel;
-use crate::gvn_cse;
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
@@ -27,11 +26,6 @@ pub struct Context<'run> {
     pub hooks: &'run Hooks,
     /// Functions of the module that calls can be replaced by.
     pub callees: &'run Callees,
-    /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
-    /// dominates the other, but for those it leaves alone on purpose.
-    pub is_numbered: bool,
-    /// Set by a pass that has nothing to do in this function, whatever other passes do: it is not run again.
-    pub is_done: bool,
 }
 
 impl Context<'_> {
@@ -74,8 +68,6 @@ pub enum Action {
     Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
-    /// All phases so far, as long as one of these passes has changed something since the other one last ran, at most so often.
-    StartOver(&'static [&'static Pass], &'static Pass, u32),
 }
 
 /// What gives a pass work that it did not have before.
@@ -115,7 +107,7 @@ impl Pass {
                 Action::Repeat(passes, _, last) => {
                     last.includes(name) || passes.iter().any(|pass| pass.includes(name))
                 }
-                Action::Once(..) | Action::StartOver(..) => false,
+                Action::Once(..) => false,
             }
     }
 }
@@ -129,13 +121,14 @@ impl std::fmt::Debug for Pass {
 /// Sees the function after each phase; used to print and to stop early.
 pub type Observer<'run> = dyn FnMut(&Phase, &Function) + 'run;
 
-/// Stands for the number of changes seen by a pass that is done.
-const DONE: u64 = u64::MAX;
+/// How often the phases run over a function at most. Each time they make it cheaper or end, and nothing at hand needs more than
+/// half as many; this bounds the time that two passes could take that undo what the other does.
+const MOST_SWEEPS: u32 = 12;
 
 /// About how many passes there are.
 const MOST_PASSES: usize = 16;
 
-/// Runs phases in order. Gives the number of changes made.
+/// Runs phases in order, until none of them has anything new to see. Gives the number of changes made.
 pub fn run(
     function: &mut Function,
     phases: &[Phase],
@@ -147,33 +140,27 @@ pub fn run(
         analyses: Analyses::new(),
         changes: 0,
         removals: 0,
-        settled: Vec::with_capacity(MOST_PASSES),
-        runs: 0,
+        seen: Vec::with_capacity(MOST_PASSES),
         partial_loads: 0,
     };
     if cfg!(debug_assertions) {
         runner.partial_loads = runner.count_partial_loads();
     }
-    context.is_numbered = false;
     context.statistics.expect_phases(phases.len());
-    let mut starts = 0;
-    let mut next = 0;
-    while let Some(phase) = phases.get(next) {
-        next += 1;
-        if let Action::StartOver(passes, other, most) = phase.pass.action {
-            if starts < most && runner.has_changes_since(passes, other) {
-                (starts, next) = (starts + 1, 0);
-            }
-            continue;
+    for _ in 0..MOST_SWEEPS {
+        for phase in phases {
+            let before = (context.fuel.spent(), context.statistics.instructions());
+            runner.pass(phase.pass, context);
+            context.statistics.add_phase(PhaseStatistics {
+                rewrites: context.fuel.spent() - before.0,
+                instructions: context.statistics.instructions() - before.1,
+                ..PhaseStatistics::of(phase)
+            });
+            observer(phase, runner.function);
         }
-        let before = (context.fuel.spent(), context.statistics.instructions());
-        runner.pass(phase.pass, context);
-        context.statistics.add_phase(PhaseStatistics {
-            rewrites: context.fuel.spent() - before.0,
-            instructions: context.statistics.instructions() - before.1,
-            ..PhaseStatistics::of(phase)
-        });
-        observer(phase, runner.function);
+        if phases.iter().all(|phase| runner.is_settled(phase.pass)) {
+            break;
+        }
     }
     runner.changes
 }
@@ -184,33 +171,20 @@ struct Runner<'function> {
     changes: u64,
     /// How many of the changes only took something away.
     removals: u64,
-    /// Passes that ran.
-    settled: Vec<Settled>,
-    /// How often a pass ran.
-    runs: u64,
+    /// Of each pass that ran, how many of the changes that give it work had been made when it ended, its own included.
+    seen: Vec<(&'static str, u64)>,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
-}
-
-/// A pass that ran.
-struct Settled {
-    name: &'static str,
-    /// How many of the changes it sees had been made by then, its own included.
-    seen: u64,
-    /// Which run was its last, and which the last that changed something.
-    last_run: u64,
-    last_change: u64,
 }
 
 impl Runner<'_> {
     fn pass(&mut self, pass: &Pass, context: &mut Context<'_>) {
         match pass.action {
-            Action::Once(run, sees) => self.once(pass.name, run, sees, context),
+            Action::Once(..) => self.once(pass, context),
             Action::Repeat(passes, limit, last) => {
                 self.repeat(passes, limit, context);
                 self.pass(last, context);
             }
-            Action::StartOver(..) => {}
         }
     }
 
@@ -237,21 +211,24 @@ impl Runner<'_> {
     }
 
     /// How many changes were made that give a pass work.
-    fn seen(&self, sees: Sees) -> u64 {
+    fn work(&self, sees: Sees) -> u64 {
         match sees {
             Sees::Changes => self.changes,
             Sees::Rewrites => self.changes - self.removals,
         }
     }
 
-    /// Whether one of some passes has changed something since another last ran.
-    fn has_changes_since(&self, passes: &[&Pass], other: &Pass) -> bool {
-        let find = |name| self.settled.iter().find(|settled| settled.name == name);
-        let since = find(other.name).map_or(0, |other| other.last_run);
-        passes
-            .iter()
-            .filter_map(|pass| find(pass.name))
-            .any(|pass| pass.last_change > since)
+    /// Whether a pass has seen everything that gives it work.
+    fn is_settled(&self, pass: &Pass) -> bool {
+        match pass.action {
+            Action::Once(_, sees) => {
+                let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
+                seen.is_some_and(|&(_, seen)| seen == self.work(sees))
+            }
+            Action::Repeat(passes, _, last) => {
+                passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
+            }
+        }
     }
 
     fn count_partial_loads(&self) -> usize {
@@ -267,53 +244,24 @@ impl Runner<'_> {
         counts.sum::<usize>() as u64
     }
 
-    fn once(
-        &mut self,
-        name: &'static str,
-        run: fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
-        sees: Sees,
-        context: &mut Context<'_>,
-    ) {
-        let seen = self.seen(sees);
-        let last = self.settled.iter().position(|settled| settled.name == name);
-        let settled = last.map(|last| self.settled[last].seen);
-        let was_done = settled == Some(DONE);
-        if settled == Some(seen) || was_done && !cfg!(debug_assertions) {
+    fn once(&mut self, pass: &Pass, context: &mut Context<'_>) {
+        let Action::Once(run, sees) = pass.action else {
+            unreachable!("others are made of those that run once");
+        };
+        if self.is_settled(pass) {
             return;
         }
-        context.is_done = false;
+        let name = pass.name;
         let mut editor = Editor::new(self.function);
         run(&mut editor, &mut self.analyses, context);
         let journal = editor.finish();
-        debug_assert!(
-            !was_done || journal.is_empty(),
-            "{name} found something to do after all"
-        );
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
-        if name != gvn_cse::PASS.name && !journal.is_empty() {
-            context.is_numbered = false;
-        }
-        self.runs += 1;
-        let last_change = match last {
-            _ if !journal.is_empty() => self.runs,
-            Some(last) => self.settled[last].last_change,
-            None => 0,
-        };
-        let settled = Settled {
-            name,
-            seen: if context.is_done {
-                DONE
-            } else {
-                self.seen(sees)
-            },
-            last_run: self.runs,
-            last_change,
-        };
-        match last {
-            Some(last) => self.settled[last] = settled,
-            None => self.settled.push(settled),
+        let work = self.work(sees);
+        match self.seen.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, seen)) => *seen = work,
+            None => self.seen.push((name, work)),
         }
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {

@@ -5,7 +5,6 @@ use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
     late_commoning, leaf_inlining, local_promotion, predication, reassociate, speculative_hoist,
-    start_over,
 };
 use std::fmt;
 
@@ -56,7 +55,6 @@ pub const PASSES: &[&Pass] = &[
     &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,
-    &start_over::PASS,
 ];
 
 /// A phase of the documented pipeline.
@@ -95,7 +93,6 @@ const PIPELINE: &[Phase] = &[
     phase(84, Level::Less, &dead_code::PASS),
     unnumbered(Level::Less, &dead_stores::PASS),
     unnumbered(Level::Less, &dead_code::PASS),
-    unnumbered(Level::Less, &start_over::PASS),
 ];
 
 /// The phases of a level.

@@ -396,8 +396,6 @@ impl Worker<'_, '_> {
             remarks: options.remarks.then_some(&mut remarks),
             hooks: &options.hooks,
             callees,
-            is_numbered: false,
-            is_done: false,
         };
         let mut observer = |phase: &Phase, function: &Function| {
             if let Some(observer) = observer {

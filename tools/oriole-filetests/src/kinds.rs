@@ -397,8 +397,6 @@ fn run_passes(
             remarks: Some(&mut remarks),
             hooks: &Hooks::default(),
             callees: &Callees::default(),
-            is_numbered: false,
-            is_done: false,
         };
         oriole_opt::run(function, &options.phases, &mut context, &mut |_, _| {});
     }

@@ -361,8 +361,6 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         remarks: None,
         hooks: &crate::Hooks::default(),
         callees: &crate::Callees::default(),
-        is_numbered: false,
-        is_done: false,
     };
     let phases = select(passes.iter().copied()).expect("passes");
     run(function, &phases, &mut context, &mut |_, _| {});

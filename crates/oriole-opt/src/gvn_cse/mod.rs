@@ -117,7 +117,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let variables = analyses.get::<LocalVariables>(function);
     let numbering = number(function, &flow, &loops, &variables, mode, convergent);
     if numbering.shared.is_empty() {
-        context.is_numbered = mode == Mode::Widest;
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
@@ -161,7 +160,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             }
         }
     }
-    context.is_numbered = mode == Mode::Widest;
 }
 
 /// Numbers all values.

@@ -96,10 +96,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     for _ in 0..ROUNDS {
         reassociation.again = false;
         reassociation.number(editor, &flow);
-        let before = context.fuel.spent();
-        let mut finished = reassociation.trees(editor, &flow, context);
-        let is_numbered = context.is_numbered && context.fuel.spent() == before;
-        finished = finished && (is_numbered || reassociation.common(editor, &flow, context));
+        let finished = reassociation.trees(editor, &flow, context)
+            && reassociation.common(editor, &flow, context);
         if !finished || !reassociation.again {
             break;
         }
