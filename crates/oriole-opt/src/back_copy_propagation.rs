@@ -8,17 +8,13 @@
 //! ```
 //!
 //! ## Soundness
-//! A copy goes if the copied value is the result of an unguarded instruction, nobody else reads it, both registers have one
-//! type, and nothing else that lives in the copy's register is alive, defined or used anywhere from that instruction to the
-//! copy: no interval of such a value meets the interval of the copied one. That covers intervening definitions and uses, a
-//! destination alive at the definition, and a source alive behind the copy. Readers of the copy then read the copied value
-//! itself, which dominates them as it dominated the copy, and its home is the copy's register. Pinned registers are not
-//! values and take no part.
+//! A copy goes if the copied value is the result of an unguarded instruction, nobody else reads it, and both have one type.
+//! Readers of the copy then read the copied value itself, which dominates them as it dominated the copy; it takes the copy's
+//! name with it. Where the register of that name is in use meanwhile, leaving SSA form finds another. Pinned registers are
+//! not values and take no part.
 //!
 //! ## Method
-//! Blocks in reverse postorder, instructions last to first: so a chain of copies collapses in one walk, from its end. The
-//! stretches in which each register is taken are kept sorted, found by one look at the live intervals. Linear but for the
-//! sorting.
+//! Blocks in reverse postorder, instructions last to first: so a chain of copies collapses in one walk, from its end.
 //!
 //! `back-copy-propagation` does this wherever the rules allow, up to `BackCopyPropBudget` times. Its twin
 //! `advanced-phase-back-prop-vreg` is the place for those who know the machine: it does nothing unless a user of the library
@@ -31,9 +27,8 @@ use crate::copy_propagation::copy_of;
 use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
-use oriole_analysis::liveness::{LiveIntervals, Liveness};
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_ir::{Definition, Editor, Function, Instruction, Register, Value};
+use oriole_ir::{Definition, Editor, Function, Instruction, Value};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -81,8 +76,6 @@ fn run(
     if budget == 0 || !has_candidates(function, &flow) {
         return;
     }
-    let liveness = analyses.get::<Liveness>(function);
-    let mut taken = Taken::new(function, &liveness.intervals);
     let hooks = context.hooks;
     let mut instructions: Vec<Instruction> = Vec::new();
     for &block in flow.reverse_postorder() {
@@ -99,15 +92,6 @@ fn run(
             let Some(definer) = renamable(function, destination, source) else {
                 continue;
             };
-            // What the copy's register is by now: it may have been renamed itself.
-            let Some(home) = function.values()[destination].home.expand() else {
-                continue;
-            };
-            if function.values()[source].home.expand() != Some(home)
-                && taken.meets(home, &liveness.intervals, source)
-            {
-                continue;
-            }
             if let Some(hook) = &hooks.back_propagation
                 && !hook.may_rename(function, definer, copy)
             {
@@ -123,11 +107,7 @@ fn run(
                 return;
             }
             budget -= 1;
-            if let Some(old) = function.values()[source].home.expand() {
-                taken.leave(old, &liveness.intervals, source);
-            }
-            taken.enter(home, &liveness.intervals, source);
-            editor.replace_value_and_home(destination, source);
+            editor.replace_value_and_name(destination, source);
             editor.remove_instruction(copy);
         }
     }
@@ -156,73 +136,4 @@ fn renamable(function: &Function, destination: Value, source: Value) -> Option<I
         && !format.opaque
         && function.block_of(definer).is_some();
     free.then_some(definer)
-}
-
-/// The stretches in which each register is taken, sorted and disjoint; nothing for registers with values that are alive at
-/// the same time, which have to part anyway.
-struct Taken {
-    stretches: Vec<Option<Vec<(u32, u32)>>>,
-}
-
-/// The stretches in which a value is alive.
-fn stretches_of(intervals: &LiveIntervals, value: Value) -> impl Iterator<Item = (u32, u32)> + '_ {
-    intervals
-        .segments(value.as_u32())
-        .iter()
-        .map(|segment| (segment.start.bits(), segment.end.bits()))
-}
-
-impl Taken {
-    fn new(function: &Function, intervals: &LiveIntervals) -> Taken {
-        let mut stretches: Vec<Option<Vec<(u32, u32)>>> =
-            vec![Some(Vec::new()); function.registers().len()];
-        for (value, data) in function.values().iter() {
-            if let Some(home) = data.home.expand()
-                && let Some(list) = &mut stretches[home.index()]
-            {
-                list.extend(stretches_of(intervals, value));
-            }
-        }
-        for entry in &mut stretches {
-            if let Some(list) = entry {
-                list.sort_unstable();
-                if list.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-                    *entry = None;
-                }
-            }
-        }
-        Taken { stretches }
-    }
-
-    /// Whether a register is taken anywhere where a value is alive.
-    fn meets(&self, register: Register, intervals: &LiveIntervals, value: Value) -> bool {
-        let Some(list) = &self.stretches[register.index()] else {
-            return true;
-        };
-        stretches_of(intervals, value).any(|(start, end)| {
-            let behind = list.partition_point(|&(_, other_end)| other_end <= start);
-            list.get(behind).is_some_and(|&(other, _)| other < end)
-        })
-    }
-
-    /// A value lives in the register from now on, where it is not taken.
-    fn enter(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
-        if let Some(list) = &mut self.stretches[register.index()] {
-            for stretch in stretches_of(intervals, value) {
-                let at = list.partition_point(|other| *other < stretch);
-                list.insert(at, stretch);
-            }
-        }
-    }
-
-    /// A value does not live in the register any more.
-    fn leave(&mut self, register: Register, intervals: &LiveIntervals, value: Value) {
-        if let Some(list) = &mut self.stretches[register.index()] {
-            for stretch in stretches_of(intervals, value) {
-                if let Ok(at) = list.binary_search(&stretch) {
-                    list.remove(at);
-                }
-            }
-        }
-    }
 }

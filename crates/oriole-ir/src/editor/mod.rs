@@ -107,11 +107,11 @@ impl<'function> Editor<'function> {
         self.note(Change::Replaced(old, new));
     }
 
-    /// Like [`Editor::replace_value`], and `new` lives where `old` did.
+    /// Like [`Editor::replace_value`], and `new` takes the name that `old` had in the text, where it can.
     ///
     /// # Panics
     /// As [`Editor::replace_value`].
-    pub fn replace_value_and_home(&mut self, old: Value, new: Value) {
+    pub fn replace_value_and_name(&mut self, old: Value, new: Value) {
         let new = self.resolve(new);
         self.function.values[new].home = self.function.values[old].home;
         self.replace_value(old, new);
@@ -383,7 +383,7 @@ impl<'function> Editor<'function> {
     }
 
     /// Gives a value another home register, or none. Tests of register assignment do; passes leave it to
-    /// [`Editor::replace_value`] and [`Editor::replace_value_and_home`].
+    /// [`Editor::replace_value`] and [`Editor::replace_value_and_name`].
     pub fn set_home(&mut self, value: Value, home: Option<crate::Register>) {
         self.function.values[value].home = home.into();
         self.journal.values = true;
