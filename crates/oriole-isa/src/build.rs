@@ -172,6 +172,14 @@ impl Builder {
     }
 }
 
+/// An instruction that has neither types nor modifiers: `bra`, `exit`.
+///
+/// # Panics
+/// If the opcode is unknown.
+pub fn bare(opcode: Opcode) -> MnemonicText {
+    Builder::new(opcode).made()
+}
+
 /// An instruction that has one type and no modifiers: `add.s32`, `shl.b64`, `neg.s32`.
 ///
 /// # Panics
@@ -183,6 +191,11 @@ pub fn typed(opcode: Opcode, scalar_type: ScalarType) -> MnemonicText {
 /// A copy between registers.
 pub fn mov(scalar_type: ScalarType) -> MnemonicText {
     typed(Opcode::Mov, scalar_type)
+}
+
+/// A copy of a register of a type, whose bits stay as they are: untyped, where there is such a type.
+pub fn copy(scalar_type: ScalarType) -> MnemonicText {
+    mov(scalar_type.as_bits().unwrap_or(scalar_type))
 }
 
 /// A choice by a predicate.
@@ -219,11 +232,6 @@ pub fn setp(comparison: Comparison, scalar_type: ScalarType) -> MnemonicText {
 pub fn cvt(to: ScalarType, from: ScalarType) -> MnemonicText {
     let builder = Builder::new(Opcode::Cvt).scalar_type(to);
     builder.scalar_type(from).made()
-}
-
-/// A branch.
-pub fn bra() -> MnemonicText {
-    Builder::new(Opcode::Bra).made()
 }
 
 impl Mnemonic {

@@ -27,6 +27,7 @@ pub struct Mnemonic {
     modifiers: Modifiers,
     types: [ScalarType; MAXIMUM_TYPES],
     type_count: u8,
+    listed_word: bool,
     unknown_modifier: bool,
     effects: Effects,
 }
@@ -72,6 +73,7 @@ impl Mnemonic {
             modifiers: Modifiers::default(),
             types: [ScalarType::B32; MAXIMUM_TYPES],
             type_count: 0,
+            listed_word: false,
             unknown_modifier: false,
             effects: Effects::OPAQUE,
         };
@@ -82,8 +84,11 @@ impl Mnemonic {
         if !rest.is_empty() {
             let mut decoder = Decoder::new(entry);
             for word in rest.split('.') {
-                let is_known = decoder.decode(word).is_some() || entry.words.contains(&word);
-                mnemonic.unknown_modifier |= !is_known;
+                if decoder.decode(word).is_none() {
+                    let is_listed = entry.words.contains(&word);
+                    mnemonic.listed_word |= is_listed;
+                    mnemonic.unknown_modifier |= !is_listed;
+                }
             }
             mnemonic.modifiers = decoder.modifiers;
             mnemonic.types = decoder.types;
@@ -141,6 +146,11 @@ impl Mnemonic {
     /// The dotted words in order, the opcode's own included.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.text.split('.')
+    }
+
+    /// Whether it carries a word that the table lists for the opcode, and that [`Mnemonic::modifiers`] say nothing of.
+    pub fn has_listed_word(&self) -> bool {
+        self.listed_word
     }
 
     /// Whether a known opcode carries a word the table does not know for it.
@@ -363,6 +373,8 @@ mod tests {
         let unknown = Mnemonic::parse("frobnicate.sync.b32");
         assert_eq!(unknown.opcode(), Opcode::Unknown);
         assert!(unknown.is_opaque() && unknown.pins_registers());
+        assert!(Mnemonic::parse("ld.global.unified.f32").has_listed_word());
+        assert!(!Mnemonic::parse("ld.global.f32").has_listed_word());
     }
 
     #[test]

@@ -139,6 +139,8 @@ fn constructors_make_what_they_say() {
     let made = [
         (build::mov(Pred), "mov.pred"),
         (build::mov(B64), "mov.b64"),
+        (build::copy(F32), "mov.b32"),
+        (build::copy(Pred), "mov.pred"),
         (build::selp(F32), "selp.f32"),
         (build::typed(Opcode::Add, S32), "add.s32"),
         (build::typed(Opcode::Shl, B16), "shl.b16"),
@@ -150,7 +152,7 @@ fn constructors_make_what_they_say() {
         ),
         (build::setp(Comparison::Less, U32), "setp.lt.u32"),
         (build::cvt(U64, S32), "cvt.u64.s32"),
-        (build::bra(), "bra"),
+        (build::bare(Opcode::Bra), "bra"),
     ];
     for (built, text) in made {
         assert_eq!(built.as_str(), text);
