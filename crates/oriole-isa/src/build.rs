@@ -198,6 +198,11 @@ pub fn copy(scalar_type: ScalarType) -> MnemonicText {
     mov(scalar_type.as_bits().unwrap_or(scalar_type))
 }
 
+/// A choice between registers of a type, whose bits stay as they are: untyped, where there is such a type.
+pub fn choice(scalar_type: ScalarType) -> MnemonicText {
+    selp(scalar_type.as_bits().unwrap_or(scalar_type))
+}
+
 /// A choice by a predicate.
 pub fn selp(scalar_type: ScalarType) -> MnemonicText {
     typed(Opcode::Selp, scalar_type)
@@ -263,7 +268,7 @@ impl Mnemonic {
         self.with(Part::FirstSpace, 0, Some(word))
     }
 
-    /// This mnemonic without a modifier, which it need not have; nothing if it is opaque.
+    /// This mnemonic without a modifier, which it need not have; nothing if it has it twice or is opaque.
     pub fn without(&self, flag: Flag) -> Option<MnemonicText> {
         self.with(Part::Flag(flag), 0, None)
     }
@@ -271,7 +276,10 @@ impl Mnemonic {
     /// This mnemonic with another word, or none, for a part; of several words, for the one that is `index`th. If there is none, the
     /// word goes behind the last part that comes before it in the order of the manual.
     fn with(&self, part: Part, index: usize, word: Option<&str>) -> Option<MnemonicText> {
-        let (entry, rest) = table::find(self.text()).filter(|_| !self.is_opaque())?;
+        if self.is_opaque() || self.text().ends_with('.') {
+            return None;
+        }
+        let (entry, rest) = table::find(self.text())?;
         let rank = |part: Part| entry.parts().iter().position(|&other| other == part);
         let own_rank = rank(part);
         if own_rank.is_none() && word.is_some() {
@@ -298,6 +306,9 @@ impl Mnemonic {
                 _ => {}
             }
             start = end;
+        }
+        if word.is_none() && nth > 1 {
+            return None;
         }
         let hole = found.unwrap_or(place..place);
         let mut made = MnemonicText::new(&text[..hole.start]);

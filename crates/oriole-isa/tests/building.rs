@@ -141,6 +141,7 @@ fn constructors_make_what_they_say() {
         (build::mov(B64), "mov.b64"),
         (build::copy(F32), "mov.b32"),
         (build::copy(Pred), "mov.pred"),
+        (build::choice(F64), "selp.b64"),
         (build::selp(F32), "selp.f32"),
         (build::typed(Opcode::Add, S32), "add.s32"),
         (build::typed(Opcode::Shl, B16), "shl.b16"),
@@ -257,6 +258,11 @@ fn the_order_of_the_producer_and_listed_words_are_kept() {
     assert_eq!(with_space("ld.u32", Space::Texture), None);
     assert_eq!(with_space("add.u32", Space::Global), None);
     assert_eq!(with_space("ld.sideways.u32", Space::Global), None);
+    assert_eq!(with_space("ld.", Space::Global), None);
+    assert_eq!(
+        with_space("ld", Space::Global).as_deref(),
+        Some("ld.global")
+    );
 
     let compare = Mnemonic::parse("setp.hi.ftz.f32");
     let text = |new: Option<build::MnemonicText>| new.map(|new| new.as_str().to_owned());
@@ -272,6 +278,8 @@ fn the_order_of_the_producer_and_listed_words_are_kept() {
         text(compare.without(Flag::FlushToZero)).as_deref(),
         Some("setp.hi.f32")
     );
+    let twice = Mnemonic::parse("setp.hi.ftz.ftz.f32");
+    assert_eq!(text(twice.without(Flag::FlushToZero)), None);
     // A product's half is no comparison.
     let product = Mnemonic::parse("mul.hi.s32");
     assert_eq!(text(product.with_comparison(Comparison::Lower)), None);

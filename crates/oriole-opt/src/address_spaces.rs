@@ -390,13 +390,10 @@ fn with_space(format: &FormatData, space: Space) -> Option<MnemonicText> {
     // Hints about caches and operations with words of their own are not for all spaces.
     let mut others = *mnemonic.modifiers();
     (others.semantics, others.scope, others.vector) = (None, None, None);
-    if space == Space::Global
-        && !matches!(
-            others.cache_operator,
-            Some(CacheOperator::Volatile | CacheOperator::WriteThrough)
-        )
-    {
-        others.cache_operator = None;
+    if space == Space::Global {
+        use CacheOperator::*;
+        let is_special = |operator: &CacheOperator| matches!(operator, Volatile | WriteThrough);
+        others.cache_operator = others.cache_operator.filter(is_special);
     }
     if atomic && others.operation != Some(ReductionOperation::PopulationCount) {
         others.operation = None;

@@ -324,8 +324,7 @@ impl Promotion<'_, '_> {
                     _ => (stored, before),
                 };
                 let operands = [Operand::Value(taken), Operand::Value(kept), predicate];
-                let selected = scalar_type.as_bits().unwrap_or(scalar_type);
-                self.insert(access, &build::selp(selected), &operands)
+                self.insert(access, &build::choice(scalar_type), &operands)
             }
             _ => stored,
         };

@@ -489,11 +489,10 @@ fn guard(
 
 /// The mnemonic that selects between registers of a type.
 fn selection(scalar_type: ScalarType) -> Option<MnemonicText> {
-    let selected = match scalar_type {
-        ScalarType::F32 | ScalarType::F64 => scalar_type,
-        other => other.as_bits().filter(|&bits| has_plain_move(bits))?,
-    };
-    Some(build::selp(selected))
+    match scalar_type {
+        ScalarType::F32 | ScalarType::F64 => Some(build::selp(scalar_type)),
+        other => has_plain_move(other).then(|| build::choice(other)),
+    }
 }
 
 /// A selection at the end of a block, before its branch.

@@ -3,7 +3,7 @@
 //! A row gives an opcode its names, the modifier categories and words it accepts, and its operand forms. A form is chosen
 //! by the number of operands; where two forms have equally many, a requirement tells them apart. The cache policy that
 //! follows `.L2::cache_hint` is not part of a form: [`crate::Mnemonic`] appends it to every opcode that carries the
-//! modifier.
+//! modifier. Parts are written in the usual order ([`crate::part`]) but for those that a row puts first.
 
 mod arithmetic;
 mod asynchronous;

@@ -246,9 +246,13 @@ pub(super) fn simple_field(_: &View<'_, '_>, site: &Site) -> Option<Change> {
             vec![value, Arg::Constant(kept)],
         ));
     }
-    let mnemonic = build::typed(Opcode::Shr, ScalarType::unsigned(site.width)?);
-    (position < width && position + length >= width)
-        .then(|| Change::Instruction(mnemonic, vec![value, Arg::Constant(position)]))
+    if position >= width || position + length < width {
+        return None;
+    }
+    Some(Change::Instruction(
+        build::typed(Opcode::Shr, ScalarType::unsigned(site.width)?),
+        vec![value, Arg::Constant(position)],
+    ))
 }
 
 /// `bfi` of nothing or of everything, `prmt` and `lop3` that give one of their operands, funnel shifts by nothing.

@@ -511,7 +511,7 @@ impl Walk<'_, '_, '_> {
             Change::Operands(arguments) => {
                 let shape = &[ShapeNode::LEAF; 1 + MAXIMUM_ARGUMENTS][..1 + arguments.len()];
                 let format = self.editor.format_with_shape(instruction, shape);
-                self.become_plain(instruction, format, &arguments);
+                self.set_arguments(instruction, format, &arguments);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);
@@ -527,11 +527,11 @@ impl Walk<'_, '_, '_> {
         arguments: &[Arg],
     ) {
         let format = self.editor.plain_format(mnemonic, 1 + arguments.len());
-        self.become_plain(instruction, format, arguments);
+        self.set_arguments(instruction, format, arguments);
     }
 
-    /// Makes an instruction one with a format with plain operands.
-    fn become_plain(&mut self, instruction: Instruction, format: Format, arguments: &[Arg]) {
+    /// Gives an instruction these operands, and a format in which they are plain.
+    fn set_arguments(&mut self, instruction: Instruction, format: Format, arguments: &[Arg]) {
         let mut operands: SmallVec<[Operand; 1 + MAXIMUM_ARGUMENTS]> = SmallVec::new();
         operands.push(Operand::Result(0));
         for (index, &argument) in arguments.iter().enumerate() {

@@ -255,10 +255,11 @@ pub(super) fn form_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     if site.opcode == Opcode::Sub {
         let (factor, constant) = single_product(view, site, b, false)?.as_low_by_constant()?;
         let negative = Arg::Constant(constant.wrapping_neg() & site.mask());
-        let mnemonic = build::mad(MulMode::Low, ScalarType::signed(site.width)?);
-        return a
-            .is_plain()
-            .then(|| Change::Instruction(mnemonic, vec![factor, negative, a]));
+        let signed = ScalarType::signed(site.width).filter(|_| a.is_plain())?;
+        return Some(Change::Instruction(
+            build::mad(MulMode::Low, signed),
+            vec![factor, negative, a],
+        ));
     }
     // A constant is better kept where addresses can take it.
     if let Some((_, _)) = site.value_and_constant()

@@ -49,7 +49,8 @@ impl Walk<'_, '_, '_> {
         let function = self.editor.function();
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
-        if mnemonic.modifiers().boolean.is_some() {
+        let modifiers = mnemonic.modifiers();
+        if modifiers.comparison.is_none() || modifiers.boolean.is_some() {
             return Outcome::Unchanged;
         }
         let (Some(Operand::Value(guard)), &[Operand::Value(before)]) =
@@ -178,7 +179,7 @@ impl Walk<'_, '_, '_> {
             ScalarType::F32 | ScalarType::F64 if yes.value().is_none() && no.value().is_none() => {
                 build::selp(held)
             }
-            _ => build::selp(held.as_bits().unwrap_or(held)),
+            _ => build::choice(held),
         };
         if !self.allows(
             instruction,
