@@ -12,7 +12,7 @@
 //! assert!(Mnemonic::build(Opcode::Add).comparison(Comparison::Less).text().is_none());
 //! ```
 //!
-//! A [`Builder`] writes its parts in the order of the manual ([`crate::part`]), whatever the order in which they were given. What
+//! A [`Builder`] writes its parts in the order of the manual (`part.rs`), whatever the order in which they were given. What
 //! is written decodes to these parts again: opcodes that do not accept one of them have no such mnemonic. Words that the table
 //! only lists, as `.row` of `mma`, are no parts, so nothing builds a mnemonic with them.
 //!
