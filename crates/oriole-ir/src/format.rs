@@ -269,7 +269,7 @@ impl FormatData {
             simple,
             reads_values: simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use),
             arithmetic: match simple {
-                true => Node::of(mnemonic.text(), tops.len()),
+                true => Node::of(&mnemonic, tops.len()),
                 false => None,
             },
             commutes: plain && !opaque && sources_commute(&mnemonic, &leaves),

@@ -160,7 +160,8 @@ impl Formats {
         Formats::default()
     }
 
-    /// The format with this guard, mnemonic and shape.
+    /// The format with this guard, mnemonic and shape, of an instruction that is read from text. Passes have none to read: see
+    /// [`crate::Editor::format`].
     pub fn intern(
         &mut self,
         mnemonic: &str,
@@ -175,7 +176,21 @@ impl Formats {
         let is_same = |data: &FormatData| data.guard == guard && *data.shape == *shape;
         match self.find(mnemonic, &key, is_same) {
             Some(format) => format,
-            None => self.add(mnemonic, guard, &shape, key),
+            None => self.add(Mnemonic::parse(mnemonic), guard, &shape, key),
+        }
+    }
+
+    /// The format with the mnemonic of another, and this guard and shape.
+    pub(crate) fn derive(&mut self, from: Format, guard: Guard, shape: &[ShapeNode]) -> Format {
+        let mnemonic = &self.data[from].mnemonic;
+        let key = Key {
+            shape: packed(guard, shape),
+            mnemonic: Ends::of(mnemonic.text()),
+        };
+        let is_same = |data: &FormatData| data.guard == guard && *data.shape == *shape;
+        match self.find(mnemonic.text(), &key, is_same) {
+            Some(format) => format,
+            None => self.add(mnemonic.clone(), guard, shape, key),
         }
     }
 
@@ -201,7 +216,7 @@ impl Formats {
         };
         match self.find(mnemonic, &key, is_same) {
             Some(format) => format,
-            None => self.add(mnemonic, guard, &shape_of(operands), key),
+            None => self.add(Mnemonic::parse(mnemonic), guard, &shape_of(operands), key),
         }
     }
 
@@ -231,8 +246,8 @@ impl Formats {
 
     /// Adds a format that is not there.
     #[cold]
-    fn add(&mut self, mnemonic: &str, guard: Guard, shape: &[ShapeNode], key: Key) -> Format {
-        let data = FormatData::new(Mnemonic::parse(mnemonic), guard, shape.into());
+    fn add(&mut self, mnemonic: Mnemonic, guard: Guard, shape: &[ShapeNode], key: Key) -> Format {
+        let data = FormatData::new(mnemonic, guard, shape.into());
         let format = self.data.push(data);
         if self.slots.len() < 2 * self.data.len() {
             let count = (2 * self.slots.len()).max(128);
@@ -314,5 +329,18 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), first.len());
+    }
+
+    #[test]
+    fn formats_are_derived_from_others() {
+        let mut formats = Formats::new();
+        let add = formats.intern("add.s32", Guard::None, [LEAF; 3].into_iter());
+        let guarded = formats.intern("add.s32", Guard::If, [LEAF; 3].into_iter());
+        assert_eq!(formats.derive(add, Guard::If, &[LEAF; 3]), guarded);
+        assert_eq!(formats.derive(guarded, Guard::None, &[LEAF; 3]), add);
+        let new = formats.derive(add, Guard::IfNot, &[LEAF; 3]);
+        assert!(new != add && new != guarded);
+        assert_eq!(formats[new].guard, Guard::IfNot);
+        assert_eq!(formats[new].mnemonic, formats[add].mnemonic);
     }
 }

@@ -17,15 +17,19 @@
 //! let unknown = Mnemonic::parse("mad.sideways.s32");
 //! assert!(unknown.is_opaque() && unknown.operand_roles(4).is_none());
 //! ```
+//!
+//! Who wants a new instruction builds its mnemonic of typed parts ([`build`]) and never spells one.
 
 #![forbid(unsafe_code)]
 
+pub mod build;
 mod effects;
 mod evaluate;
 mod mnemonic;
 mod modifier;
 mod opcode;
 mod operand;
+mod part;
 pub mod ptxas;
 mod scalar_type;
 mod space;
@@ -34,6 +38,7 @@ mod table;
 mod target;
 mod text_enum;
 
+pub use build::{Builder, MnemonicText};
 pub use effects::{Effects, Ordering, Terminator};
 pub use evaluate::{
     Bits, Outputs, VideoOperands, approximate, evaluate, evaluate_unpack, evaluate_video, extend,

@@ -11,12 +11,13 @@ use crate::effects::{Effects, effects_of};
 use crate::modifier::{Flag, Modifiers};
 use crate::opcode::Opcode;
 use crate::operand::{MAXIMUM_OPERANDS, Operand, Role, Roles};
+use crate::part::Part;
 use crate::scalar_type::ScalarType;
 use crate::space::Space;
 use crate::table::{self, Entry};
 
 /// The most types a mnemonic names (`mma` with block scaling has five).
-const MAXIMUM_TYPES: usize = 6;
+pub(crate) const MAXIMUM_TYPES: usize = 6;
 
 /// A decoded mnemonic. About 100 bytes: intern one per distinct text.
 #[derive(Clone)]
@@ -26,8 +27,41 @@ pub struct Mnemonic {
     modifiers: Modifiers,
     types: [ScalarType; MAXIMUM_TYPES],
     type_count: u8,
+    listed_word: bool,
     unknown_modifier: bool,
     effects: Effects,
+}
+
+/// Decodes the words behind an opcode's own, in turn: what one means depends on those before it.
+pub(crate) struct Decoder {
+    entry: &'static Entry,
+    modifiers: Modifiers,
+    types: [ScalarType; MAXIMUM_TYPES],
+    type_count: u8,
+}
+
+impl Decoder {
+    pub(crate) fn new(entry: &'static Entry) -> Decoder {
+        Decoder {
+            entry,
+            modifiers: Modifiers::default(),
+            types: [ScalarType::B32; MAXIMUM_TYPES],
+            type_count: 0,
+        }
+    }
+
+    /// What the next word is; nothing if it is no part, be it listed in the table or unknown.
+    pub(crate) fn decode(&mut self, word: &str) -> Option<Part> {
+        if self.entry.accepts_types()
+            && let Some(scalar_type) = ScalarType::from_text(word)
+            && usize::from(self.type_count) < MAXIMUM_TYPES
+        {
+            self.types[usize::from(self.type_count)] = scalar_type;
+            self.type_count += 1;
+            return Some(Part::Type);
+        }
+        self.modifiers.decode(word, self.entry.accepts)
+    }
 }
 
 impl Mnemonic {
@@ -39,6 +73,7 @@ impl Mnemonic {
             modifiers: Modifiers::default(),
             types: [ScalarType::B32; MAXIMUM_TYPES],
             type_count: 0,
+            listed_word: false,
             unknown_modifier: false,
             effects: Effects::OPAQUE,
         };
@@ -47,9 +82,17 @@ impl Mnemonic {
         };
         mnemonic.entry = Some(entry);
         if !rest.is_empty() {
+            let mut decoder = Decoder::new(entry);
             for word in rest.split('.') {
-                mnemonic.decode_word(word, entry);
+                if decoder.decode(word).is_none() {
+                    let is_listed = entry.words.contains(&word);
+                    mnemonic.listed_word |= is_listed;
+                    mnemonic.unknown_modifier |= !is_listed;
+                }
             }
+            mnemonic.modifiers = decoder.modifiers;
+            mnemonic.types = decoder.types;
+            mnemonic.type_count = decoder.type_count;
         }
         mnemonic.effects = if mnemonic.is_opaque() {
             Effects::OPAQUE
@@ -57,20 +100,6 @@ impl Mnemonic {
             effects_of(&mnemonic)
         };
         mnemonic
-    }
-
-    fn decode_word(&mut self, word: &str, entry: &Entry) {
-        if entry.accepts_types()
-            && let Some(scalar_type) = ScalarType::from_text(word)
-            && usize::from(self.type_count) < MAXIMUM_TYPES
-        {
-            self.types[usize::from(self.type_count)] = scalar_type;
-            self.type_count += 1;
-            return;
-        }
-        if !self.modifiers.decode(word, entry.accepts) && !entry.words.contains(&word) {
-            self.unknown_modifier = true;
-        }
     }
 
     /// The text as given.
@@ -117,6 +146,11 @@ impl Mnemonic {
     /// The dotted words in order, the opcode's own included.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.text.split('.')
+    }
+
+    /// Whether it carries a word that the table lists for the opcode, and that [`Mnemonic::modifiers`] say nothing of.
+    pub fn has_listed_word(&self) -> bool {
+        self.listed_word
     }
 
     /// Whether a known opcode carries a word the table does not know for it.
@@ -339,6 +373,8 @@ mod tests {
         let unknown = Mnemonic::parse("frobnicate.sync.b32");
         assert_eq!(unknown.opcode(), Opcode::Unknown);
         assert!(unknown.is_opaque() && unknown.pins_registers());
+        assert!(Mnemonic::parse("ld.global.unified.f32").has_listed_word());
+        assert!(!Mnemonic::parse("ld.global.f32").has_listed_word());
     }
 
     #[test]

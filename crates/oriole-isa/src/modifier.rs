@@ -5,6 +5,8 @@
 //! opcodes alone (`.trans`, `.mbarrier::complete_tx::bytes`) are not decoded; the table lists them and
 //! [`crate::Mnemonic::has_modifier`] asks for them by their spelling.
 
+use crate::opcode::Opcode;
+use crate::part::Part;
 use crate::space::Space;
 use crate::text_enum::text_enum;
 
@@ -166,6 +168,16 @@ impl MatrixShape {
     }
 }
 
+impl std::fmt::Display for MatrixShape {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "m{}n{}", self.m, self.n)?;
+        match self.k {
+            0 => Ok(()),
+            k => write!(formatter, "k{k}"),
+        }
+    }
+}
+
 fn number(text: &str) -> Option<u16> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -224,7 +236,10 @@ pub enum Flag {
 }
 
 impl Flag {
-    const WORDS: [(&'static str, Flag); 22] = [
+    /// How many there are.
+    pub(crate) const COUNT: usize = 22;
+
+    const WORDS: [(&'static str, Flag); Flag::COUNT] = [
         ("ftz", Flag::FlushToZero),
         ("noftz", Flag::NoFlushToZero),
         ("sat", Flag::Saturate),
@@ -315,6 +330,36 @@ impl Accepts {
     const fn has(self, category: Accepts) -> bool {
         self.categories & category.categories != 0
     }
+
+    /// Whether a part may stand in a mnemonic.
+    pub(crate) const fn takes(self, part: Part) -> bool {
+        self.has(match part {
+            Part::Flag(flag) => return self.flags & flag.bit() != 0,
+            Part::Type => Accepts::TYPE,
+            Part::Rounding => Accepts::ROUNDING,
+            Part::MulMode => Accepts::MUL_MODE,
+            Part::Comparison => Accepts::COMPARISON,
+            Part::Boolean => Accepts::BOOLEAN,
+            Part::ShiftMode => Accepts::SHIFT_MODE,
+            Part::Direction => Accepts::DIRECTION,
+            Part::Shuffle => Accepts::SHUFFLE,
+            Part::Vote => Accepts::VOTE,
+            Part::Operation => Accepts::OPERATION,
+            Part::Semantics => Accepts::SEMANTICS,
+            Part::Scope => Accepts::SCOPE,
+            Part::CacheOperator => Accepts::CACHE_OPERATOR,
+            Part::Level1Eviction | Part::Level2Eviction => Accepts::EVICTION,
+            Part::Level2Prefetch => Accepts::PREFETCH,
+            Part::Geometry => Accepts::GEOMETRY,
+            Part::SurfaceClamp => Accepts::SURFACE_CLAMP,
+            Part::Permute => Accepts::PERMUTE,
+            Part::Test => Accepts::TEST,
+            Part::Shape => Accepts::SHAPE,
+            Part::Repeat => Accepts::REPEAT,
+            Part::Vector => Accepts::VECTOR,
+            Part::FirstSpace | Part::SecondSpace => Accepts::SPACE,
+        })
+    }
 }
 
 /// The decoded modifiers of one mnemonic. Types are kept apart, by [`crate::Mnemonic::types`].
@@ -377,52 +422,126 @@ impl Modifiers {
         self.flags & flag.bit() != 0
     }
 
-    /// Decodes one word under the categories the opcode accepts. `false`: the word is none of them, or it contradicts
-    /// an earlier word of the same category.
-    pub(crate) fn decode(&mut self, word: &str, accepts: Accepts) -> bool {
+    /// Adds a modifier without a value.
+    pub(crate) fn set(&mut self, flag: Flag) {
+        self.flags |= flag.bit();
+    }
+
+    /// Takes out a part other than a type or a matrix shape, and gives the word that an opcode writes for it, without its dot.
+    /// What has no word stays.
+    pub(crate) fn take(&mut self, part: Part, opcode: Opcode) -> Option<&'static str> {
+        match part {
+            Part::Rounding => self.rounding.take().map(Rounding::text),
+            Part::MulMode => self.mul_mode.take().map(MulMode::text),
+            Part::Comparison => self.comparison.take().map(Comparison::text),
+            Part::Boolean => self.boolean.take().map(BooleanOperation::text),
+            Part::ShiftMode => self.shift_mode.take().map(ShiftMode::text),
+            Part::Direction => self.direction.take().map(Direction::text),
+            Part::Shuffle => self.shuffle.take().map(ShuffleMode::text),
+            Part::Vote => self.vote.take().map(VoteMode::text),
+            Part::Operation => self.operation.take().map(ReductionOperation::text),
+            Part::Semantics => self.semantics.take().map(Semantics::text),
+            Part::Scope => self.scope.take().map(|scope| match (scope, opcode) {
+                (Scope::Device, Opcode::Membar) => "gl",
+                _ => scope.text(),
+            }),
+            Part::CacheOperator => self.cache_operator.take().map(CacheOperator::text),
+            Part::Level1Eviction => self.level1_eviction.take().map(Level1Eviction::text),
+            Part::Level2Eviction => self.level2_eviction.take().map(Level2Eviction::text),
+            Part::Level2Prefetch => self.level2_prefetch.take().map(Level2Prefetch::text),
+            Part::Geometry => self.geometry.take().map(Geometry::text),
+            Part::SurfaceClamp => self.surface_clamp.take().map(SurfaceClamp::text),
+            Part::Permute => self.permute.take().map(PermuteMode::text),
+            Part::Test => self.test.take().map(TestOperation::text),
+            Part::Repeat => take_number(&mut self.repeat, &REPEAT_WORDS),
+            Part::Vector => take_number(&mut self.vector, &VECTOR_WORDS),
+            Part::FirstSpace => take_space(&mut self.first_space, opcode),
+            Part::SecondSpace => take_space(&mut self.second_space, opcode),
+            Part::Flag(flag) => {
+                let is_set = self.has(flag);
+                self.flags &= !flag.bit();
+                is_set.then(|| flag.text())
+            }
+            Part::Type | Part::Shape => None,
+        }
+    }
+
+    /// Decodes one word under the categories the opcode accepts, and says what it is. Nothing: the word is none of them, or it
+    /// contradicts an earlier word of the same category.
+    pub(crate) fn decode(&mut self, word: &str, accepts: Accepts) -> Option<Part> {
         if accepts.flags != 0
             && let Some(flag) = Flag::from_text(word)
             && accepts.flags & flag.bit() != 0
         {
             self.flags |= flag.bit();
-            return true;
+            return Some(Part::Flag(flag));
         }
         macro_rules! attempt {
-            ($category:ident, $field:ident, $decode:expr) => {
+            ($category:ident, $field:ident, $part:ident, $decode:expr) => {
                 if accepts.has(Accepts::$category)
                     && self.$field.is_none()
                     && let Some(value) = $decode(word)
                 {
                     self.$field = Some(value);
-                    return true;
+                    return Some(Part::$part);
                 }
             };
         }
-        attempt!(ROUNDING, rounding, Rounding::from_text);
-        attempt!(MUL_MODE, mul_mode, MulMode::from_text);
-        attempt!(COMPARISON, comparison, Comparison::from_text);
-        attempt!(BOOLEAN, boolean, BooleanOperation::from_text);
-        attempt!(SHIFT_MODE, shift_mode, ShiftMode::from_text);
-        attempt!(DIRECTION, direction, Direction::from_text);
-        attempt!(SHUFFLE, shuffle, ShuffleMode::from_text);
-        attempt!(VOTE, vote, VoteMode::from_text);
-        attempt!(OPERATION, operation, ReductionOperation::from_text);
-        attempt!(SEMANTICS, semantics, Semantics::from_text);
-        attempt!(SCOPE, scope, scope_word);
-        attempt!(CACHE_OPERATOR, cache_operator, CacheOperator::from_text);
-        attempt!(EVICTION, level1_eviction, Level1Eviction::from_text);
-        attempt!(EVICTION, level2_eviction, Level2Eviction::from_text);
-        attempt!(PREFETCH, level2_prefetch, Level2Prefetch::from_text);
-        attempt!(GEOMETRY, geometry, Geometry::from_text);
-        attempt!(SURFACE_CLAMP, surface_clamp, SurfaceClamp::from_text);
-        attempt!(PERMUTE, permute, PermuteMode::from_text);
-        attempt!(TEST, test, TestOperation::from_text);
-        attempt!(SHAPE, shape, MatrixShape::from_text);
-        attempt!(REPEAT, repeat, repeat_word);
-        attempt!(VECTOR, vector, vector_word);
-        attempt!(SPACE, first_space, Space::from_qualifier);
-        attempt!(SPACE, second_space, Space::from_qualifier);
-        false
+        attempt!(ROUNDING, rounding, Rounding, Rounding::from_text);
+        attempt!(MUL_MODE, mul_mode, MulMode, MulMode::from_text);
+        attempt!(COMPARISON, comparison, Comparison, Comparison::from_text);
+        attempt!(BOOLEAN, boolean, Boolean, BooleanOperation::from_text);
+        attempt!(SHIFT_MODE, shift_mode, ShiftMode, ShiftMode::from_text);
+        attempt!(DIRECTION, direction, Direction, Direction::from_text);
+        attempt!(SHUFFLE, shuffle, Shuffle, ShuffleMode::from_text);
+        attempt!(VOTE, vote, Vote, VoteMode::from_text);
+        attempt!(
+            OPERATION,
+            operation,
+            Operation,
+            ReductionOperation::from_text
+        );
+        attempt!(SEMANTICS, semantics, Semantics, Semantics::from_text);
+        attempt!(SCOPE, scope, Scope, scope_word);
+        attempt!(
+            CACHE_OPERATOR,
+            cache_operator,
+            CacheOperator,
+            CacheOperator::from_text
+        );
+        attempt!(
+            EVICTION,
+            level1_eviction,
+            Level1Eviction,
+            Level1Eviction::from_text
+        );
+        attempt!(
+            EVICTION,
+            level2_eviction,
+            Level2Eviction,
+            Level2Eviction::from_text
+        );
+        attempt!(
+            PREFETCH,
+            level2_prefetch,
+            Level2Prefetch,
+            Level2Prefetch::from_text
+        );
+        attempt!(GEOMETRY, geometry, Geometry, Geometry::from_text);
+        attempt!(
+            SURFACE_CLAMP,
+            surface_clamp,
+            SurfaceClamp,
+            SurfaceClamp::from_text
+        );
+        attempt!(PERMUTE, permute, Permute, PermuteMode::from_text);
+        attempt!(TEST, test, Test, TestOperation::from_text);
+        attempt!(SHAPE, shape, Shape, MatrixShape::from_text);
+        attempt!(REPEAT, repeat, Repeat, repeat_word);
+        attempt!(VECTOR, vector, Vector, vector_word);
+        attempt!(SPACE, first_space, FirstSpace, Space::from_qualifier);
+        attempt!(SPACE, second_space, SecondSpace, Space::from_qualifier);
+        None
     }
 }
 
@@ -433,18 +552,50 @@ fn scope_word(word: &str) -> Option<Scope> {
     }
 }
 
+/// Words that are a letter and a number.
+type NumberWords<const COUNT: usize> = [(&'static str, u8); COUNT];
+
+const REPEAT_WORDS: NumberWords<8> = [
+    ("x1", 1),
+    ("x2", 2),
+    ("x4", 4),
+    ("x8", 8),
+    ("x16", 16),
+    ("x32", 32),
+    ("x64", 64),
+    ("x128", 128),
+];
+
+const VECTOR_WORDS: NumberWords<3> = [("v2", 2), ("v4", 4), ("v8", 8)];
+
+fn number_word<const COUNT: usize>(word: &str, words: &NumberWords<COUNT>) -> Option<u8> {
+    let found = words.iter().find(|(own, _)| *own == word);
+    found.map(|&(_, number)| number)
+}
+
 fn repeat_word(word: &str) -> Option<u8> {
-    let count = number(word.strip_prefix('x')?)?;
-    (count.is_power_of_two() && count <= 128).then_some(count as u8)
+    number_word(word, &REPEAT_WORDS)
 }
 
 fn vector_word(word: &str) -> Option<u8> {
-    match word {
-        "v2" => Some(2),
-        "v4" => Some(4),
-        "v8" => Some(8),
-        _ => None,
-    }
+    number_word(word, &VECTOR_WORDS)
+}
+
+/// Takes a number that has a word.
+fn take_number<const COUNT: usize>(
+    number: &mut Option<u8>,
+    words: &NumberWords<COUNT>,
+) -> Option<&'static str> {
+    let (word, _) = words.iter().find(|&&(_, own)| Some(own) == *number)?;
+    *number = None;
+    Some(word)
+}
+
+/// Takes a space that has a qualifier.
+fn take_space(space: &mut Option<Space>, opcode: Opcode) -> Option<&'static str> {
+    let word = (*space)?.qualifier(opcode)?;
+    *space = None;
+    Some(word)
 }
 
 #[cfg(test)]
@@ -454,12 +605,15 @@ mod tests {
     #[test]
     fn a_word_means_what_its_opcode_accepts() {
         let mut product = Modifiers::default();
-        assert!(product.decode("hi", Accepts::MUL_MODE));
+        assert_eq!(product.decode("hi", Accepts::MUL_MODE), Some(Part::MulMode));
         assert_eq!(product.mul_mode, Some(MulMode::High));
         let mut comparison = Modifiers::default();
-        assert!(comparison.decode("hi", Accepts::COMPARISON));
+        assert_eq!(
+            comparison.decode("hi", Accepts::COMPARISON),
+            Some(Part::Comparison)
+        );
         assert_eq!(comparison.comparison, Some(Comparison::Higher));
-        assert!(!comparison.decode("lo", Accepts::COMPARISON));
+        assert_eq!(comparison.decode("lo", Accepts::COMPARISON), None);
     }
 
     #[test]

@@ -170,16 +170,53 @@ impl ScalarType {
         }
     }
 
-    /// The untyped type of the same width, where one exists.
-    pub const fn as_bits(self) -> Option<ScalarType> {
-        match self.bits() {
-            1 => Some(ScalarType::Pred),
+    /// The unsigned integer of so many bits, if there is one that is no vector.
+    pub const fn unsigned(bits: u32) -> Option<ScalarType> {
+        match bits {
+            8 => Some(ScalarType::U8),
+            16 => Some(ScalarType::U16),
+            32 => Some(ScalarType::U32),
+            64 => Some(ScalarType::U64),
+            _ => None,
+        }
+    }
+
+    /// The two's complement integer of so many bits, if there is one that is no vector.
+    pub const fn signed(bits: u32) -> Option<ScalarType> {
+        match bits {
+            8 => Some(ScalarType::S8),
+            16 => Some(ScalarType::S16),
+            32 => Some(ScalarType::S32),
+            64 => Some(ScalarType::S64),
+            _ => None,
+        }
+    }
+
+    /// The signed or unsigned integer of so many bits, if there is one that is no vector.
+    pub const fn integer(is_signed: bool, bits: u32) -> Option<ScalarType> {
+        match is_signed {
+            true => ScalarType::signed(bits),
+            false => ScalarType::unsigned(bits),
+        }
+    }
+
+    /// So many bits without a type, if there is a type for them.
+    pub const fn untyped(bits: u32) -> Option<ScalarType> {
+        match bits {
             8 => Some(ScalarType::B8),
             16 => Some(ScalarType::B16),
             32 => Some(ScalarType::B32),
             64 => Some(ScalarType::B64),
             128 => Some(ScalarType::B128),
             _ => None,
+        }
+    }
+
+    /// The untyped type of the same width, where one exists.
+    pub const fn as_bits(self) -> Option<ScalarType> {
+        match self.bits() {
+            1 => Some(ScalarType::Pred),
+            bits => ScalarType::untyped(bits),
         }
     }
 }
@@ -206,6 +243,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn types_are_found_by_kind_and_width() {
+        for bits in [8, 16, 32, 64] {
+            let signed = ScalarType::integer(true, bits).expect("a type");
+            let unsigned = ScalarType::integer(false, bits).expect("a type");
+            let untyped = ScalarType::untyped(bits).expect("a type");
+            assert!(signed.is_signed() && unsigned.is_unsigned() && untyped.is_bits());
+            for each in [signed, unsigned, untyped] {
+                assert_eq!((each.bits(), each.lanes()), (bits, 1));
+            }
+        }
+        assert_eq!(ScalarType::integer(true, 128), None);
+        assert_eq!(ScalarType::untyped(128), Some(ScalarType::B128));
+        assert_eq!(ScalarType::untyped(1), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! A `Space` is what an instruction names; a `SpaceSet` is the memory it can reach. The two differ: a generic address
 //! reaches several kinds of memory, and a `.shared::cluster` address reaches the block's own shared memory too.
 
+use crate::opcode::Opcode;
 use crate::text_enum::text_enum;
 
 text_enum! {
@@ -29,6 +30,15 @@ impl Space {
             "shared::cta" => Some(Space::Shared),
             "" | "tmem" | "tex" => None,
             _ => Space::from_text(text),
+        }
+    }
+
+    /// The qualifier with which an instruction names the space, without its dot; nothing if none does.
+    pub(crate) fn qualifier(self, opcode: Opcode) -> Option<&'static str> {
+        match (self, opcode) {
+            // ptxas takes the long form only.
+            (Space::Shared, Opcode::StBulk) => Some("shared::cta"),
+            _ => Space::from_qualifier(self.text()).map(|_| self.text()),
         }
     }
 
@@ -169,6 +179,13 @@ mod tests {
         );
         assert_eq!(Space::from_qualifier(""), None);
         assert_eq!(Space::from_qualifier("tmem"), None);
+        for &space in Space::ALL {
+            for opcode in [Opcode::Ld, Opcode::StBulk] {
+                if let Some(word) = space.qualifier(opcode) {
+                    assert_eq!(Space::from_qualifier(word), Some(space));
+                }
+            }
+        }
     }
 
     #[test]

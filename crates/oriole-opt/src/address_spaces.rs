@@ -32,8 +32,10 @@ use oriole_collections::DenseSet;
 use oriole_ir::{
     Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeNode, Use, Value,
 };
-use oriole_isa::{Flag, MulMode, Opcode, ScalarType, Space};
-use oriole_syntax::tree::Guard;
+use oriole_isa::{
+    CacheOperator, Flag, MnemonicText, Modifiers, MulMode, Opcode, ReductionOperation, ScalarType,
+    Space, build,
+};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -134,29 +136,22 @@ struct Found {
     conversions: Vec<Instruction>,
     /// Those that make them addresses of the space again.
     returns: Vec<Instruction>,
-    accesses: Vec<(Instruction, String)>,
+    accesses: Vec<(Instruction, MnemonicText)>,
 }
 
 impl Found {
     fn apply(&self, editor: &mut Editor<'_>) {
         for &instruction in self.conversions.iter().chain(&self.returns) {
             let function = editor.function();
-            let bits = function
-                .format(instruction)
-                .mnemonic
-                .first_type()
-                .map_or(64, ScalarType::bits);
+            let address = function.format(instruction).mnemonic.first_type();
             let operands = function.operands(instruction).to_vec();
-            let copy = format!("mov.b{bits}");
-            let format = editor.format(&copy, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+            let copy = build::copy(address.unwrap_or(ScalarType::B64));
+            let format = editor.plain_format(&copy, 2);
             editor.rewrite(instruction, format, &operands);
         }
         for (instruction, mnemonic) in &self.accesses {
-            let function = editor.function();
-            let format = function.format(*instruction);
-            let (guard, shape) = (format.guard, format.shape.to_vec());
-            let operands = function.operands(*instruction).to_vec();
-            let format = editor.format(mnemonic, guard, shape.into_iter());
+            let operands = editor.function().operands(*instruction).to_vec();
+            let format = editor.format_with_mnemonic(*instruction, mnemonic);
             editor.rewrite(*instruction, format, &operands);
         }
     }
@@ -356,7 +351,7 @@ impl<'run> Family<'run> {
 }
 
 /// The mnemonic of a generic access with the space named; nothing if an access of the space has no such form.
-fn with_space(format: &FormatData, space: Space) -> Option<String> {
+fn with_space(format: &FormatData, space: Space) -> Option<MnemonicText> {
     let mnemonic = &format.mnemonic;
     let atomic = matches!(mnemonic.opcode(), Opcode::Atom | Opcode::Red);
     if mnemonic.space() != Some(Space::Generic)
@@ -384,44 +379,19 @@ fn with_space(format: &FormatData, space: Space) -> Option<String> {
     {
         return None;
     }
-    let mut text = String::with_capacity(mnemonic.text().len() + 8);
-    let mut named = false;
-    for (index, word) in mnemonic.words().enumerate() {
-        let leads = index == 0
-            || matches!(
-                word,
-                "weak"
-                    | "relaxed"
-                    | "acquire"
-                    | "release"
-                    | "acq_rel"
-                    | "cta"
-                    | "cluster"
-                    | "gpu"
-                    | "sys"
-            );
-        if index > 0 && !leads && !named {
-            text.push('.');
-            text.push_str(space.text());
-            named = true;
-        }
-        // Hints about caches and operations with words of their own are not for all spaces.
-        let plain = leads
-            || scalar_type.text() == word
-            || matches!(word, "v2" | "v4")
-            || space == Space::Global && matches!(word, "ca" | "cg" | "cs" | "lu" | "wb")
-            || atomic
-                && matches!(
-                    word,
-                    "add" | "and" | "or" | "xor" | "min" | "max" | "inc" | "dec" | "exch" | "cas"
-                );
-        if !plain {
-            return None;
-        }
-        if index > 0 {
-            text.push('.');
-        }
-        text.push_str(word);
+    // Hints about caches and operations with words of their own are not for all spaces.
+    let mut others = *mnemonic.modifiers();
+    (others.semantics, others.scope, others.vector) = (None, None, None);
+    if space == Space::Global {
+        use CacheOperator::*;
+        let is_special = |operator: &CacheOperator| matches!(operator, Volatile | WriteThrough);
+        others.cache_operator = others.cache_operator.filter(is_special);
     }
-    named.then_some(text)
+    if atomic && others.operation != Some(ReductionOperation::PopulationCount) {
+        others.operation = None;
+    }
+    if others != Modifiers::default() || mnemonic.has_listed_word() {
+        return None;
+    }
+    mnemonic.with_space(space)
 }

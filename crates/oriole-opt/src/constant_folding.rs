@@ -29,15 +29,18 @@
 //! Constants as operands of instructions that have other operands too, and constants that join where control flow does:
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
-use crate::copy_propagation::{is_acceptable, plain_move};
+use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::few::Few;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{
-    Block, Editor, Format, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
+    Block, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
 };
-use oriole_isa::{Flag, Mnemonic, Opcode, Role, ScalarType, Terminator, evaluate, ptxas};
+use oriole_isa::{
+    Flag, Mnemonic, MnemonicText, Opcode, Role, Rounding, ScalarType, Terminator, build, evaluate,
+    ptxas,
+};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
@@ -127,15 +130,10 @@ fn fold_one(
         // A constant already, or a copy of one.
         return true;
     }
-    let mnemonic = match function.values()[result].scalar_type {
-        ScalarType::Pred => "mov.pred",
-        ScalarType::F32 => "mov.f32",
-        ScalarType::F64 => "mov.f64",
-        scalar_type => match plain_move(scalar_type) {
-            Some(mnemonic) => mnemonic,
-            None => return true,
-        },
-    };
+    let held = function.values()[result].scalar_type;
+    if held != ScalarType::Pred && !has_plain_move(held) {
+        return true;
+    }
     if !allows(
         context,
         function,
@@ -144,14 +142,22 @@ fn fold_one(
     ) {
         return false;
     }
-    let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
-    let constant = match mnemonic {
-        "mov.f32" => editor.single(bits as u32),
-        "mov.f64" => editor.double(bits),
+    let format = editor.plain_format(&constant_move(held), 2);
+    let constant = match held {
+        ScalarType::F32 => editor.single(bits as u32),
+        ScalarType::F64 => editor.double(bits),
         _ => editor.integer(bits, true),
     };
     editor.rewrite(instruction, format, &[Operand::Result(0), constant]);
     true
+}
+
+/// The mnemonic that puts a constant into a register of a type.
+pub(crate) fn constant_move(scalar_type: ScalarType) -> MnemonicText {
+    match scalar_type {
+        ScalarType::F32 | ScalarType::F64 => build::mov(scalar_type),
+        _ => build::copy(scalar_type),
+    }
 }
 
 fn allows(
@@ -234,8 +240,7 @@ fn skip(editor: &mut Editor<'_>, instruction: Instruction) {
         && !is_acceptable(function, result, other)
     {
         let scalar_type = function.values()[result].scalar_type;
-        let copy = format!("mov.b{}", scalar_type.bits());
-        let format = editor.format(&copy, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+        let format = editor.plain_format(&build::copy(scalar_type), 2);
         editor.rewrite(
             instruction,
             format,
@@ -250,12 +255,10 @@ fn skip(editor: &mut Editor<'_>, instruction: Instruction) {
 }
 
 /// Takes the guard off an instruction.
-fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
+pub(crate) fn unguard(editor: &mut Editor<'_>, instruction: Instruction) {
     let function = editor.function();
-    let data = function.format(instruction);
-    let (text, shape) = (data.mnemonic.text().to_owned(), data.shape.clone());
     let leaves = function.leaves(instruction).to_vec();
-    let format: Format = editor.format(&text, Guard::None, shape.iter().copied());
+    let format = editor.format_with_guard(instruction, Guard::None);
     editor.rewrite(instruction, format, &leaves);
 }
 
@@ -368,15 +371,15 @@ fn is_exact(mnemonic: &Mnemonic, inputs: &[u128], bits: u128) -> bool {
         && mnemonic.types().len() == 1
         && !mnemonic.has(Flag::Saturate);
     plain
-        && ["rz", "rp"].iter().all(|rounding| {
-            let text = format!(
-                "{}.{rounding}.{}",
-                mnemonic.opcode().text(),
-                scalar_type.text()
-            );
-            evaluate(&Mnemonic::parse(&text), inputs)
-                .is_some_and(|outputs| outputs.values() == [bits])
-        })
+        && [Rounding::Zero, Rounding::PositiveInfinity]
+            .into_iter()
+            .all(|rounding| {
+                let builder = Mnemonic::build(mnemonic.opcode()).rounding(rounding);
+                let rounded = builder.scalar_type(scalar_type).text();
+                rounded
+                    .and_then(|rounded| evaluate(&rounded.decode(), inputs))
+                    .is_some_and(|outputs| outputs.values() == [bits])
+            })
 }
 
 /// Whether these bits of this type hold a NaN, in any lane.

@@ -597,13 +597,10 @@ pub(crate) fn copy_of(function: &Function, instruction: Instruction) -> Option<(
 /// Guards an instruction by the opposite of another predicate.
 fn invert_guard(editor: &mut Editor<'_>, instruction: Instruction, predicate: Value) {
     let function = editor.function();
-    let data = function.format(instruction);
-    let guard = data.guard.opposite();
-    let mnemonic = data.mnemonic.text().to_owned();
-    let shape = data.shape.to_vec();
+    let guard = function.format(instruction).guard.opposite();
     let mut operands = function.operands(instruction).to_vec();
     operands[0] = Operand::Value(predicate);
-    let format = editor.format(&mnemonic, guard, shape.into_iter());
+    let format = editor.format_with_guard(instruction, guard);
     editor.rewrite(instruction, format, &operands);
 }
 
@@ -641,12 +638,7 @@ pub(crate) fn is_acceptable(function: &Function, copy: Value, original: Value) -
     copy == original || (original.is_bits() && original.bits() == copy.bits())
 }
 
-/// What copies anything into a register of a type, if it is no predicate.
-pub(crate) fn plain_move(scalar_type: ScalarType) -> Option<&'static str> {
-    Some(match scalar_type.bits() {
-        16 => "mov.b16",
-        32 => "mov.b32",
-        64 => "mov.b64",
-        _ => return None,
-    })
+/// Whether a `mov` of untyped bits copies anything into a register of a type.
+pub(crate) fn has_plain_move(scalar_type: ScalarType) -> bool {
+    matches!(scalar_type.bits(), 16 | 32 | 64)
 }

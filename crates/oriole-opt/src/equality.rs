@@ -184,7 +184,7 @@ pub(crate) fn same_sources(
     find: impl Fn(Value) -> Value,
 ) -> bool {
     let (left, right) = (function.format(one), function.format(other));
-    if left.mnemonic.text() != right.mnemonic.text() || left.shape != right.shape {
+    if left.mnemonic != right.mnemonic || left.shape != right.shape {
         return false;
     }
     let word = |operand: Operand| word_of(function, None, operand, &find);

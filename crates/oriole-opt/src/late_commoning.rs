@@ -43,6 +43,7 @@
 //! Loads across joins. The register count is the peak pressure, not what `ptxas` will use, and the multiprocessor the one of
 //! compute capability 9.0 with blocks of 128 threads: cliffs by registers are nearly the same on all.
 
+use crate::constant_folding::unguard;
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
@@ -197,11 +198,7 @@ fn drop_complements(
             if !context.allows(function, rewrite) {
                 return false;
             }
-            let format = function.format(instruction);
-            let (mnemonic, shape) = (format.mnemonic.text().to_owned(), format.shape.clone());
-            let leaves = function.leaves(instruction).to_vec();
-            let format = editor.format(&mnemonic, Guard::None, shape.iter().copied());
-            editor.rewrite(instruction, format, &leaves);
+            unguard(editor, instruction);
         }
     }
     true

@@ -26,10 +26,10 @@ use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    AccessKind, Address, Base, Block, Editor, Function, Imported, Instruction, Operand, ShapeNode,
-    Symbol, SymbolKind, Value,
+    AccessKind, Address, Base, Block, Editor, Function, Imported, Instruction, Operand, Symbol,
+    SymbolKind, Value,
 };
-use oriole_isa::{Opcode, ScalarType, Space, Terminator};
+use oriole_isa::{Opcode, ScalarType, Space, Terminator, build};
 use oriole_syntax::tree::Guard;
 
 /// The pass.
@@ -383,8 +383,7 @@ fn inline(editor: &mut Editor<'_>, callee: &Callee, site: &Site) {
     }
     for &(load, _, scalar_type) in &site.loads {
         let parameter = editor.add_parameter(behind, scalar_type);
-        let copy = format!("mov.b{}", scalar_type.bits());
-        let format = editor.format(&copy, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+        let format = editor.plain_format(&build::copy(scalar_type), 2);
         editor.rewrite(
             load,
             format,

@@ -29,7 +29,7 @@ use oriole_ir::graph::{Adjacency, dominance_frontiers};
 use oriole_ir::{
     AccessKind, Block, Editor, Function, Instruction, LeafRole, Operand, ShapeNode, Value,
 };
-use oriole_isa::{Opcode, Role, ScalarType};
+use oriole_isa::{MnemonicText, Opcode, Role, ScalarType, build};
 use oriole_syntax::tree::Guard;
 
 /// The pass.
@@ -300,26 +300,21 @@ impl Promotion<'_, '_> {
         let function = self.editor.function();
         let format = function.format(access);
         let (guard, predicate) = (format.guard, function.guard(access));
-        let bits = self.place.scalar_type.bits();
+        let scalar_type = self.place.scalar_type;
         if format.mnemonic.opcode() == Opcode::Ld {
             let mut operands: Vec<Operand> = predicate.into_iter().collect();
             operands.extend_from_slice(function.otherwise(access));
             let value = self.or_undefined(now);
             operands.extend([Operand::Result(0), Operand::Value(value)]);
-            let copy = format!("mov.b{bits}");
-            let format = self
-                .editor
-                .format(&copy, guard, [ShapeNode::LEAF; 2].into_iter());
+            let shape = [ShapeNode::LEAF; 2].into_iter();
+            let format = self.editor.format(&build::copy(scalar_type), guard, shape);
             self.editor.rewrite(access, format, &operands);
             return now;
         }
         let element = format.mnemonic.first_type().expect("stores have a type");
         let stored = match stored(function, access).expect("stores store one operand") {
             Operand::Value(value) => value,
-            constant => {
-                let copy = format!("mov.{}", element.text());
-                self.insert(access, &copy, &[constant])
-            }
+            constant => self.insert(access, &build::mov(element), &[constant]),
         };
         let behind = match (predicate, now) {
             (Some(predicate), Some(before)) => {
@@ -328,7 +323,7 @@ impl Promotion<'_, '_> {
                     _ => (stored, before),
                 };
                 let operands = [Operand::Value(taken), Operand::Value(kept), predicate];
-                self.insert(access, &format!("selp.b{bits}"), &operands)
+                self.insert(access, &build::choice(scalar_type), &operands)
             }
             _ => stored,
         };
@@ -337,9 +332,13 @@ impl Promotion<'_, '_> {
     }
 
     /// Inserts an instruction with one result of the type of the variable.
-    fn insert(&mut self, before: Instruction, mnemonic: &str, sources: &[Operand]) -> Value {
-        let shape = std::iter::repeat_n(ShapeNode::LEAF, sources.len() + 1);
-        let format = self.editor.format(mnemonic, Guard::None, shape);
+    fn insert(
+        &mut self,
+        before: Instruction,
+        mnemonic: &MnemonicText,
+        sources: &[Operand],
+    ) -> Value {
+        let format = self.editor.plain_format(mnemonic, 1 + sources.len());
         let mut operands = vec![Operand::Result(0)];
         operands.extend_from_slice(sources);
         let types = [self.place.scalar_type];

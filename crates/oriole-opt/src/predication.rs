@@ -30,6 +30,7 @@
 //! Arms with effects or loads, arms that end elsewhere, predicates as results where a `selp` would be needed
 //! (`predication_unchanged`).
 
+use crate::copy_propagation::has_plain_move;
 use crate::fusion::{is_contractible, may_fuse};
 use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Sees};
@@ -37,9 +38,9 @@ use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::SmallVec;
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Use, Value,
+    Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Use, Value,
 };
-use oriole_isa::{Opcode, ScalarType, Space, Terminator, ptxas};
+use oriole_isa::{MnemonicText, Opcode, ScalarType, Space, Terminator, build, ptxas};
 use oriole_syntax::tree::Guard;
 use std::rc::Rc;
 
@@ -479,28 +480,19 @@ fn guard(
     otherwise: &[Value],
 ) {
     let function = editor.function();
-    let data = function.format(instruction);
-    let (mnemonic, shape) = (data.mnemonic.text().to_owned(), data.shape.to_vec());
     let mut operands = vec![Operand::Value(predicate)];
     operands.extend(otherwise.iter().map(|&value| Operand::Value(value)));
     operands.extend_from_slice(function.leaves(instruction));
-    let format = editor.format(&mnemonic, guard, shape.into_iter());
+    let format = editor.format_with_guard(instruction, guard);
     editor.rewrite(instruction, format, &operands);
 }
 
 /// The mnemonic that selects between registers of a type.
-fn selection(scalar_type: ScalarType) -> Option<&'static str> {
-    Some(match scalar_type {
-        ScalarType::Pred => return None,
-        ScalarType::F32 => "selp.f32",
-        ScalarType::F64 => "selp.f64",
-        other => match other.bits() {
-            16 => "selp.b16",
-            32 => "selp.b32",
-            64 => "selp.b64",
-            _ => return None,
-        },
-    })
+fn selection(scalar_type: ScalarType) -> Option<MnemonicText> {
+    match scalar_type {
+        ScalarType::F32 | ScalarType::F64 => Some(build::selp(scalar_type)),
+        other => has_plain_move(other).then(|| build::choice(other)),
+    }
 }
 
 /// A selection at the end of a block, before its branch.
@@ -518,7 +510,7 @@ fn select(
         Guard::IfNot => (fallen, taken),
         _ => (taken, fallen),
     };
-    let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 4].into_iter());
+    let format = editor.plain_format(&mnemonic, 4);
     let operands = [
         Operand::Result(0),
         Operand::Value(yes),

@@ -7,11 +7,10 @@ mod random;
 
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_ir::{
-    Block, Definition, Editor, Formats, Function, Instruction, Operand, ShapeNode, Value, verify,
+    Block, Definition, Editor, Formats, Function, Instruction, Operand, Value, verify,
 };
-use oriole_isa::ScalarType;
+use oriole_isa::{Opcode, ScalarType, build};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::Guard;
 use oriole_translate::{assign, check, into_ssa, out_of_ssa};
 use random::Random;
 
@@ -82,7 +81,7 @@ fn insert_additions(editor: &mut Editor<'_>, defined: &[(Value, Block, u32)], ra
         if random.below(10) != 0 {
             continue;
         }
-        let format = editor.format("add.s32", Guard::None, [ShapeNode::LEAF; 3].into_iter());
+        let format = editor.plain_format(&build::typed(Opcode::Add, ScalarType::S32), 3);
         let seven = editor.integer(7, false);
         editor.insert_before(
             next,

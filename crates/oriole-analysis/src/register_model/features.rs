@@ -11,7 +11,7 @@ use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers,
 use crate::{Analyses, ControlFlow, Loops};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Operand, SymbolKind};
-use oriole_isa::{Opcode, Role, ScalarType, Space};
+use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
 use oriole_syntax::scopes::{Global, Globals};
 use oriole_syntax::tree::{self, Module};
 
@@ -730,11 +730,11 @@ impl Counts {
                 (false, _) => self.divisions_32 += 1,
                 (true, 64) => self.divisions_f64 += 1,
                 (true, _) => {
-                    self.divisions_f32 += u32::from(!mnemonic.has_modifier("approx"));
+                    self.divisions_f32 += u32::from(!mnemonic.has(Flag::Approximate));
                 }
             },
             Opcode::Sqrt | Opcode::Rcp | Opcode::Rsqrt => {
-                self.roots += u32::from(!mnemonic.has_modifier("approx") || bits == 64);
+                self.roots += u32::from(!mnemonic.has(Flag::Approximate) || bits == 64);
             }
             Opcode::Sin | Opcode::Cos | Opcode::Lg2 | Opcode::Ex2 | Opcode::Tanh => {
                 self.transcendental += 1;

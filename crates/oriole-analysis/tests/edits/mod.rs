@@ -2,10 +2,8 @@
 
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_generate::Random;
-use oriole_ir::{
-    Block, Clones, Definition, Editor, Function, Instruction, Operand, ShapeNode, Use, Value,
-};
-use oriole_isa::{ScalarType, Terminator};
+use oriole_ir::{Block, Clones, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_isa::{Opcode, ScalarType, Terminator, build};
 use oriole_syntax::tree::Guard;
 
 /// An edit, if there is something to apply it to where it looks; whether there was.
@@ -263,13 +261,11 @@ fn rewrite(editor: &mut Editor<'_>, random: &mut Random) -> bool {
         return false;
     };
     let scalar_type = function.values()[result].scalar_type;
-    let bits = scalar_type.bits();
-    if ![16, 32, 64].contains(&bits) {
+    if ![16, 32, 64].contains(&scalar_type.bits()) {
         return false;
     }
     let value = some_value(editor, random, scalar_type);
-    let shape = [ShapeNode::LEAF; 2].into_iter();
-    let format = editor.format(&format!("mov.b{bits}"), Guard::None, shape);
+    let format = editor.plain_format(&build::copy(scalar_type), 2);
     let operands = [Operand::Result(0), Operand::Value(value)];
     if random.one_in(2) {
         editor.rewrite(instruction, format, &operands);
@@ -287,14 +283,14 @@ fn rewrite_terminator(editor: &mut Editor<'_>, random: &mut Random) -> bool {
         return false;
     };
     let data = function.format(last);
-    let mnemonic = match data.effects.terminator {
-        Terminator::Return => "exit",
-        Terminator::Exit => "ret",
+    let opcode = match data.effects.terminator {
+        Terminator::Return => Opcode::Exit,
+        Terminator::Exit => Opcode::Ret,
         _ => return false,
     };
     let guard = data.guard.opposite();
     let operands = function.operands(last).to_vec();
-    let format = editor.format(mnemonic, guard, std::iter::empty());
+    let format = editor.format(&build::bare(opcode), guard, std::iter::empty());
     editor.rewrite(last, format, &operands);
     true
 }
@@ -310,7 +306,8 @@ fn append_exit(editor: &mut Editor<'_>, random: &mut Random) -> bool {
         return false;
     }
     let predicate = Operand::Value(some_value(editor, random, ScalarType::Pred));
-    let format = editor.format("exit", Guard::If, std::iter::empty());
+    let exit = build::bare(Opcode::Exit);
+    let format = editor.format(&exit, Guard::If, std::iter::empty());
     editor.append(block, format, &[predicate], &[]);
     true
 }

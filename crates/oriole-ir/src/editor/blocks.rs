@@ -8,7 +8,7 @@ use crate::journal::Change;
 use crate::operand::Operand;
 use crate::use_lists::Slot;
 use oriole_collections::{DenseSet, PackedOption, SmallVec};
-use oriole_isa::ScalarType;
+use oriole_isa::{Opcode, ScalarType, build};
 use oriole_syntax::tree::Guard;
 
 impl Editor<'_> {
@@ -75,7 +75,11 @@ impl Editor<'_> {
     ) {
         let data = &self.function.blocks[block];
         debug_assert!(data.falls_through && data.edges.len() == 1);
-        let format = self.format("bra", guard, [ShapeNode::LEAF].into_iter());
+        let format = self.format(
+            &build::bare(Opcode::Bra),
+            guard,
+            [ShapeNode::LEAF].into_iter(),
+        );
         self.append(block, format, &[predicate, Operand::Target(0)], &[]);
         let edge = self.link_edge(block, target, arguments);
         self.function.blocks[block].edges.insert(0, edge);
@@ -155,10 +159,7 @@ impl Editor<'_> {
         if falls_through {
             self.remove_instruction(last);
         } else {
-            let format =
-                self.function
-                    .formats
-                    .intern("bra", Guard::None, [ShapeNode::LEAF].into_iter());
+            let format = self.plain_format(&build::bare(Opcode::Bra), 1);
             self.rewrite(last, format, &[Operand::Target(0)]);
         }
         self.note_edges(block);
@@ -231,11 +232,9 @@ impl Editor<'_> {
             .function
             .last_instruction(block)
             .expect("a block with two ways out has a branch");
-        let data = &self.function.formats[self.function.instructions[last].format];
-        let guard = data.guard.opposite();
-        let (mnemonic, shape) = (data.mnemonic.text().to_owned(), data.shape.to_vec());
+        let guard = self.function.format(last).guard.opposite();
         let operands = self.function.operands(last).to_vec();
-        let format = self.format(&mnemonic, guard, shape.into_iter());
+        let format = self.format_with_guard(last, guard);
         self.rewrite(last, format, &operands);
         let data = &mut self.function.blocks[block];
         debug_assert!(data.edges.len() == 2 && data.falls_through);

@@ -10,13 +10,13 @@ mod regions;
 pub use regions::{Clones, Imported};
 
 use crate::entities::{Block, Format, Instruction, Value};
-use crate::format::ShapeNode;
+use crate::format::{FormatData, ShapeNode};
 use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::journal::{Change, Journal};
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use};
-use oriole_collections::{IndexVec, PackedOption};
-use oriole_isa::ScalarType;
+use oriole_collections::{IndexVec, PackedOption, SmallVec};
+use oriole_isa::{MnemonicText, ScalarType};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
@@ -168,11 +168,45 @@ impl<'function> Editor<'function> {
     /// The format with this mnemonic, guard and operand shape.
     pub fn format(
         &mut self,
-        mnemonic: &str,
+        mnemonic: &MnemonicText,
         guard: Guard,
-        shape: impl Iterator<Item = ShapeNode> + Clone,
+        shape: impl Iterator<Item = ShapeNode>,
     ) -> Format {
-        self.function.formats.intern(mnemonic, guard, shape)
+        let formats = &mut self.function.formats;
+        formats.intern(mnemonic.as_str(), guard, shape)
+    }
+
+    /// The format with this mnemonic and so many plain operands, and no guard.
+    pub fn plain_format(&mut self, mnemonic: &MnemonicText, operand_count: usize) -> Format {
+        let shape = std::iter::repeat_n(ShapeNode::LEAF, operand_count);
+        self.format(mnemonic, Guard::None, shape)
+    }
+
+    /// The format of an instruction with another guard.
+    pub fn format_with_guard(&mut self, instruction: Instruction, guard: Guard) -> Format {
+        let from = self.function.instructions[instruction].format;
+        let shape = &self.function.formats[from].shape;
+        let shape: SmallVec<[ShapeNode; 16]> = shape.iter().copied().collect();
+        self.function.formats.derive(from, guard, &shape)
+    }
+
+    /// The format of an instruction with operands of another shape.
+    pub fn format_with_shape(&mut self, instruction: Instruction, shape: &[ShapeNode]) -> Format {
+        let from = self.function.instructions[instruction].format;
+        let guard = self.function.formats[from].guard;
+        self.function.formats.derive(from, guard, shape)
+    }
+
+    /// The format of an instruction with another mnemonic.
+    pub fn format_with_mnemonic(
+        &mut self,
+        instruction: Instruction,
+        mnemonic: &MnemonicText,
+    ) -> Format {
+        let FormatData { guard, shape, .. } = self.function.format(instruction);
+        let (guard, shape): (_, SmallVec<[ShapeNode; 16]>) =
+            (*guard, shape.iter().copied().collect());
+        self.format(mnemonic, guard, shape.into_iter())
     }
 
     /// An integer constant.

@@ -2,12 +2,11 @@
 
 use super::Editor;
 use crate::entities::{Block, Instruction, Value};
-use crate::format::ShapeNode;
 use crate::function::{BlockData, Definition, Function, ValueData};
 use crate::journal::Change;
 use crate::operand::Operand;
 use oriole_collections::{DenseMap, PackedOption, SmallVec};
-use oriole_syntax::tree::Guard;
+use oriole_isa::build;
 
 /// What the blocks and values of a region became in a copy of it.
 #[derive(Debug, Default)]
@@ -112,7 +111,8 @@ impl Editor<'_> {
             Imported::Nothing => return,
             Imported::Copy => {
                 let shape = data.shape.iter().copied();
-                let format = self.format(data.mnemonic.text(), data.guard, shape);
+                let formats = &mut self.function.formats;
+                let format = formats.intern(data.mnemonic.text(), data.guard, shape);
                 let operands = other.operands(instruction).iter();
                 let operands: Vec<Operand> = operands
                     .map(|&operand| match operand {
@@ -132,9 +132,8 @@ impl Editor<'_> {
                 (format, operands)
             }
             Imported::Move(value) => {
-                let bits = self.function.values[value].scalar_type.bits();
-                let shape = [ShapeNode::LEAF; 2].into_iter();
-                let format = self.format(&format!("mov.b{bits}"), Guard::None, shape);
+                let scalar_type = self.function.values[value].scalar_type;
+                let format = self.plain_format(&build::copy(scalar_type), 2);
                 (format, vec![Operand::Result(0), Operand::Value(value)])
             }
         };

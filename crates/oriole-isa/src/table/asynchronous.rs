@@ -76,7 +76,8 @@ pub(super) static ENTRIES: &[Entry] = &[
             form(&[WRITE, READ, IMMEDIATE]),
             form(&[WRITE, READ, IMMEDIATE, U_ANY]),
         ],
-    ),
+    )
+    .led_by(&[Part::CacheOperator]),
     Entry::new(
         Opcode::CpAsyncCommitGroup,
         &["cp.async.commit_group"],

@@ -1,6 +1,7 @@
 //! The rows of the table by name, as a hash table made at compile time: whoever reads one small file does not wait for it.
 
 use super::{Entry, GROUPS};
+use crate::opcode::Opcode;
 
 /// The most dotted words in a name.
 pub(super) const MAXIMUM_NAME_WORDS: usize = 5;
@@ -32,6 +33,30 @@ const fn index() -> [Place; PLACES] {
     }
     assert!(2 * count <= PLACES, "the table of names is too full");
     index
+}
+
+/// The first row of each opcode.
+static ROWS: [Option<&'static Entry>; Opcode::ALL.len()] = {
+    let mut rows: [Option<&'static Entry>; Opcode::ALL.len()] = [None; Opcode::ALL.len()];
+    let mut group = 0;
+    while group < GROUPS.len() {
+        let mut row = 0;
+        while row < GROUPS[group].len() {
+            let entry = &GROUPS[group][row];
+            if rows[entry.opcode as usize].is_none() {
+                rows[entry.opcode as usize] = Some(entry);
+            }
+            row += 1;
+        }
+        group += 1;
+    }
+    rows
+};
+
+/// The first row of an opcode; only [`Opcode::Unknown`] has none.
+#[inline]
+pub(crate) fn row_of(opcode: Opcode) -> Option<&'static Entry> {
+    ROWS[opcode as usize]
 }
 
 const fn insert(index: &mut [Place; PLACES], name: &'static str, entry: &'static Entry) {

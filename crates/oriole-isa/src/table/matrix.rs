@@ -14,6 +14,13 @@ const B: Operand = fragment(Role::Use, 2);
 const C: Operand = fragment(Role::Use, 3);
 
 const SHAPED: Accepts = TYPE.and(Accepts::SHAPE).and(SYNC_ALIGNED);
+/// What follows the types of a multiplication by a group of warps precedes those of others.
+const WARPGROUP_ORDER: &[Part] = &[
+    Part::Flag(Flag::Synchronized),
+    Part::Flag(Flag::Aligned),
+    Part::Shape,
+    Part::Type,
+];
 const MATRIX_LOAD: Accepts = SHAPED
     .and(SPACE)
     .and(Accepts::REPEAT)
@@ -137,7 +144,8 @@ pub(super) static ENTRIES: &[Entry] = &[
             ]),
         ],
     )
-    .words(MULTIPLY_WORDS),
+    .words(MULTIPLY_WORDS)
+    .led_by(WARPGROUP_ORDER),
     Entry::new(
         Opcode::WgmmaMmaAsyncSp,
         &["wgmma.mma_async.sp"],
@@ -179,7 +187,8 @@ pub(super) static ENTRIES: &[Entry] = &[
             ]),
         ],
     )
-    .words(MULTIPLY_WORDS),
+    .words(MULTIPLY_WORDS)
+    .led_by(WARPGROUP_ORDER),
     Entry::new(
         Opcode::WgmmaFence,
         &["wgmma.fence"],

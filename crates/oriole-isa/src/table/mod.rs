@@ -3,7 +3,7 @@
 //! A row gives an opcode its names, the modifier categories and words it accepts, and its operand forms. A form is chosen
 //! by the number of operands; where two forms have equally many, a requirement tells them apart. The cache policy that
 //! follows `.L2::cache_hint` is not part of a form: [`crate::Mnemonic`] appends it to every opcode that carries the
-//! modifier.
+//! modifier. Parts are written in the usual order ([`crate::part`]) but for those that a row puts first.
 
 mod arithmetic;
 mod asynchronous;
@@ -20,10 +20,11 @@ mod video;
 use crate::modifier::{Accepts, Flag};
 use crate::opcode::Opcode;
 use crate::operand::{Operand, Role, TypeRule};
+use crate::part::{self, Part};
 use crate::scalar_type::ScalarType;
 use crate::space::Space;
 
-pub(crate) use index::find;
+pub(crate) use index::{find, row_of};
 
 /// What a form needs besides its number of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,13 @@ pub(crate) struct Entry {
     pub(crate) forms: &'static [Form],
     /// The space of the access when none is named.
     pub(crate) default_space: Option<Space>,
+    /// The parts it accepts, in the order in which they are written.
+    order: [Part; MAXIMUM_PARTS],
+    part_count: usize,
 }
+
+/// The most parts a row accepts.
+const MAXIMUM_PARTS: usize = 16;
 
 impl Entry {
     pub(crate) const fn accepts_types(&self) -> bool {
@@ -72,7 +79,46 @@ impl Entry {
             words: &[],
             forms,
             default_space: None,
+            order: [Part::Type; MAXIMUM_PARTS],
+            part_count: 0,
         }
+        .led_by(&[])
+    }
+
+    /// Writes these parts first, where it accepts them, and the others in the usual order.
+    const fn led_by(mut self, first: &[Part]) -> Entry {
+        self.part_count = 0;
+        let mut index = 0;
+        while index < first.len() + part::USUAL.len() {
+            let part = if index < first.len() {
+                first[index]
+            } else {
+                part::USUAL[index - first.len()]
+            };
+            if self.accepts.takes(part) && !self.has_part(part) {
+                self.order[self.part_count] = part;
+                self.part_count += 1;
+            }
+            index += 1;
+        }
+        self
+    }
+
+    const fn has_part(&self, part: Part) -> bool {
+        let mut index = 0;
+        while index < self.part_count {
+            if self.order[index].code() == part.code() {
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
+    /// The parts it accepts, in the order in which they are written.
+    #[inline]
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.order[..self.part_count]
     }
 
     const fn words(mut self, words: &'static [&'static str]) -> Entry {

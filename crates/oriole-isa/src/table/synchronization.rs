@@ -68,7 +68,8 @@ pub(super) static ENTRIES: &[Entry] = &[
         &["barrier.red", "barrier.cta.red"],
         TYPE.and(OPERATION).and(ALIGNED),
         BARRIER_RED,
-    ),
+    )
+    .led_by(&[Part::Operation]),
     // Barriers of a cluster.
     Entry::new(
         Opcode::BarrierClusterArrive,
@@ -127,7 +128,12 @@ pub(super) static ENTRIES: &[Entry] = &[
             .and(Accepts::flag(Flag::Absolute))
             .and(Accepts::flag(Flag::PropagateNan)),
         &[form(&[D, U, U_32])],
-    ),
+    )
+    .led_by(&[
+        Part::Flag(Flag::Synchronized),
+        Part::Operation,
+        Part::Flag(Flag::Absolute),
+    ]),
     Entry::new(Opcode::Elect, &["elect"], SYNC, &[form(&[D_32, U_32])]),
     Entry::new(
         Opcode::Griddepcontrol,

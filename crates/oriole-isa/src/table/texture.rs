@@ -87,6 +87,7 @@ pub(super) static ENTRIES: &[Entry] = &[
         SURFACE.and(Accepts::OPERATION),
         &[form(&[READ_WRITE, U])],
     )
+    .led_by(&[Part::Operation])
     .in_space(Space::Texture),
     Entry::new(Opcode::Suq, &["suq"], TYPE, &[form(&[D, READ])])
         .words(&[

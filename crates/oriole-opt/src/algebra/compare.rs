@@ -2,25 +2,14 @@
 
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::{mask, sign_extend};
-use oriole_isa::{Comparison, Mnemonic, Opcode, ScalarType, evaluate};
+use oriole_ir::Value;
+use oriole_isa::{BooleanOperation, Comparison, Opcode, ScalarType, build, evaluate};
 
 /// The comparison of a `setp` with two operands and no boolean operation.
 pub(super) fn comparison(view: &View<'_, '_>, site: &Site) -> Option<Comparison> {
     let modifiers = view.mnemonic(site).modifiers();
     let plain = site.opcode == Opcode::Setp && site.count == 2 && modifiers.boolean.is_none();
     modifiers.comparison.filter(|_| plain)
-}
-
-/// The mnemonic with another comparison.
-fn with_comparison(mnemonic: &Mnemonic, old: Comparison, new: Comparison) -> String {
-    let mut text = String::with_capacity(mnemonic.text().len() + 1);
-    for word in mnemonic.words() {
-        if !text.is_empty() {
-            text.push('.');
-        }
-        text.push_str(if word == old.text() { new.text() } else { word });
-    }
-    text
 }
 
 /// What is true of `b, a` when this is of `a, b`.
@@ -81,8 +70,8 @@ pub(super) fn compare_right(view: &View<'_, '_>, site: &Site) -> Option<Change> 
     let comparison = comparison(view, site)?;
     match site.pair() {
         (left @ Arg::Constant(_), right @ Arg::Value(_)) if is_integer(site.scalar_type) => {
-            let text = with_comparison(view.mnemonic(site), comparison, mirrored(comparison));
-            Some(Change::Instruction(text, vec![right, left]))
+            let mnemonic = view.mnemonic(site).with_comparison(mirrored(comparison))?;
+            Some(Change::Instruction(mnemonic, vec![right, left]))
         }
         _ => None,
     }
@@ -121,9 +110,14 @@ pub(super) fn compare_select(view: &View<'_, '_>, site: &Site) -> Option<Change>
     };
     Some(match (test(first)?, test(second)?) {
         (true, false) => Change::Value(predicate),
-        (false, true) => Change::Instruction("not.pred".to_owned(), vec![Arg::Value(predicate)]),
+        (false, true) => negation_of(predicate),
         (same, _) => Change::Constant(u64::from(same)),
     })
+}
+
+fn negation_of(predicate: Value) -> Change {
+    let mnemonic = build::typed(Opcode::Not, ScalarType::Pred);
+    Change::Instruction(mnemonic, vec![Arg::Value(predicate)])
 }
 
 /// `x - y == 0`, `x ^ y == 0`, `x + C1 == C2`, `x ^ C1 == C2`, and with `!=`.
@@ -161,7 +155,7 @@ pub(super) fn compare_difference(view: &View<'_, '_>, site: &Site) -> Option<Cha
     arguments
         .iter()
         .all(|&arg| view.readable(arg, site.scalar_type))
-        .then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), arguments.to_vec()))
+        .then(|| Change::Operands(arguments.to_vec()))
 }
 
 /// A comparison of two extended values, or of one with a constant of the narrow type, is one of the values themselves.
@@ -208,9 +202,9 @@ pub(super) fn compare_extended(view: &View<'_, '_>, site: &Site) -> Option<Chang
         HigherSame => (GreaterEqual, true),
         _ => return None,
     };
-    let kind = if unsigned { 'u' } else { 's' };
+    let scalar_type = ScalarType::integer(!unsigned, from.bits())?;
     Some(Change::Instruction(
-        format!("setp.{}.{kind}{}", comparison.text(), from.bits()),
+        build::setp(comparison, scalar_type),
         vec![left, right],
     ))
 }
@@ -231,8 +225,8 @@ pub(super) fn inverted_comparison(view: &View<'_, '_>, site: &Site) -> Option<Ch
         return None;
     }
     let new = inverted(old, float)?;
-    let text = with_comparison(view.mnemonic(&compare), old, new);
-    Some(Change::Instruction(text, compare.args().to_vec()))
+    let mnemonic = view.mnemonic(&compare).with_comparison(new)?;
+    Some(Change::Instruction(mnemonic, compare.args().to_vec()))
 }
 
 /// `xor.pred` with true.
@@ -241,7 +235,7 @@ pub(super) fn flipped_predicate(_: &View<'_, '_>, site: &Site) -> Option<Change>
         return None;
     }
     let (value, constant) = site.value_and_constant()?;
-    (constant == 1).then(|| Change::Instruction("not.pred".to_owned(), vec![Arg::Value(value)]))
+    (constant == 1).then(|| negation_of(value))
 }
 
 /// A comparison that nobody else reads, and a logical operation on it.
@@ -250,9 +244,9 @@ pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Ch
         return None;
     }
     let operation = match site.opcode {
-        Opcode::And => "and",
-        Opcode::Or => "or",
-        Opcode::Xor => "xor",
+        Opcode::And => BooleanOperation::And,
+        Opcode::Or => BooleanOperation::Or,
+        Opcode::Xor => BooleanOperation::Xor,
         _ => return None,
     };
     let (a, b) = site.pair();
@@ -260,18 +254,13 @@ pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Ch
         let value = one.value()?;
         other.value()?;
         let compare = view.producer(value, Opcode::Setp)?;
-        let comparison = comparison(view, &compare)?;
+        comparison(view, &compare)?;
         let plain = compare.args().iter().all(|arg| arg.is_plain());
         if !plain || !view.is_single(value) || compare.scalar_type.lanes() > 1 {
             return None;
         }
-        // `setp.CmpOp.BoolOp{.ftz}.type`
-        let old = view.mnemonic(&compare);
-        let text = with_comparison(old, comparison, comparison);
-        let head = format!("setp.{}", comparison.text());
-        let rest = text.strip_prefix(&head)?;
         Some(Change::Instruction(
-            format!("{head}.{operation}{rest}"),
+            view.mnemonic(&compare).with_boolean(operation)?,
             vec![compare.arg(0), compare.arg(1), other],
         ))
     })
@@ -302,7 +291,7 @@ pub(super) fn swapped_select(view: &View<'_, '_>, site: &Site) -> Option<Change>
     let predicate = negation.arg(0);
     let (a, b) = site.pair();
     let plain = a.is_plain() && b.is_plain() && predicate.value().is_some();
-    plain.then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), vec![b, a, predicate]))
+    plain.then(|| Change::Operands(vec![b, a, predicate]))
 }
 
 /// A choice inside a choice by the same predicate.
@@ -327,7 +316,7 @@ pub(super) fn nested_select(view: &View<'_, '_>, site: &Site) -> Option<Change> 
     arguments
         .iter()
         .all(|arg| arg.is_plain())
-        .then(|| Change::Instruction(view.mnemonic(site).text().to_owned(), arguments.to_vec()))
+        .then(|| Change::Operands(arguments.to_vec()))
 }
 
 /// An integer operation on a choice of constants is a choice of constants.
@@ -366,7 +355,7 @@ pub(super) fn operation_on_select(view: &View<'_, '_>, site: &Site) -> Option<Ch
         }
     };
     Some(Change::Instruction(
-        format!("selp.b{width}"),
+        build::selp(ScalarType::untyped(width)?),
         vec![compute(first)?, compute(second)?, select.arg(2)],
     ))
 }

@@ -4,7 +4,7 @@ use super::integer::negation;
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::mask;
 use oriole_ir::{Definition, Operand, Value};
-use oriole_isa::{Flag, MulMode, Opcode, ScalarType, ShiftMode, ptxas};
+use oriole_isa::{Flag, MulMode, Opcode, ScalarType, ShiftMode, build, ptxas};
 
 /// A conversion between integers: what it makes, what it reads, and the register it reads from, which may be wider.
 struct Conversion {
@@ -88,7 +88,7 @@ pub(super) fn conversion_chain(view: &View<'_, '_>, site: &Site) -> Option<Chang
     } else if inner.held == end && !outer.from.is_signed() {
         // Cut and filled with zeros: a mask.
         return Some(Change::Instruction(
-            format!("and.b{end}"),
+            build::typed(Opcode::And, ScalarType::untyped(end)?),
             vec![Arg::Value(inner.value), Arg::Constant(mask(middle))],
         ));
     } else {
@@ -99,7 +99,7 @@ pub(super) fn conversion_chain(view: &View<'_, '_>, site: &Site) -> Option<Chang
         return None;
     }
     Some(Change::Instruction(
-        format!("cvt.{}.{}", outer.to.text(), from.text()),
+        build::cvt(outer.to, from),
         vec![Arg::Value(inner.value)],
     ))
 }
@@ -116,8 +116,10 @@ pub(super) fn zero_extension(view: &View<'_, '_>, site: &Site) -> Option<Change>
     if !extends || !view.known.of(value).is_non_negative(from.bits()) {
         return None;
     }
+    let to = ScalarType::unsigned(to.bits())?;
+    let from = ScalarType::unsigned(from.bits())?;
     Some(Change::Instruction(
-        format!("cvt.u{}.u{}", to.bits(), from.bits()),
+        build::cvt(to, from),
         vec![Arg::Value(value)],
     ))
 }
@@ -155,29 +157,27 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
         Arg::Other => None,
     };
     // Zero minus something is a negation to ptxas too: see `negation`.
-    let kind = if inner.signed() && !ptxas::negates_wrongly(narrow) {
-        's'
-    } else {
-        'u'
-    };
+    let is_signed = inner.signed() && !ptxas::negates_wrongly(narrow);
+    let integer = ScalarType::integer(is_signed, narrow)?;
+    let untyped = ScalarType::untyped(narrow)?;
     let (mnemonic, arguments) = match inner.opcode {
         Opcode::Add | Opcode::Sub if whole => (
-            format!("{}.{kind}{narrow}", inner.opcode.text()),
+            build::typed(inner.opcode, integer),
             vec![low(inner.arg(0))?, low(inner.arg(1))?],
         ),
         Opcode::And | Opcode::Or | Opcode::Xor if whole => (
-            format!("{}.b{narrow}", inner.opcode.text()),
+            build::typed(inner.opcode, untyped),
             vec![low(inner.arg(0))?, low(inner.arg(1))?],
         ),
-        Opcode::Not if whole => (format!("not.b{narrow}"), vec![low(inner.arg(0))?]),
+        Opcode::Not if whole => (build::typed(Opcode::Not, untyped), vec![low(inner.arg(0))?]),
         Opcode::Neg if whole => (negation(narrow)?, vec![low(inner.arg(0))?]),
         // Shifted by the width of the low half or more, nothing is left there either way.
         Opcode::Shl if whole && inner.arg(1).is_plain() => (
-            format!("shl.b{narrow}"),
+            build::typed(Opcode::Shl, untyped),
             vec![low(inner.arg(0))?, inner.arg(1)],
         ),
         Opcode::Selp if whole && inner.arg(2).value().is_some() => (
-            format!("selp.b{narrow}"),
+            build::selp(untyped),
             vec![low(inner.arg(0))?, low(inner.arg(1))?, inner.arg(2)],
         ),
         Opcode::Mul | Opcode::Mad => {
@@ -190,10 +190,8 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
             if inner.opcode == Opcode::Mad {
                 arguments.push(low(inner.arg(2))?);
             }
-            (
-                format!("{}.lo.{kind}{narrow}", inner.opcode.text()),
-                arguments,
-            )
+            let mnemonic = build::product(inner.opcode, MulMode::Low, integer);
+            (mnemonic, arguments)
         }
         Opcode::Shr if whole && inner.arg(1) == Arg::Constant(u64::from(narrow)) => {
             let value = inner.arg(0).value()?;
@@ -206,15 +204,14 @@ pub(super) fn narrowed_operation(view: &View<'_, '_>, site: &Site) -> Option<Cha
                 return None;
             }
             (
-                format!("mul.hi.{}", product.scalar_type.text()),
+                build::mul(MulMode::High, product.scalar_type),
                 vec![product.arg(0), product.arg(1)],
             )
         }
         _ => return None,
     };
     // There must be something to narrow: what is constant is the business of others.
-    let wanted = ScalarType::from_text(&format!("{kind}{narrow}"))?;
-    let fits = view.writable(site, wanted)
+    let fits = view.writable(site, integer)
         && arguments.iter().all(|arg| arg.is_plain())
         && arguments.iter().any(|arg| arg.value().is_some());
     fits.then_some(Change::Instruction(mnemonic, arguments))
@@ -245,16 +242,17 @@ pub(super) fn simple_field(_: &View<'_, '_>, site: &Site) -> Option<Change> {
     if position == 0 && length < width {
         let kept = mask(length as u32);
         return Some(Change::Instruction(
-            format!("and.b{width}"),
+            build::typed(Opcode::And, ScalarType::untyped(site.width)?),
             vec![value, Arg::Constant(kept)],
         ));
     }
-    (position < width && position + length >= width).then(|| {
-        Change::Instruction(
-            format!("shr.u{width}"),
-            vec![value, Arg::Constant(position)],
-        )
-    })
+    if position >= width || position + length < width {
+        return None;
+    }
+    Some(Change::Instruction(
+        build::typed(Opcode::Shr, ScalarType::unsigned(site.width)?),
+        vec![value, Arg::Constant(position)],
+    ))
 }
 
 /// `bfi` of nothing or of everything, `prmt` and `lop3` that give one of their operands, funnel shifts by nothing.
@@ -344,24 +342,27 @@ pub(super) fn repeated_operand(_: &View<'_, '_>, site: &Site) -> Option<Change> 
         let entry = of(0) << 2 | of(1) << 1 | of(2);
         pair |= (table >> entry & 1) << index;
     }
-    let two = |mnemonic: &str| Some(Change::Instruction(mnemonic.to_owned(), vec![x, y]));
+    let becomes = |opcode: Opcode, operands: Vec<Arg>| {
+        let mnemonic = build::typed(opcode, ScalarType::B32);
+        Some(Change::Instruction(mnemonic, operands))
+    };
     match pair {
         0b0000 => Some(Change::Constant(0)),
         0b1111 => Some(Change::Constant(site.mask())),
-        0b1000 => two("and.b32"),
-        0b1110 => two("or.b32"),
-        0b0110 => two("xor.b32"),
+        0b1000 => becomes(Opcode::And, vec![x, y]),
+        0b1110 => becomes(Opcode::Or, vec![x, y]),
+        0b0110 => becomes(Opcode::Xor, vec![x, y]),
         0b1100 => x.value().map(Change::Value),
         0b1010 => y.value().map(Change::Value),
-        0b0011 => Some(Change::Instruction("not.b32".to_owned(), vec![x])),
-        0b0101 => Some(Change::Instruction("not.b32".to_owned(), vec![y])),
+        0b0011 => becomes(Opcode::Not, vec![x]),
+        0b0101 => becomes(Opcode::Not, vec![y]),
         _ => {
             let mut wide = 0;
             for entry in 0..8 {
                 wide |= (pair >> (entry >> 1) & 1) << entry;
             }
             let operands = vec![x, y, Arg::Constant(0), Arg::Constant(wide)];
-            Some(Change::Instruction("lop3.b32".to_owned(), operands))
+            becomes(Opcode::Lop3, operands)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::sign_extend;
-use oriole_isa::{MulMode, Opcode, ScalarType, ptxas};
+use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build, ptxas};
 
 /// An integer operation, or a logical one on predicates.
 fn is_algebraic(site: &Site) -> bool {
@@ -123,8 +123,9 @@ pub(super) fn subtract_from_zero(_: &View<'_, '_>, site: &Site) -> Option<Change
 }
 
 /// What negates an integer of a width, if ptxas gets that right.
-pub(super) fn negation(width: u32) -> Option<String> {
-    (!ptxas::negates_wrongly(width)).then(|| format!("neg.s{width}"))
+pub(super) fn negation(width: u32) -> Option<MnemonicText> {
+    let scalar_type = ScalarType::signed(width).filter(|_| !ptxas::negates_wrongly(width))?;
+    Some(build::typed(Opcode::Neg, scalar_type))
 }
 
 /// A constant on the left of an operation that commutes.
@@ -141,10 +142,7 @@ pub(super) fn constant_right(view: &View<'_, '_>, site: &Site) -> Option<Change>
     }
     let mut arguments = site.args().to_vec();
     arguments.swap(0, 1);
-    Some(Change::Instruction(
-        view.mnemonic(site).text().to_owned(),
-        arguments,
-    ))
+    Some(Change::Operands(arguments))
 }
 
 /// `x - C`.
@@ -157,7 +155,7 @@ pub(super) fn subtract_constant(view: &View<'_, '_>, site: &Site) -> Option<Chan
     }
     match site.pair() {
         (Arg::Value(value), Arg::Constant(bits)) => Some(Change::Instruction(
-            format!("add.{}", site.scalar_type.text()),
+            build::typed(Opcode::Add, site.scalar_type),
             vec![
                 Arg::Value(value),
                 Arg::Constant(bits.wrapping_neg() & site.mask()),
@@ -172,11 +170,9 @@ pub(super) fn constant_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
     if !is_integer(site.scalar_type) || site.count != 2 {
         return None;
     }
-    let again = |opcode: &str, arguments: Vec<Arg>| {
-        Some(Change::Instruction(
-            format!("{opcode}.{}", site.scalar_type.text()),
-            arguments,
-        ))
+    let again = |opcode: Opcode, arguments: Vec<Arg>| {
+        let mnemonic = build::typed(opcode, site.scalar_type);
+        Some(Change::Instruction(mnemonic, arguments))
     };
     let mask = site.mask();
     if site.opcode == Opcode::Sub {
@@ -190,7 +186,10 @@ pub(super) fn constant_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
             && view.readable(Arg::Value(base), site.scalar_type);
         let difference = first.wrapping_sub(second) & mask;
         return if fits {
-            again("sub", vec![Arg::Constant(difference), Arg::Value(base)])
+            again(
+                Opcode::Sub,
+                vec![Arg::Constant(difference), Arg::Value(base)],
+            )
         } else {
             None
         };
@@ -205,7 +204,7 @@ pub(super) fn constant_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
             && view.readable(Arg::Value(base), site.scalar_type)
         {
             let sum = first.wrapping_add(second) & mask;
-            return again("add", vec![Arg::Value(base), Arg::Constant(sum)]);
+            return again(Opcode::Add, vec![Arg::Value(base), Arg::Constant(sum)]);
         }
         // (C1 - x) + C2
         let inner = view.integer_producer(Arg::Value(value), Opcode::Sub, site.width)?;
@@ -213,7 +212,7 @@ pub(super) fn constant_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
             return None;
         };
         let sum = first.wrapping_add(second) & mask;
-        return again("sub", vec![Arg::Constant(sum), base]);
+        return again(Opcode::Sub, vec![Arg::Constant(sum), base]);
     }
     let inner = view.integer_producer(Arg::Value(value), site.opcode, site.width)?;
     let (base, first) = inner.value_and_constant()?;
@@ -241,10 +240,10 @@ pub(super) fn constant_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
     if !view.readable(Arg::Value(base), site.scalar_type) {
         return None;
     }
-    Some(Change::Instruction(
-        view.mnemonic(site).text().to_owned(),
-        vec![Arg::Value(base), Arg::Constant(combined)],
-    ))
+    Some(Change::Operands(vec![
+        Arg::Value(base),
+        Arg::Constant(combined),
+    ]))
 }
 
 /// The amount of a shift by a constant, clamped to the width.
@@ -276,10 +275,10 @@ pub(super) fn shift_chain(view: &View<'_, '_>, site: &Site) -> Option<Change> {
         }
         total = site.width - 1;
     }
-    Some(Change::Instruction(
-        view.mnemonic(site).text().to_owned(),
-        vec![Arg::Value(value), Arg::Constant(u64::from(total))],
-    ))
+    Some(Change::Operands(vec![
+        Arg::Value(value),
+        Arg::Constant(u64::from(total)),
+    ]))
 }
 
 /// `(x << k) >> k` unsigned, `(x >> k) << k`.
@@ -299,7 +298,7 @@ pub(super) fn shift_pair(view: &View<'_, '_>, site: &Site) -> Option<Change> {
         return None;
     }
     Some(Change::Instruction(
-        format!("and.b{}", site.width),
+        build::typed(Opcode::And, ScalarType::untyped(site.width)?),
         vec![Arg::Value(value), Arg::Constant(mask)],
     ))
 }
@@ -313,17 +312,13 @@ pub(super) fn signed_shift(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     shifted.value()?;
     if view.known(shifted, site.width).is_non_negative(site.width) && site.arg(1).is_plain() {
         return Some(Change::Instruction(
-            format!("shr.u{}", site.width),
+            build::typed(Opcode::Shr, ScalarType::unsigned(site.width)?),
             vec![shifted, site.arg(1)],
         ));
     }
     let amount = site.arg(1).constant()?;
-    (amount > u64::from(site.width) - 1).then(|| {
-        Change::Instruction(
-            view.mnemonic(site).text().to_owned(),
-            vec![shifted, Arg::Constant(u64::from(site.width) - 1)],
-        )
-    })
+    (amount > u64::from(site.width) - 1)
+        .then(|| Change::Operands(vec![shifted, Arg::Constant(u64::from(site.width) - 1)]))
 }
 
 /// `(x + y) - x`, `(x - y) + y`, `x - (x - y)`, `(x ^ y) ^ y`.
@@ -371,18 +366,17 @@ pub(super) fn negated_term(view: &View<'_, '_>, site: &Site) -> Option<Change> {
         let inner = view.integer_producer(arg, Opcode::Neg, site.width)?;
         view.is_single(arg.value()?).then_some(inner.arg(0))
     };
-    let kind = site.scalar_type.text();
     let (opcode, left, right) = match site.opcode {
         Opcode::Add => match (negated(b), negated(a)) {
-            (Some(right), _) => ("sub", a, right),
-            (None, Some(left)) => ("sub", b, left),
+            (Some(right), _) => (Opcode::Sub, a, right),
+            (None, Some(left)) => (Opcode::Sub, b, left),
             _ => return None,
         },
-        Opcode::Sub => ("add", a, negated(b)?),
+        Opcode::Sub => (Opcode::Add, a, negated(b)?),
         _ => return None,
     };
     (left.is_plain() && right.value().is_some())
-        .then(|| Change::Instruction(format!("{opcode}.{kind}"), vec![left, right]))
+        .then(|| Change::Instruction(build::typed(opcode, site.scalar_type), vec![left, right]))
 }
 
 /// `(x | y) & x`, `(x & y) | x`.

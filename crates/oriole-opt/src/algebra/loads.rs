@@ -7,8 +7,7 @@ use oriole_analysis::ptxas_hazards::high_halves::takes_only_high_half;
 use oriole_ir::{
     AddressShape, Definition, Instruction, Offset, Operand, ShapeKind, ShapeNode, Symbol, Value,
 };
-use oriole_isa::{MulMode, Opcode, ScalarType, Space};
-use oriole_syntax::tree::Guard;
+use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, Space, build};
 
 /// A constant behind one term of an address.
 struct Hidden {
@@ -23,7 +22,7 @@ struct Hidden {
 impl Walk<'_, '_, '_> {
     /// `ld.u8 %rs1, [a]; cvt.u32.u16 %r1, %rs1` → `ld.u8 %r1, [a]`: loads extend.
     pub(super) fn extend_load(&mut self, instruction: Instruction) -> Outcome {
-        let Some((load, loaded)) = self.extended_load(instruction) else {
+        let Some((load, mnemonic)) = self.extended_load(instruction) else {
             return Outcome::Unchanged;
         };
         if !self.allows(
@@ -35,25 +34,13 @@ impl Walk<'_, '_, '_> {
             return Outcome::OutOfFuel;
         }
         let function = self.editor.function();
-        let format = function.format(load);
-        let old = format.mnemonic.text();
-        let stem = old.rfind('.').map_or(old, |dot| &old[..dot]);
-        let text = format!("{stem}.{}", loaded.text());
-        let shape = format.shape.to_vec();
-        let operands: Vec<Operand> = function
-            .operands(load)
-            .iter()
-            .map(|&operand| match operand {
-                Operand::Value(value) => Operand::Value(value),
-                operand => operand,
-            })
-            .collect();
+        let operands = function.operands(load).to_vec();
         let result = function.results(instruction).next();
         let Some(result) = result else {
             return Outcome::Unchanged;
         };
         let held = function.values()[result].scalar_type;
-        let format = self.editor.format(&text, Guard::None, shape.into_iter());
+        let format = self.editor.format_with_mnemonic(load, &mnemonic);
         // Without the conversion nobody reads the load, so its operands are released with the conversion's.
         for operand in &operands {
             if let Operand::Value(read) = operand {
@@ -83,10 +70,7 @@ impl Walk<'_, '_, '_> {
         ) {
             return Outcome::OutOfFuel;
         }
-        let shape = [ShapeNode::LEAF; 2];
-        let format = self
-            .editor
-            .format("mov.u64", Guard::None, shape.iter().copied());
+        let format = self.editor.plain_format(&build::mov(ScalarType::U64), 2);
         let operands = [Operand::Result(0), Operand::Symbol(symbol)];
         self.rewrite(instruction, format, &operands);
         Outcome::Changed
@@ -95,21 +79,22 @@ impl Walk<'_, '_, '_> {
     /// The shared variable whose address a conversion extends, if nobody else reads the narrow one.
     fn extended_address(&self, instruction: Instruction) -> Option<Symbol> {
         let function = self.editor.function();
-        let format = function.format(instruction);
-        if format.mnemonic.text() != "cvt.u64.u32" || format.is_guarded() {
+        let view = self.view();
+        let extension = view.site(instruction)?;
+        let types = view.mnemonic(&extension).types();
+        if extension.opcode != Opcode::Cvt || types != [ScalarType::U64, ScalarType::U32] {
             return None;
         }
-        let view = self.view();
-        let narrow = view.site(instruction)?.arg(0).value()?;
+        let narrow = extension.arg(0).value()?;
         let Definition::Instruction(producer) = function.values()[narrow].definition else {
             return None;
         };
         function.block_of(producer)?;
         let source = function.format(producer);
-        let plain = matches!(source.mnemonic.text(), "mov.u32" | "mov.b32" | "mov.s32")
-            && !source.opaque
-            && !source.is_guarded()
-            && *source.shape == [ShapeNode::LEAF; 2];
+        let moved = source.mnemonic.first_type();
+        let plain = source.mnemonic.opcode() == Opcode::Mov
+            && source.is_simple()
+            && moved.is_some_and(|moved| is_integer(moved) && moved.bits() == 32);
         let &[Operand::Result(0), Operand::Symbol(symbol)] = function.leaves(producer) else {
             return None;
         };
@@ -117,8 +102,8 @@ impl Walk<'_, '_, '_> {
         (plain && shared && view.is_single(narrow)).then_some(symbol)
     }
 
-    /// The load behind a conversion, which nobody else reads, and the type with which it would extend as the conversion does.
-    fn extended_load(&self, instruction: Instruction) -> Option<(Instruction, ScalarType)> {
+    /// The load behind a conversion, which nobody else reads, and its mnemonic with the type that extends as the conversion does.
+    fn extended_load(&self, instruction: Instruction) -> Option<(Instruction, MnemonicText)> {
         let function = self.editor.function();
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
@@ -145,7 +130,6 @@ impl Walk<'_, '_, '_> {
             && source.effects.is_removable()
             && source.mnemonic.types().len() == 1
             && source.mnemonic.modifiers().vector.is_none()
-            && source.mnemonic.words().last() == Some(element.text())
             && function.results(load).len() == 1
             && function.leaves(load).first() == Some(&Operand::Result(0))
             && view.is_single(read);
@@ -174,10 +158,9 @@ impl Walk<'_, '_, '_> {
         if self.is_only_taken_apart(function.results(instruction).next()?) {
             return None;
         }
-        let kind = if signed { 's' } else { 'u' };
         // What is not extended is read as it was.
-        let loaded = ScalarType::from_text(&format!("{kind}{}", element.bits()))?;
-        Some((load, loaded))
+        let loaded = ScalarType::integer(signed, element.bits())?;
+        Some((load, source.mnemonic.with_type(0, loaded)?))
     }
 
     /// Whether all readers of a value only take its second 16 bits, which ptxas gets wrong of what a narrow load extended:
@@ -282,7 +265,6 @@ impl Walk<'_, '_, '_> {
     ) {
         let function = self.editor.function();
         let format = function.format(instruction);
-        let (text, guard) = (format.mnemonic.text().to_owned(), format.guard);
         let mut shape = format.shape.to_vec();
         let mut operands = self.resolved_operands(instruction);
         let leaf = operands.len() - format.leaves.len() + address.leaf;
@@ -311,7 +293,7 @@ impl Walk<'_, '_, '_> {
             let constant = self.editor.integer(offset as u64, false);
             operands.insert(leaf + 1, constant);
         }
-        let format = self.editor.format(&text, guard, shape.iter().copied());
+        let format = self.editor.format_with_shape(instruction, &shape);
         self.rewrite(instruction, format, &operands);
     }
 }

@@ -42,7 +42,8 @@ mod select;
 mod tests;
 mod view;
 
-use crate::copy_propagation::{is_acceptable, plain_move};
+use crate::constant_folding::constant_move;
+use crate::copy_propagation::is_acceptable;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
@@ -50,10 +51,8 @@ use address_chains::AddressChains;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Use, Value};
-use oriole_isa::{MulMode, Opcode, ScalarType};
-use oriole_syntax::tree::Guard;
+use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use rules::Rule;
-use std::borrow::Cow;
 use std::rc::Rc;
 use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
 
@@ -115,15 +114,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 /// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
 fn may_apply(wanted: Facts, facts: Facts) -> bool {
     cfg!(debug_assertions) || wanted == Facts::EVERYTHING || facts.share(wanted)
-}
-
-/// The mnemonic of a copy between registers of a type.
-fn copy_of(scalar_type: ScalarType) -> Cow<'static, str> {
-    match (scalar_type, plain_move(scalar_type)) {
-        (ScalarType::Pred, _) => "mov.pred".into(),
-        (_, Some(mnemonic)) => mnemonic.into(),
-        (_, None) => format!("mov.b{}", scalar_type.bits()).into(),
-    }
 }
 
 /// Whether to go on.
@@ -512,15 +502,16 @@ impl Walk<'_, '_, '_> {
                     self.editor.remove_instruction(instruction);
                     return true;
                 }
-                self.become_instruction(instruction, &copy_of(held), &[Arg::Value(value)]);
+                self.become_instruction(instruction, &build::copy(held), &[Arg::Value(value)]);
             }
             Change::Constant(bits) => {
-                let mnemonic = match held {
-                    ScalarType::F32 => "mov.f32".into(),
-                    ScalarType::F64 => "mov.f64".into(),
-                    _ => copy_of(held),
-                };
+                let mnemonic = constant_move(held);
                 self.become_instruction(instruction, &mnemonic, &[Arg::Constant(bits)]);
+            }
+            Change::Operands(arguments) => {
+                let shape = &[ShapeNode::LEAF; 1 + MAXIMUM_ARGUMENTS][..1 + arguments.len()];
+                let format = self.editor.format_with_shape(instruction, shape);
+                self.set_arguments(instruction, format, &arguments);
             }
             Change::Instruction(mnemonic, arguments) => {
                 self.become_instruction(instruction, &mnemonic, &arguments);
@@ -529,9 +520,18 @@ impl Walk<'_, '_, '_> {
         false
     }
 
-    fn become_instruction(&mut self, instruction: Instruction, mnemonic: &str, arguments: &[Arg]) {
-        let shape = std::iter::repeat_n(ShapeNode::LEAF, arguments.len() + 1);
-        let format = self.editor.format(mnemonic, Guard::None, shape);
+    fn become_instruction(
+        &mut self,
+        instruction: Instruction,
+        mnemonic: &MnemonicText,
+        arguments: &[Arg],
+    ) {
+        let format = self.editor.plain_format(mnemonic, 1 + arguments.len());
+        self.set_arguments(instruction, format, arguments);
+    }
+
+    /// Gives an instruction these operands, and a format in which they are plain.
+    fn set_arguments(&mut self, instruction: Instruction, format: Format, arguments: &[Arg]) {
         let mut operands: SmallVec<[Operand; 1 + MAXIMUM_ARGUMENTS]> = SmallVec::new();
         operands.push(Operand::Result(0));
         for (index, &argument) in arguments.iter().enumerate() {

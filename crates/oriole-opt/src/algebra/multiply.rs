@@ -3,7 +3,7 @@
 use super::integer::negation;
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::{mask, sign_extend};
-use oriole_isa::{MulMode, Opcode, ScalarType};
+use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 
 fn power(bits: u64) -> Option<u64> {
     bits.is_power_of_two()
@@ -24,7 +24,7 @@ pub(super) fn multiply_by_power(view: &View<'_, '_>, site: &Site) -> Option<Chan
     }
     let amount = power(constant)?;
     Some(Change::Instruction(
-        format!("shl.b{}", site.width),
+        build::typed(Opcode::Shl, ScalarType::untyped(site.width)?),
         vec![Arg::Value(value), Arg::Constant(amount)],
     ))
 }
@@ -71,7 +71,7 @@ pub(super) fn wide_product(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     }
     let wide = |from: ScalarType, arguments: Vec<Arg>| {
         let result = from.widened().filter(|&wide| view.writable(site, wide));
-        result.map(|_| Change::Instruction(format!("mul.wide.{}", from.text()), arguments))
+        result.map(|_| Change::Instruction(build::mul(MulMode::Wide, from), arguments))
     };
     if let Some((arg, constant)) = factor(view, site) {
         let value = arg.value()?;
@@ -134,12 +134,8 @@ pub(super) fn wide_by_one(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     }
     let (value, constant) = site.value_and_constant()?;
     let wide = site.scalar_type.widened()?;
-    (constant == 1).then(|| {
-        Change::Instruction(
-            format!("cvt.{}.{}", wide.text(), site.scalar_type.text()),
-            vec![Arg::Value(value)],
-        )
-    })
+    (constant == 1)
+        .then(|| Change::Instruction(build::cvt(wide, site.scalar_type), vec![Arg::Value(value)]))
 }
 
 /// Unsigned division and remainder by a power of two; signed ones of what is not negative.
@@ -162,13 +158,13 @@ pub(super) fn divide_by_power(view: &View<'_, '_>, site: &Site) -> Option<Change
             return None;
         }
     }
-    let (mnemonic, operand) = match site.opcode {
-        Opcode::Div => (format!("shr.u{}", site.width), amount),
-        Opcode::Rem => (format!("and.b{}", site.width), constant - 1),
+    let (opcode, scalar_type, operand) = match site.opcode {
+        Opcode::Div => (Opcode::Shr, ScalarType::unsigned(site.width)?, amount),
+        Opcode::Rem => (Opcode::And, ScalarType::untyped(site.width)?, constant - 1),
         _ => return None,
     };
     Some(Change::Instruction(
-        mnemonic,
+        build::typed(opcode, scalar_type),
         vec![Arg::Value(value), Arg::Constant(operand)],
     ))
 }
@@ -192,10 +188,9 @@ pub(super) fn division_chain(view: &View<'_, '_>, site: &Site) -> Option<Change>
         .checked_mul(second)
         .filter(|&both| both <= site.mask())
     {
-        Some(both) if view.is_single(value) => Some(Change::Instruction(
-            view.mnemonic(site).text().to_owned(),
-            vec![base, Arg::Constant(both)],
-        )),
+        Some(both) if view.is_single(value) => {
+            Some(Change::Operands(vec![base, Arg::Constant(both)]))
+        }
         Some(_) => None,
         None => Some(Change::Constant(0)),
     }
@@ -209,9 +204,8 @@ pub(super) fn simple_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     let mode = view.mul_mode(site)?;
     let (a, b, c) = (site.arg(0), site.arg(1), site.arg(2));
     if c == Arg::Constant(0) && a.is_plain() && b.is_plain() {
-        let kind = site.scalar_type.text();
         return Some(Change::Instruction(
-            format!("mul.{}.{kind}", mode.text()),
+            build::mul(mode, site.scalar_type),
             vec![a, b],
         ));
     }
@@ -224,7 +218,7 @@ pub(super) fn simple_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     };
     let sum = |arguments: Vec<Arg>| {
         Some(Change::Instruction(
-            format!("add.{}", result.text()),
+            build::typed(Opcode::Add, result),
             arguments,
         ))
     };
@@ -261,9 +255,11 @@ pub(super) fn form_mad(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     if site.opcode == Opcode::Sub {
         let (factor, constant) = single_product(view, site, b, false)?.as_low_by_constant()?;
         let negative = Arg::Constant(constant.wrapping_neg() & site.mask());
-        return a.is_plain().then(|| {
-            Change::Instruction(format!("mad.lo.s{}", site.width), vec![factor, negative, a])
-        });
+        let signed = ScalarType::signed(site.width).filter(|_| a.is_plain())?;
+        return Some(Change::Instruction(
+            build::mad(MulMode::Low, signed),
+            vec![factor, negative, a],
+        ));
     }
     // A constant is better kept where addresses can take it.
     if let Some((_, _)) = site.value_and_constant()
@@ -291,7 +287,7 @@ fn reads_address(view: &View<'_, '_>, reader: oriole_ir::Instruction) -> bool {
 }
 
 struct Product {
-    mnemonic: String,
+    mnemonic: MnemonicText,
     factors: [Arg; 2],
     low: bool,
 }
@@ -325,7 +321,7 @@ fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> O
         }
         (
             inner,
-            format!("mad.{}.{}", mode.text(), inner.scalar_type.text()),
+            build::mad(mode, inner.scalar_type),
             mode == MulMode::Low,
         )
     } else if shifts
@@ -335,7 +331,7 @@ fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> O
         // One machine instruction in place of two or three.
         let inner = view.producer(value, Opcode::Cvt)?;
         return (view.block(&inner) == view.block(site)).then(|| Product {
-            mnemonic: format!("mad.wide.{}", from.text()),
+            mnemonic: build::mad(MulMode::Wide, from),
             factors: [base, Arg::Constant(1)],
             low: false,
         });
@@ -345,7 +341,8 @@ fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> O
         if !shifts || site.width > 32 {
             return None;
         }
-        (inner, format!("mad.lo.s{}", site.width), true)
+        let signed = ScalarType::signed(site.width)?;
+        (inner, build::mad(MulMode::Low, signed), true)
     };
     let (inner, mnemonic, low) = product;
     if view.block(&inner) != view.block(site) {
@@ -353,7 +350,7 @@ fn single_product(view: &View<'_, '_>, site: &Site, arg: Arg, shifts: bool) -> O
     }
     let (first, mut second) = inner.pair();
     if inner.opcode == Opcode::Shl {
-        let signed = ScalarType::from_text(&format!("s{}", site.width))?;
+        let signed = ScalarType::signed(site.width)?;
         let amount = second.constant()?;
         if amount >= u64::from(site.width) || !view.readable(first, signed) {
             return None;

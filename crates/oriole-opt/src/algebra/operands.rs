@@ -2,7 +2,7 @@
 
 use super::address_chains::AddressChains;
 use super::view::{accepts, is_integer};
-use super::{Outcome, Walk, copy_of};
+use super::{Outcome, Walk};
 use crate::copy_propagation::is_acceptable;
 use oriole_analysis::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
@@ -10,7 +10,7 @@ use oriole_ir::{
     Address, AddressShape, Base, Definition, FormatData, Function, Instruction, Operand, ShapeKind,
     ShapeNode, Value,
 };
-use oriole_isa::{Opcode, Role, ScalarType, ptxas};
+use oriole_isa::{BooleanOperation, Opcode, Role, ScalarType, build, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
@@ -36,16 +36,10 @@ impl Walk<'_, '_, '_> {
         ) {
             return Outcome::OutOfFuel;
         }
-        let function = self.editor.function();
-        let format = function.format(instruction);
-        let flipped = match format.guard {
-            Guard::IfNot => Guard::If,
-            _ => Guard::IfNot,
-        };
-        let (text, shape) = (format.mnemonic.text().to_owned(), format.shape.clone());
+        let flipped = self.editor.function().format(instruction).guard.opposite();
         let mut operands = self.resolved_operands(instruction);
         operands[0] = Operand::Value(original);
-        let format = self.editor.format(&text, flipped, shape.iter().copied());
+        let format = self.editor.format_with_guard(instruction, flipped);
         self.rewrite(instruction, format, &operands);
         Outcome::Changed
     }
@@ -55,12 +49,10 @@ impl Walk<'_, '_, '_> {
         let function = self.editor.function();
         let format = function.format(instruction);
         let mnemonic = &format.mnemonic;
-        let (Some(comparison), None) = (
-            mnemonic.modifiers().comparison,
-            mnemonic.modifiers().boolean,
-        ) else {
+        let modifiers = mnemonic.modifiers();
+        if modifiers.comparison.is_none() || modifiers.boolean.is_some() {
             return Outcome::Unchanged;
-        };
+        }
         let (Some(Operand::Value(guard)), &[Operand::Value(before)]) =
             (function.guard(instruction), function.otherwise(instruction))
         else {
@@ -79,21 +71,13 @@ impl Walk<'_, '_, '_> {
                 None => return Outcome::Unchanged,
             },
         };
-        let (operation, negated) = if kept {
-            ("or", if_true)
-        } else {
-            ("and", !if_true)
+        let (operation, negated) = match kept {
+            true => (BooleanOperation::Or, if_true),
+            false => (BooleanOperation::And, !if_true),
         };
-        let mut words = mnemonic.words();
-        let mut text = words.next().unwrap_or_default().to_owned();
-        for word in words {
-            text.push('.');
-            text.push_str(word);
-            if word == comparison.text() {
-                text.push('.');
-                text.push_str(operation);
-            }
-        }
+        let Some(combined) = mnemonic.with_boolean(operation) else {
+            return Outcome::Unchanged;
+        };
         if !self.allows(
             instruction,
             "algebraic-simplification.guarded-comparison",
@@ -112,7 +96,7 @@ impl Walk<'_, '_, '_> {
         }
         let format = self
             .editor
-            .format(&text, Guard::None, shape.iter().copied());
+            .format(&combined, Guard::None, shape.into_iter());
         debug_assert!(!self.editor.function().format_data(format).opaque);
         self.rewrite(instruction, format, &operands);
         Outcome::Changed
@@ -149,11 +133,11 @@ impl Walk<'_, '_, '_> {
             Guard::IfNot => (before, moved),
             _ => (moved, before),
         };
-        let (mnemonic, other) = match (yes, no) {
-            ((_, Some(true)), (Some(value), None)) => ("or.pred", Some(value)),
-            ((Some(value), None), (_, Some(false))) => ("and.pred", Some(value)),
-            ((_, Some(true)), (_, Some(false))) => ("mov.pred", None),
-            ((_, Some(false)), (_, Some(true))) => ("not.pred", None),
+        let (opcode, other) = match (yes, no) {
+            ((_, Some(true)), (Some(value), None)) => (Opcode::Or, Some(value)),
+            ((Some(value), None), (_, Some(false))) => (Opcode::And, Some(value)),
+            ((_, Some(true)), (_, Some(false))) => (Opcode::Mov, None),
+            ((_, Some(false)), (_, Some(true))) => (Opcode::Not, None),
             _ => return Outcome::Unchanged,
         };
         if !self.allows(
@@ -166,8 +150,8 @@ impl Walk<'_, '_, '_> {
         }
         let mut operands = vec![Operand::Result(0), Operand::Value(guard)];
         operands.extend(other.map(Operand::Value));
-        let shape = std::iter::repeat_n(ShapeNode::LEAF, operands.len());
-        let format = self.editor.format(mnemonic, Guard::None, shape);
+        let mnemonic = build::typed(opcode, ScalarType::Pred);
+        let format = self.editor.plain_format(&mnemonic, operands.len());
         self.rewrite(instruction, format, &operands);
         Outcome::Changed
     }
@@ -190,10 +174,12 @@ impl Walk<'_, '_, '_> {
         if !plain || undefined || !constant && view.is_single(before) {
             return Outcome::Unchanged;
         }
-        let kind = match view.type_of(site.result) {
-            ScalarType::F32 if yes.value().is_none() && no.value().is_none() => "f32".to_owned(),
-            ScalarType::F64 if yes.value().is_none() && no.value().is_none() => "f64".to_owned(),
-            held => format!("b{}", held.bits()),
+        let held = view.type_of(site.result);
+        let mnemonic = match held {
+            ScalarType::F32 | ScalarType::F64 if yes.value().is_none() && no.value().is_none() => {
+                build::selp(held)
+            }
+            _ => build::choice(held),
         };
         if !self.allows(
             instruction,
@@ -204,7 +190,7 @@ impl Walk<'_, '_, '_> {
             return Outcome::OutOfFuel;
         }
         let arguments = [yes, no, site.arg(2)];
-        self.become_instruction(instruction, &format!("selp.{kind}"), &arguments);
+        self.become_instruction(instruction, &mnemonic, &arguments);
         Outcome::Changed
     }
 
@@ -272,11 +258,7 @@ impl Walk<'_, '_, '_> {
             return Outcome::OutOfFuel;
         }
         let held = self.editor.function().values()[part].scalar_type;
-        let format = self.editor.format(
-            &copy_of(held),
-            Guard::None,
-            std::iter::repeat_n(ShapeNode::LEAF, 2),
-        );
+        let format = self.editor.plain_format(&build::copy(held), 2);
         let operands = [Operand::Result(0), self.immediate(format, 1, bits)];
         let constant = self
             .editor

@@ -4,7 +4,7 @@ use super::compare::comparison;
 use super::view::{Arg, Change, MAXIMUM_ARGUMENTS, Site, View, is_integer};
 use oriole_analysis::mask;
 use oriole_ir::Definition;
-use oriole_isa::{Comparison, Opcode, ScalarType, evaluate};
+use oriole_isa::{Comparison, Opcode, ScalarType, build, evaluate};
 
 /// A comparison of integers.
 struct Test {
@@ -143,10 +143,12 @@ pub(super) fn minimum_or_maximum(view: &View<'_, '_>, site: &Site) -> Option<Cha
         }
         _ => return None,
     };
-    let operation = if less == chosen_if_true { "min" } else { "max" };
-    let kind = if unsigned { 'u' } else { 's' };
-    let result = ScalarType::from_text(&format!("{kind}{width}"))?;
+    let opcode = match less == chosen_if_true {
+        true => Opcode::Min,
+        false => Opcode::Max,
+    };
+    let result = ScalarType::integer(!unsigned, width)?;
     let fits =
         view.writable(site, result) && view.readable(left, result) && view.readable(bound, result);
-    fits.then(|| Change::Instruction(format!("{operation}.{kind}{width}"), vec![left, bound]))
+    fits.then(|| Change::Instruction(build::typed(opcode, result), vec![left, bound]))
 }

@@ -4,7 +4,7 @@ use super::operands::is_immediate_type;
 use oriole_analysis::{Known, KnownBits, literal_bits, mask};
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
-use oriole_isa::{Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
+use oriole_isa::{Flag, Mnemonic, MnemonicText, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
@@ -232,8 +232,10 @@ pub(super) enum Change {
     Value(Value),
     /// Its result is this constant.
     Constant(u64),
+    /// It has these operands instead.
+    Operands(Vec<Arg>),
     /// It becomes this instruction.
-    Instruction(String, Vec<Arg>),
+    Instruction(MnemonicText, Vec<Arg>),
 }
 
 /// The code, with what was found out so far.

@@ -40,7 +40,7 @@ mod numbering;
 mod partial;
 mod scope_tree;
 
-use crate::copy_propagation::{is_acceptable, plain_move};
+use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Sees};
@@ -50,8 +50,8 @@ use numbering::{Class, Convergent, Member, Numbering, contents};
 use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
-use oriole_syntax::tree::Guard;
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_isa::build;
 use scope_tree::ScopeTree;
 
 /// The pass.
@@ -307,11 +307,12 @@ impl Elimination<'_> {
         if let ([result], [value]) = (&results[..], &values[..])
             && let data = function.values()
             && data[*result].scalar_type != data[*value].scalar_type
-            && let Some(mnemonic) = plain_move(data[*result].scalar_type)
+            && has_plain_move(data[*result].scalar_type)
             && keeps_type(function, *result)
         {
             let operands = [Operand::Result(0), Operand::Value(*value)];
-            let format = editor.format(mnemonic, Guard::None, [ShapeNode::LEAF; 2].into_iter());
+            let mnemonic = build::copy(data[*result].scalar_type);
+            let format = editor.plain_format(&mnemonic, 2);
             editor.rewrite(late, format, &operands);
             return;
         }

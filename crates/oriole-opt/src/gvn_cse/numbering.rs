@@ -11,7 +11,7 @@ use oriole_ir::{
     Access, AccessKind, Base, Block, Constant, FormatData, Function, Instruction, Operand,
     ShapeNode, Value,
 };
-use oriole_isa::{Comparison, Opcode, Role, ScalarType};
+use oriole_isa::{Comparison, Flag, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
 
 oriole_collections::entity! {
@@ -376,7 +376,7 @@ fn is_synchronized(format: &FormatData) -> bool {
     match format.mnemonic.opcode() {
         Opcode::VoteSync => true,
         Opcode::Shfl | Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => {
-            format.mnemonic.words().any(|word| word == "sync")
+            format.mnemonic.has(Flag::Synchronized)
         }
         _ => false,
     }

@@ -46,10 +46,8 @@ use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::arithmetic::{Family, Node, Operation};
-use oriole_ir::{
-    Block, Definition, Editor, Format, Function, Instruction, Operand, ShapeNode, Value,
-};
-use oriole_syntax::tree::Guard;
+use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
+use oriole_isa::{ScalarType, build};
 use tree::{Leaf, Rank, Source, Step, Term, Terms};
 
 /// The pass.
@@ -118,13 +116,11 @@ impl Formats {
             return format;
         }
         let (mnemonic, operands) = match operation {
-            Some(operation @ Operation::Neg) => (operation.mnemonic(bits), 2),
-            Some(operation @ Operation::Mad) => (operation.mnemonic(bits), 4),
-            Some(operation) => (operation.mnemonic(bits), 3),
-            None => (["mov.b16", "mov.b32", "mov.b64"][width], 2),
+            Some(operation) => (operation.mnemonic(bits), 1 + operation.sources()),
+            None => (ScalarType::untyped(bits).map(build::mov), 2),
         };
-        let shape = std::iter::repeat_n(ShapeNode::LEAF, operands);
-        let format = editor.format(mnemonic, Guard::None, shape);
+        let mnemonic = mnemonic.expect("nodes have 16, 32 or 64 bits");
+        let format = editor.plain_format(&mnemonic, operands);
         self.known[row][width] = Some(format);
         format
     }
