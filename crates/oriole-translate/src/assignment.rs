@@ -89,7 +89,7 @@ impl Event {
 
 /// Registers that nothing lives in, by type; the last of a type is given first.
 #[derive(Default)]
-struct Spare(Vec<(ScalarType, Vec<Register>)>);
+pub(crate) struct Spare(Vec<(ScalarType, Vec<Register>)>);
 
 impl Spare {
     fn add(&mut self, scalar_type: ScalarType, register: Register) {
@@ -99,7 +99,8 @@ impl Spare {
         }
     }
 
-    fn take(&mut self, scalar_type: ScalarType) -> Option<Register> {
+    /// One of a type, which is no longer spare.
+    pub fn take(&mut self, scalar_type: ScalarType) -> Option<Register> {
         let own = self.0.iter_mut().find(|(own, _)| *own == scalar_type);
         own.and_then(|(_, registers)| registers.pop())
     }
@@ -448,6 +449,7 @@ impl Assigner<'_> {
 
     /// Lets values share registers as their live intervals allow.
     fn share(&mut self, placer: &mut Placer<'_>) {
+        let mut spare = self.spare();
         let sharing = share(
             self.function,
             self.flow,
@@ -457,6 +459,7 @@ impl Assigner<'_> {
                 first: &self.first_uses,
             },
             &self.tied,
+            &mut spare,
             placer,
         );
         for &value in &self.defined {

@@ -18,6 +18,7 @@
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
+use crate::assignment::Spare;
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::Copy;
@@ -149,6 +150,7 @@ pub(crate) fn share(
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
+    spare: &mut Spare,
     placer: &mut Placer<'_>,
 ) -> Sharing {
     let affinities = affinities(function, flow, defined, uses, tied);
@@ -195,7 +197,14 @@ pub(crate) fn share(
         }
         best = other;
     }
-    name(function, defined, uses.counts, &candidates, best.groups)
+    name(
+        function,
+        defined,
+        uses.counts,
+        &candidates,
+        best.groups,
+        spare,
+    )
 }
 
 /// Which values should share registers, and where they are live.
@@ -547,6 +556,7 @@ fn name(
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
     mut groups: Groups,
+    spare: &mut Spare,
 ) -> Sharing {
     let mut occupied: DenseMap<Register, Stretches> = DenseMap::new();
     let mut names: IndexVec<Candidate, PackedOption<Register>> =
@@ -570,9 +580,13 @@ fn name(
     }
     let mut new_registers = Vec::new();
     let mut fresh = |value: Value| {
-        let index = function.registers().len() + new_registers.len();
-        new_registers.push(function.values()[value].scalar_type);
-        PackedOption::some(Register::from_index(index))
+        let scalar_type = function.values()[value].scalar_type;
+        let register = spare.take(scalar_type).unwrap_or_else(|| {
+            let index = function.registers().len() + new_registers.len();
+            new_registers.push(scalar_type);
+            Register::from_index(index)
+        });
+        PackedOption::some(register)
     };
     let mut registers: IndexVec<Value, PackedOption<Register>> =
         IndexVec::from_elem(PackedOption::none(), function.values().len());
