@@ -184,6 +184,7 @@ impl Runner<'_> {
             Action::Repeat(passes, limit, last) => {
                 self.repeat(passes, limit, context);
                 self.pass(last, context);
+                self.settle(pass, Sees::Changes);
             }
         }
     }
@@ -218,16 +219,25 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether a pass has seen everything that gives it work.
+    /// Whether a pass has seen everything that gives it work. One that repeats others and found that enough is settled too.
     fn is_settled(&self, pass: &Pass) -> bool {
+        let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
+        let has_seen = |sees| seen.is_some_and(|&(_, seen)| seen == self.work(sees));
         match pass.action {
-            Action::Once(_, sees) => {
-                let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
-                seen.is_some_and(|&(_, seen)| seen == self.work(sees))
-            }
+            Action::Once(_, sees) => has_seen(sees),
             Action::Repeat(passes, _, last) => {
-                passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
+                has_seen(Sees::Changes)
+                    || passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
             }
+        }
+    }
+
+    /// Notes that a pass has seen everything so far.
+    fn settle(&mut self, pass: &Pass, sees: Sees) {
+        let work = self.work(sees);
+        match self.seen.iter_mut().find(|(name, _)| *name == pass.name) {
+            Some((_, seen)) => *seen = work,
+            None => self.seen.push((pass.name, work)),
         }
     }
 
@@ -258,11 +268,7 @@ impl Runner<'_> {
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
-        let work = self.work(sees);
-        match self.seen.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, seen)) => *seen = work,
-            None => self.seen.push((name, work)),
-        }
+        self.settle(pass, sees);
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {
             let violations = verify(self.function);
