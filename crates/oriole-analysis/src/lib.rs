@@ -14,6 +14,7 @@ mod known_bits;
 pub mod launch;
 pub mod liveness;
 mod loops;
+pub mod machine_cost;
 mod manager;
 pub mod memory;
 pub mod ptxas_hazards;

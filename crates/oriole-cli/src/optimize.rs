@@ -8,7 +8,7 @@ use crate::arguments::OptArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::verify;
-use oriole::{Fuel, Level, Module, Options, Profile, Remark, Report};
+use oriole::{Fuel, Keep, Level, Module, Options, Profile, Remark, Report};
 use oriole_diagnostics::{printable_json, printable_line, printable_text};
 use oriole_isa::Target;
 use serde_json::json;
@@ -36,6 +36,7 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
         let names = arguments.passes.iter().map(String::as_str);
         options.phases =
             oriole_opt::select(names).map_err(|error| Failure::message(error.to_string()))?;
+        options.keep = Keep::All;
     }
     for name in arguments
         .print_after

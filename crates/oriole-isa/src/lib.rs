@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+pub mod cost;
 mod effects;
 mod evaluate;
 mod mnemonic;

@@ -128,16 +128,17 @@ const MOST_SWEEPS: u32 = 12;
 /// About how many passes there are.
 const MOST_PASSES: usize = 16;
 
-/// Runs phases in order, until none of them has anything new to see. Gives the number of changes made.
+/// Runs phases in order, until none of them has anything new to see; `analyses` are of the function. Gives the number of changes made.
 pub fn run(
     function: &mut Function,
+    analyses: &mut Analyses,
     phases: &[Phase],
     context: &mut Context<'_>,
     observer: &mut Observer<'_>,
 ) -> u64 {
     let mut runner = Runner {
         function,
-        analyses: Analyses::new(),
+        analyses,
         changes: 0,
         removals: 0,
         seen: Vec::with_capacity(MOST_PASSES),
@@ -167,7 +168,7 @@ pub fn run(
 
 struct Runner<'function> {
     function: &'function mut Function,
-    analyses: Analyses,
+    analyses: &'function mut Analyses,
     changes: u64,
     /// How many of the changes only took something away.
     removals: u64,
@@ -263,7 +264,7 @@ impl Runner<'_> {
         }
         let name = pass.name;
         let mut editor = Editor::new(self.function);
-        run(&mut editor, &mut self.analyses, context);
+        run(&mut editor, self.analyses, context);
         let journal = editor.finish();
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;

@@ -24,5 +24,5 @@ pub use assignment::{Assignment, EdgeCopies, assign};
 pub use checker::{Mismatch, check};
 pub use copy_placement::Placement;
 pub use into_ssa::{Translated, into_ssa};
-pub use out_of_ssa::{OutOfSsaError, Written, out_of_ssa};
+pub use out_of_ssa::{InsertedCopies, OutOfSsaError, Written, out_of_ssa};
 pub use parallel_copy::{Copy, sequentialize};

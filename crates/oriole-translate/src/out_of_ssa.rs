@@ -5,13 +5,14 @@
 //! mean another. A register that is needed where its scope has ended, or where another one hides it, is hoisted: it gets a
 //! new name, declared at the function's start.
 
-use crate::assignment::assign;
+use crate::assignment::{Assignment, assign};
 use crate::checker::check;
+use crate::copy_placement::Placement;
 use crate::emission::{Emission, emit};
 use crate::into_ssa::Translated;
 use oriole_analysis::ControlFlow;
 use oriole_collections::{DenseSet, IndexVec};
-use oriole_ir::{Formats, Register};
+use oriole_ir::{Block, Formats, Function, Register};
 use oriole_syntax::scopes::{Globals, Reference, resolve};
 use oriole_syntax::tree::{Body, Module};
 use std::fmt;
@@ -38,10 +39,21 @@ const LARGEST_CHECKED: usize = 4_000_000;
 pub struct Written {
     /// The formats, for the next function.
     pub formats: Formats,
-    /// How many copies were inserted.
-    pub copies: usize,
+    /// The copies that were inserted.
+    pub copies: Vec<InsertedCopies>,
     /// The body the function had before.
     pub original: Body,
+}
+
+/// Copies that stand together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InsertedCopies {
+    /// The block they are in.
+    pub block: Block,
+    /// The block they lead to, if they are in one of their own behind `block`.
+    pub target: Option<Block>,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// Writes a function back into the module it came from, as the function with this index.
@@ -119,10 +131,36 @@ pub fn out_of_ssa(
         }
     }
     Ok(Written {
-        copies: assignment.copy_count(),
+        copies: inserted(&function, &assignment),
         formats: function.into_formats(),
         original,
     })
+}
+
+/// The copies of an assignment.
+fn inserted(function: &Function, assignment: &Assignment) -> Vec<InsertedCopies> {
+    let on_edges = assignment.edges.iter().map(|edge| {
+        let target = function.blocks()[edge.block].edges[edge.edge].target;
+        let (block, target) = match edge.placement {
+            Placement::NewBlock => (edge.block, Some(target)),
+            Placement::TargetStart => (target, None),
+            Placement::AfterTerminator | Placement::BeforeTerminator => (edge.block, None),
+        };
+        InsertedCopies {
+            block,
+            target,
+            count: edge.copies.len(),
+        }
+    });
+    let ties = assignment.ties.iter_sorted();
+    let before_guarded = ties.map(|(&instruction, copies)| InsertedCopies {
+        block: function
+            .block_of(instruction)
+            .expect("what is tied is in a block"),
+        target: None,
+        count: copies.len(),
+    });
+    on_edges.chain(before_guarded).collect()
 }
 
 /// Registers that some operand does not mean although it should; nothing if a label or a variable cannot be seen.

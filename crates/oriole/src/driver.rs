@@ -5,12 +5,12 @@
 //! to the module's and the bodies are put in their places, in the order of the file. So what is written depends neither on the
 //! number of workers nor on which of them did what.
 
+use crate::cost::{Quality, instructions};
 use crate::{
     Diagnostic, Fuel, Function, FunctionReport, Keep, Module, Observer, Options, Phase, Report,
-    Severity, Statistics, cost, remarks,
+    Severity, Statistics, remarks,
 };
-use oriole_analysis::Analyses;
-use oriole_analysis::ptxas_hazards::{Hazard, hazards};
+use oriole_analysis::{Analyses, Loops};
 use oriole_ir::Formats;
 use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
@@ -271,12 +271,14 @@ impl Worker<'_, '_> {
             self.formats = translated.function.into_formats();
             return Ok(());
         }
-        let hazards = count_hazards(&translated.function);
+        let function = &translated.function;
         // Every instruction of the text is one of the function.
-        let before = translated.function.instruction_bound() as u64;
-        let is_better = self.improve(index, translated, &hazards)?;
+        let before = function.instruction_bound() as u64;
+        let mut analyses = Analyses::new();
+        let was = Quality::of(function, &mut analyses);
+        let is_better = self.improve(index, translated, analyses, &was)?;
         let function = &self.module.functions[index];
-        let after = function.body.as_ref().map_or(0, cost::instructions);
+        let after = function.body.as_ref().map_or(0, instructions);
         self.report.functions.push(FunctionReport {
             name: self.module.text(function.name).to_owned(),
             before,
@@ -291,28 +293,28 @@ impl Worker<'_, '_> {
         &mut self,
         index: usize,
         translated: Translated,
-        hazards: &HazardCounts,
+        mut analyses: Analyses,
+        was: &Quality,
     ) -> Result<bool, Vec<Diagnostic>> {
         let plan = self.plan;
         let must_improve = match &plan.options.keep {
             Keep::Better => true,
+            Keep::All => false,
             Keep::Named(names) => {
                 let name = self.module.text(self.module.functions[index].name);
                 if !names.iter().any(|other| other == name) {
-                    self.remove_dead(index, translated, false);
+                    self.remove_dead(index, translated, None);
                     return Ok(false);
                 }
                 false
             }
         };
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.phases(index, translated, &plan.options.phases) else {
+        let phases = &plan.options.phases;
+        let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
             return Ok(false);
         };
-        // What ptxas may get wrong and did not before is no improvement.
-        let is_kept = done.changes > 0
-            && (!must_improve
-                || self.is_cheaper(index, &done) && has_no_more(&done.hazards, hazards));
+        let is_kept = done.changes > 0 && (!must_improve || done.quality.is_better_than(was));
         if is_kept || done.changes == 0 {
             self.record(index, done);
             return Ok(is_kept);
@@ -320,22 +322,22 @@ impl Worker<'_, '_> {
         self.module.functions[index].body = done.original.take();
         self.fuel = fuel;
         let translated = self.translate(index)?;
-        self.remove_dead(index, translated, true);
+        self.remove_dead(index, translated, Some(was));
         Ok(false)
     }
 
-    /// Removes dead code only, if that has to be better and is.
-    fn remove_dead(&mut self, index: usize, translated: Translated, must_improve: bool) {
+    /// Removes dead code only; where that has to be better than it was, if it is.
+    fn remove_dead(&mut self, index: usize, translated: Translated, was: Option<&Quality>) {
         let phases = self.plan.removals;
         if phases.is_empty() {
             self.formats = translated.function.into_formats();
             return;
         }
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.phases(index, translated, phases) else {
+        let Some(mut done) = self.phases(index, translated, &mut Analyses::new(), phases) else {
             return;
         };
-        if done.original.is_some() && must_improve && !self.is_cheaper(index, &done) {
+        if done.original.is_some() && was.is_some_and(|was| !done.quality.is_better_than(was)) {
             self.module.functions[index].body = done.original.take();
             self.fuel = fuel;
             done.statistics = Statistics::default();
@@ -343,15 +345,6 @@ impl Worker<'_, '_> {
         }
         done.statistics.add("functions.not-worth-it", 1);
         self.record(index, done);
-    }
-
-    /// Whether a function costs less than before.
-    fn is_cheaper(&self, index: usize, done: &Done) -> bool {
-        let (before, after) = (&done.original, &self.module.functions[index].body);
-        before
-            .as_ref()
-            .zip(after.as_ref())
-            .is_some_and(|(before, after)| cost::is_cheaper(self.module, after, before))
     }
 
     fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
@@ -378,6 +371,7 @@ impl Worker<'_, '_> {
         &mut self,
         index: usize,
         mut translated: Translated,
+        analyses: &mut Analyses,
         phases: &[Phase],
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
@@ -403,27 +397,29 @@ impl Worker<'_, '_> {
             }
         };
         let function = &mut translated.function;
-        let changes = oriole_opt::run(function, phases, &mut context, &mut observer);
+        let changes = oriole_opt::run(function, analyses, phases, &mut context, &mut observer);
         if changes == 0 && !phases.is_empty() {
             self.formats = translated.function.into_formats();
             return Some(Done {
                 statistics,
                 changes,
                 copies: 0,
-                hazards: HazardCounts::default(),
+                quality: Quality::default(),
                 original: None,
                 remarks,
             });
         }
-        let hazards = count_hazards(function);
+        let mut quality = Quality::of(function, analyses);
+        let loops = analyses.get::<Loops>(function);
         match oriole_translate::out_of_ssa(module, globals, index, translated) {
             Ok(written) => {
                 self.formats = written.formats;
+                quality.add_copies(&loops, &written.copies);
                 Some(Done {
                     statistics,
                     changes,
-                    copies: written.copies,
-                    hazards,
+                    copies: written.copies.iter().map(|copies| copies.count).sum(),
+                    quality,
                     original: Some(written.original),
                     remarks,
                 })
@@ -440,33 +436,12 @@ impl Worker<'_, '_> {
     }
 }
 
-/// How many places of each kind ptxas gets wrong.
-type HazardCounts = [usize; Hazard::KINDS];
-
-/// How many places of a function ptxas gets wrong.
-fn count_hazards(function: &Function) -> HazardCounts {
-    let mut counts = HazardCounts::default();
-    for hazard in hazards(function, &mut Analyses::new()) {
-        counts[hazard.kind()] += 1;
-    }
-    counts
-}
-
-/// Whether there are no more of any kind.
-fn has_no_more(after: &HazardCounts, before: &HazardCounts) -> bool {
-    after
-        .iter()
-        .zip(before)
-        .all(|(after, before)| after <= before)
-}
-
 /// What phases did to one function.
 struct Done {
     statistics: Statistics,
     changes: u64,
     copies: usize,
-    /// Places that ptxas gets wrong.
-    hazards: HazardCounts,
+    quality: Quality,
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,

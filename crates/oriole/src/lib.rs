@@ -188,6 +188,8 @@ pub struct Options {
 pub enum Keep {
     /// Those that cost less. So what comes out does not change when it is optimized again.
     Better,
+    /// All, whether they cost less or not: for phases that were chosen by hand.
+    All,
     /// Those of these names, whether they cost less or not. [`FunctionReport::is_better`] of an earlier run says which to ask for:
     /// with little fuel a function may look worse halfway.
     Named(Vec<String>),

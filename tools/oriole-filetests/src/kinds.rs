@@ -2,7 +2,7 @@
 
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
-use oriole::{Diagnostic, Fuel, Knobs, Level, Module, Options, Profile, Source};
+use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::text::{self, Printer};
 use oriole_ir::{Formats, Function};
@@ -222,6 +222,7 @@ impl Run<'_> {
         if let Some(passes) = &self.header.passes {
             options.phases = oriole_opt::select(passes.iter().map(String::as_str))
                 .map_err(|error| error.to_string())?;
+            options.keep = Keep::All;
         }
         let mut knobs = Knobs::default();
         for knob in &self.header.knobs {
@@ -398,7 +399,13 @@ fn run_passes(
             hooks: &Hooks::default(),
             callees: &Callees::default(),
         };
-        oriole_opt::run(function, &options.phases, &mut context, &mut |_, _| {});
+        oriole_opt::run(
+            function,
+            &mut oriole_analysis::Analyses::new(),
+            &options.phases,
+            &mut context,
+            &mut |_, _| {},
+        );
     }
     let remarks = remarks.iter().map(|remark| {
         let line = remark.statement.map(|line| format!("line {line}: "));

@@ -4,8 +4,8 @@
 //! ```text
 //! cvt.s64.s32 %rd3, %r1;
 //! shl.b64 %rd4, %rd3, 2;
-//! add.s64 %rd5, %rd1, %rd4;                →        mad.wide.s32 %rd5, %r1, 4, %rd1;
-//! add.s64 %rd6, %rd5, 16;
+//! add.s64 %rd5, %rd1, %rd4;                →        mul.wide.s32 %rd4, %r1, 4;
+//! add.s64 %rd6, %rd5, 16;                           add.s64 %rd5, %rd1, %rd4;
 //! ld.global.f32 %f1, [%rd6+4];                      ld.global.f32 %f1, [%rd5+20];
 //! ```
 //!

@@ -167,9 +167,6 @@ rules! {
     /// `mad.lo.s32 d, x, y, 0` → `mul.lo.s32 d, x, y`; `mad.lo.s32 d, x, 1, y` → `add.s32 d, x, y`.
     SIMPLE_MAD = "simple-mad", "a factor or the addend is trivial",
         (Facts::NONE, Facts::TRIVIAL.or(Facts::FIRST_CONSTANT)), multiply::simple_mad;
-    /// `mul.wide.s32 y, i, 4; add.s64 d, x, y` → `mad.wide.s32 d, i, 4, x`.
-    FORM_MAD = "form-mad", "nobody else reads the product",
-        behind(&[Opcode::Mul, Opcode::Shl, Opcode::Cvt]), multiply::form_mad;
     /// `setp.lt.s32 p, 5, x` → `setp.gt.s32 p, x, 5`.
     COMPARE_RIGHT = "compare-right", "the comparison has a mirror image",
         FIRST_CONSTANT, compare::compare_right;
@@ -272,7 +269,6 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             CANCELLED_IN_SUM,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
-            FORM_MAD,
         ],
         Opcode::Sub => &[
             CONSTANT_RESULT,
@@ -284,7 +280,6 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             CANCELLED_IN_DIFFERENCE,
             NEGATED_TERM,
             OPERATION_ON_SELECT,
-            FORM_MAD,
         ],
         Opcode::Mul => &[
             CONSTANT_RESULT,

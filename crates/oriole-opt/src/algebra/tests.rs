@@ -9,6 +9,7 @@ mod choices;
 
 use super::rules;
 use crate::{Context, Fuel, Knobs, Statistics, run, select};
+use oriole_analysis::Analyses;
 use oriole_ir::{
     ConstantData, Definition, Formats, Function, FunctionBuilder, FunctionKind, Instruction,
     Operand, ShapeKind, ShapeNode, Value, ValueData,
@@ -363,7 +364,13 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         callees: &crate::Callees::default(),
     };
     let phases = select(passes.iter().copied()).expect("passes");
-    run(function, &phases, &mut context, &mut |_, _| {});
+    run(
+        function,
+        &mut Analyses::new(),
+        &phases,
+        &mut context,
+        &mut |_, _| {},
+    );
     statistics
 }
 

@@ -3,7 +3,7 @@
 use super::operands::is_immediate_type;
 use oriole_analysis::{Known, KnownBits, literal_bits, mask};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
+use oriole_ir::{Definition, Editor, Function, Instruction, Operand, ShapeNode, Use, Value};
 use oriole_isa::{Flag, Mnemonic, MnemonicText, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
@@ -483,10 +483,6 @@ impl View<'_, '_> {
             && function
                 .results(instruction)
                 .all(|result| self.reads.get(result) == Some(&0))
-    }
-
-    pub(super) fn block(&self, site: &Site) -> Option<Block> {
-        self.function().block_of(site.instruction)
     }
 
     /// Whether an instruction of this type may read the register of this value.

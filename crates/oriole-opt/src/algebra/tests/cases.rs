@@ -326,31 +326,6 @@ pub(super) const CASES: &[Case] = &[
         MIDDLE_WIDTHS,
         "cvt.s$d.s$w %w8, %x2; not.b$d %w8, %w8; mad.wide.u$w %w9, %x1, $1, %w8;",
     ),
-    (
-        "form-mad",
-        ALL_WIDTHS,
-        "mul.lo.s$w %x8, %x1, %x2; add.s$w %x9, %x8, %x1;",
-    ),
-    (
-        "form-mad",
-        &[8, 16, 32],
-        "shl.b$w %x8, %x1, $1; add.s$w %x9, %x2, %x8;",
-    ),
-    (
-        "form-mad",
-        ALL_WIDTHS,
-        "mul.lo.s$w %x8, %x1, $1; sub.u$w %x9, %x2, %x8;",
-    ),
-    (
-        "form-mad",
-        MIDDLE_WIDTHS,
-        "cvt.s$d.s$w %w7, %x2; not.b$d %w7, %w7; mul.wide.s$w %w8, %x1, $1; add.s$d %w9, %w7, %w8;",
-    ),
-    (
-        "form-mad",
-        MIDDLE_WIDTHS,
-        "cvt.s$d.s$w %w7, %x2; not.b$d %w7, %w7; mul.wide.u$w %w8, %x1, %x2; add.s$d %w9, %w8, %w7;",
-    ),
     ("compare-right", ALL_WIDTHS, "setp.lt.s$w %p9, $1, %x1;"),
     ("compare-right", ALL_WIDTHS, "setp.hs.u$w %p9, $1, %x1;"),
     ("compare-right", ALL_WIDTHS, "setp.ne.b$w %p9, $1, %x1;"),
@@ -641,11 +616,6 @@ pub(super) const CASES: &[Case] = &[
         "packed-halves",
         MIDDLE_WIDTHS,
         "cvt.u$d.u$w %w7, %x1; not.b$d %w7, %w7; mov.b$d {%x7, %x8}, %w7; mov.b$d %w9, {%x7, %x8};",
-    ),
-    (
-        "form-mad",
-        &[32],
-        "mul.wide.u32 %w8, %x1, %x2; cvt.s64.s32 %w7, %x1; add.s64 %w9, %w7, %w8;",
     ),
     // What must stay as it is.
     ("", &[32], "add.sat.s32 %x9, %x1, 0;"),
