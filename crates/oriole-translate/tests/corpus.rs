@@ -31,7 +31,7 @@ fn corpus_comes_out_as_it_went_in() {
             );
             let written = out_of_ssa(&mut module, &globals, index, translated)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(written.copies, 0, "{name}");
+            assert_eq!(written.copies, [], "{name}");
             formats = written.formats;
         }
         let printed = oriole_syntax::print(&module);

@@ -56,7 +56,7 @@ fn an_inner_register_needed_outside_is_renamed_and_declared_at_the_start() {
         Definition::Undefined
     );
     let written = out_of_ssa(&mut module, &globals, 0, translated).unwrap();
-    assert_eq!(written.copies, 0);
+    assert_eq!(written.copies, []);
     let printed = oriole_syntax::print(&module);
     let expected = TEXT
         .replace(
