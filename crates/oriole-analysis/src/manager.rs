@@ -4,7 +4,7 @@
 //! that asks for another inherits what that one reads. An analysis that a change touches is asked to update itself from the
 //! journal ([`Analysis::update`]); one that cannot is dropped, and computed again when somebody asks for it.
 
-use oriole_ir::{Function, Journal};
+use oriole_ir::{Environment, Function, Journal};
 use std::any::{Any, TypeId};
 use std::rc::Rc;
 
@@ -48,7 +48,7 @@ pub enum Update {
     Recompute,
 }
 
-/// Something that can be computed from a function and kept.
+/// Something that can be computed from a function and its environment ([`Analyses::environment`]) and kept.
 pub trait Analysis: PartialEq + Sized + 'static {
     /// What it is called in messages.
     const NAME: &'static str;
@@ -110,6 +110,7 @@ const USUAL: usize = 8;
 /// The analyses of one function.
 #[derive(Default)]
 pub struct Analyses {
+    environment: Environment,
     entries: Vec<Entry>,
     /// What the analyses being computed have read so far, innermost last.
     reading: Vec<Reads>,
@@ -118,9 +119,23 @@ pub struct Analyses {
 }
 
 impl Analyses {
-    /// No analyses yet.
+    /// No analyses yet, of a function that is in no module.
     pub fn new() -> Analyses {
         Analyses::default()
+    }
+
+    /// No analyses yet, of a function in this environment.
+    pub fn of(environment: Environment) -> Analyses {
+        Analyses {
+            environment,
+            ..Analyses::default()
+        }
+    }
+
+    /// What the function is told of its module. It stays as it is while the function changes, so no analysis that asks has to
+    /// say so.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// How many analyses have been computed, recomputations included.
@@ -232,7 +247,7 @@ impl Analyses {
 
     /// Recomputes everything kept, from nothing, and gives the names of those that differ.
     pub fn stale(&self, function: &Function) -> Vec<&'static str> {
-        let mut fresh = Analyses::new();
+        let mut fresh = Analyses::of(self.environment.clone());
         self.entries
             .iter()
             .filter(|entry| {

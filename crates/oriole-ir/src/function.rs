@@ -1,11 +1,14 @@
 //! A function in SSA form: entities and their data.
 
-use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
+use crate::entities::{
+    Block, Constant, Format, Global, Instruction, Register, Symbol, Value, Variable,
+};
 use crate::format::FormatData;
 use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
+use crate::variable::VariableData;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
@@ -108,12 +111,12 @@ pub struct RegisterData {
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// A parameter or result of the function, by its index in the resolved scopes.
-    Parameter(u32),
-    /// A variable declared in the function, by its index in the resolved scopes.
-    Variable(u32),
+    /// A parameter or result of the function.
+    Parameter(Variable),
+    /// A variable declared in the function.
+    Variable(Variable),
     /// A variable or function of the module.
-    Global(u32),
+    Global(Global),
     /// A label that names a table of targets or a prototype.
     Table(u32),
     /// A special register.
@@ -129,8 +132,18 @@ pub struct SymbolData {
     pub name: Text,
     /// What it stands for.
     pub kind: SymbolKind,
-    /// For a variable that can be named from everywhere in the function, the state space it lives in.
+    /// For a variable that can be named from everywhere in the function as it is, the state space it lives in.
     pub space: Option<Space>,
+}
+
+impl SymbolData {
+    /// The variable of the function that it stands for, if it is one.
+    pub fn variable(&self) -> Option<Variable> {
+        match self.kind {
+            SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
 }
 
 /// A constant operand.
@@ -179,6 +192,7 @@ pub(crate) struct Room {
     blocks: IndexVec<Block, BlockData>,
     layout: Layout,
     symbols: IndexVec<Symbol, SymbolData>,
+    variables: IndexVec<Variable, VariableData>,
     constants: IndexVec<Constant, ConstantData>,
 }
 
@@ -198,6 +212,7 @@ pub struct Function {
     pub(crate) blocks: IndexVec<Block, BlockData>,
     pub(crate) layout: Layout,
     pub(crate) symbols: IndexVec<Symbol, SymbolData>,
+    pub(crate) variables: IndexVec<Variable, VariableData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
     pub(crate) edited: bool,
 }
@@ -230,6 +245,7 @@ impl Function {
         self.blocks.clear();
         self.layout.clear();
         self.symbols.clear();
+        self.variables.clear();
         self.constants.clear();
         let mut formats = self.formats;
         formats.room = Room {
@@ -243,6 +259,7 @@ impl Function {
             blocks: self.blocks,
             layout: self.layout,
             symbols: self.symbols,
+            variables: self.variables,
             constants: self.constants,
         };
         formats
@@ -270,6 +287,12 @@ impl Function {
     #[inline]
     pub fn symbols(&self) -> &IndexVec<Symbol, SymbolData> {
         &self.symbols
+    }
+
+    /// All variables: parameters, results and those declared in the body, removed ones included.
+    #[inline]
+    pub fn variables(&self) -> &IndexVec<Variable, VariableData> {
+        &self.variables
     }
 
     /// All constants.
@@ -575,6 +598,15 @@ impl Function {
         instruction
     }
 
+    /// Adds a symbol. One for a variable is the symbol of that variable from now on.
+    pub(crate) fn add_symbol(&mut self, data: SymbolData) -> Symbol {
+        let symbol = self.symbols.push(data);
+        if let Some(variable) = data.variable() {
+            self.variables[variable].symbol = PackedOption::some(symbol);
+        }
+        symbol
+    }
+
     /// Says that an instruction no longer stands where its statement did.
     pub(crate) fn mark_moved(&mut self, instruction: Instruction) {
         self.origins[instruction].mark(Origin::MOVED);
@@ -610,6 +642,15 @@ impl Function {
         if !same_format {
             self.origins[instruction].mark(Origin::REWRITTEN);
         }
+    }
+}
+
+/// What tells the symbol of a table or of a name of the module from others; nothing for other symbols.
+fn symbol_key(kind: SymbolKind) -> Option<(u32, u32)> {
+    match kind {
+        SymbolKind::Table(table) => Some((0, table)),
+        SymbolKind::Global(global) => Some((1, global.as_u32())),
+        _ => None,
     }
 }
 
@@ -654,6 +695,7 @@ impl FunctionBuilder {
                 blocks: room.blocks,
                 layout: room.layout,
                 symbols: room.symbols,
+                variables: room.variables,
                 constants: room.constants,
                 edited: false,
             },
@@ -712,17 +754,28 @@ impl FunctionBuilder {
         self.function.registers[register].pinned = true;
     }
 
-    /// The symbol with this spelling and meaning; `key` tells equal ones apart from different ones.
-    pub fn symbol(&mut self, key: (u32, u32), data: SymbolData) -> Symbol {
-        let symbols = &mut self.function.symbols;
-        *self
-            .symbol_index
-            .get_or_insert_with(key, || symbols.push(data))
+    /// The symbol of this meaning that was added before.
+    pub fn symbol(&self, kind: SymbolKind) -> Option<Symbol> {
+        match kind {
+            SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => {
+                self.function.variables[variable].symbol.expand()
+            }
+            _ => self.symbol_index.get(&symbol_key(kind)?).copied(),
+        }
     }
 
     /// Adds a symbol that is equal to no other.
     pub fn add_symbol(&mut self, data: SymbolData) -> Symbol {
-        self.function.symbols.push(data)
+        let symbol = self.function.add_symbol(data);
+        if let Some(key) = symbol_key(data.kind) {
+            self.symbol_index.insert(key, symbol);
+        }
+        symbol
+    }
+
+    /// Adds a variable.
+    pub fn add_variable(&mut self, data: VariableData) -> Variable {
+        self.function.variables.push(data)
     }
 
     /// Adds a constant.

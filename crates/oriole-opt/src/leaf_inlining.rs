@@ -26,8 +26,8 @@ use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    AccessKind, Address, Base, Block, Editor, Function, Imported, Instruction, Operand, ShapeNode,
-    Symbol, SymbolKind, Value,
+    AccessKind, Address, Base, Block, Editor, Function, FunctionId, Imported, Instruction, Operand,
+    ShapeNode, Symbol, SymbolKind, Value, Variable, VariableKind,
 };
 use oriole_isa::{Opcode, ScalarType, Space, Terminator};
 use oriole_syntax::tree::Guard;
@@ -44,18 +44,18 @@ const MOST_INSTRUCTIONS: usize = 64;
 /// Calls replaced in one function.
 const MOST_CALLS: usize = 64;
 
-/// The functions of a module that calls can be replaced by, by the number that [`SymbolKind::Global`] gives them.
+/// The functions of a module that calls can be replaced by.
 #[derive(Debug, Default)]
 pub struct Callees {
-    functions: DenseMap<u32, Callee>,
+    functions: DenseMap<FunctionId, Callee>,
 }
 
 #[derive(Debug)]
 struct Callee {
     function: Function,
-    /// Its parameters and results as variables of its own, by their numbers: a call names its own in the same order.
-    results: Vec<u32>,
-    parameters: Vec<u32>,
+    /// Its results and parameters, in the order in which a call names its own.
+    results: Vec<Variable>,
+    parameters: Vec<Variable>,
     /// Loads of parameters: which parameter.
     loads: DenseMap<Instruction, usize>,
     /// Stores of results.
@@ -73,24 +73,23 @@ struct Return {
 }
 
 impl Callees {
-    /// Adds a function, whose parameters and results are given by their numbers, if it is small and simple enough.
-    pub fn add(
-        &mut self,
-        global: u32,
-        function: Function,
-        results: Vec<u32>,
-        parameters: Vec<u32>,
-    ) {
+    /// Adds a function if it is small and simple enough.
+    pub fn add(&mut self, id: FunctionId, function: Function) {
+        let of_kind = |kind| {
+            let variables = function.variables().iter();
+            let own = variables.filter(move |(_, data)| data.kind == kind);
+            own.map(|(variable, _)| variable).collect()
+        };
         let mut callee = Callee {
+            results: of_kind(VariableKind::Result),
+            parameters: of_kind(VariableKind::Parameter),
             function,
-            results,
-            parameters,
             loads: DenseMap::new(),
             stores: DenseSet::new(),
             returns: Vec::new(),
         };
         if callee.examine().is_some() {
-            self.functions.insert(global, callee);
+            self.functions.insert(id, callee);
         }
     }
 }
@@ -122,14 +121,15 @@ impl Callee {
                 {
                     return None;
                 }
-                if let Some((number, value)) = whole_parameter(function, instruction) {
-                    if let Some(position) = self.parameters.iter().position(|&own| own == number) {
+                if let Some((variable, value)) = whole_parameter(function, instruction) {
+                    if let Some(position) = self.parameters.iter().position(|&own| own == variable)
+                    {
                         if format.mnemonic.opcode() != Opcode::Ld || format.is_guarded() {
                             return None;
                         }
                         self.loads.insert(instruction, position);
                     } else {
-                        let position = self.results.iter().position(|&own| own == number)?;
+                        let position = self.results.iter().position(|&own| own == variable)?;
                         if format.mnemonic.opcode() != Opcode::St {
                             return None;
                         }
@@ -168,7 +168,7 @@ impl Callee {
 }
 
 /// The parameter that an instruction loads or stores whole, and the value.
-fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(u32, Value)> {
+fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(Variable, Value)> {
     let access = function.access(instruction)?;
     let Address {
         base: Base::Symbol(symbol),
@@ -190,12 +190,8 @@ fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(u32
         _ => return None,
     };
     let is_whole = access.element.bits() == function.values()[value].scalar_type.bits();
-    match function.symbols()[symbol].kind {
-        SymbolKind::Parameter(number) | SymbolKind::Variable(number) if is_whole => {
-            Some((number, value))
-        }
-        _ => None,
-    }
+    let variable = function.symbols()[symbol].variable()?;
+    is_whole.then_some((variable, value))
 }
 
 /// Whether an instruction names something that only the function itself has.
@@ -213,14 +209,13 @@ fn mentions_own(function: &Function, instruction: Instruction) -> bool {
 }
 
 fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
-    let callees = context.callees;
     let mut calls: Vec<Instruction> = Vec::new();
     for &block in editor.function().block_order() {
         let instructions = editor.function().instructions_of(block);
         calls.extend(instructions.filter(|&call| editor.function().format(call).effects.is_call));
     }
     for call in calls.into_iter().take(MOST_CALLS) {
-        let Some((callee, site)) = Site::of(editor.function(), callees, call) else {
+        let Some((callee, site)) = Site::of(editor.function(), context, call) else {
             continue;
         };
         let rewrite = Rewrite {
@@ -250,7 +245,7 @@ struct Site {
 impl Site {
     fn of<'callees>(
         function: &Function,
-        callees: &'callees Callees,
+        context: &Context<'callees>,
         call: Instruction,
     ) -> Option<(&'callees Callee, Site)> {
         let format = function.format(call);
@@ -269,7 +264,8 @@ impl Site {
         let SymbolKind::Global(global) = function.symbols()[symbols[at]].kind else {
             return None;
         };
-        let callee = callees.functions.get(&global)?;
+        let id = context.environment.module()?.function(global)?;
+        let callee = context.callees.functions.get(&id)?;
         let (results, arguments) = (&symbols[..at], &symbols[at + 1..]);
         if results.len() != callee.results.len() || arguments.len() != callee.parameters.len() {
             return None;
@@ -278,11 +274,11 @@ impl Site {
             SymbolKind::Variable(number) => Some(number),
             _ => None,
         };
-        let results: Vec<u32> = results
+        let results: Vec<Variable> = results
             .iter()
             .map(|&symbol| number(symbol))
             .collect::<Option<_>>()?;
-        let arguments: Vec<u32> = arguments
+        let arguments: Vec<Variable> = arguments
             .iter()
             .map(|&symbol| number(symbol))
             .collect::<Option<_>>()?;

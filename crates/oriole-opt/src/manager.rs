@@ -10,7 +10,7 @@ use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
-use oriole_ir::{Editor, Function, verify};
+use oriole_ir::{Editor, Environment, Function, verify};
 
 /// What a pass may consult and must report to.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Context<'run> {
     pub remarks: Option<&'run mut Vec<Remark>>,
     /// What the user of the library adds.
     pub hooks: &'run Hooks,
+    /// What the function is told of its module.
+    pub environment: &'run Environment,
     /// Functions of the module that calls can be replaced by.
     pub callees: &'run Callees,
     /// Whether gvn-cse has looked everywhere and nothing has changed since: then no two instructions give the same where one
@@ -144,7 +146,7 @@ pub fn run(
 ) -> u64 {
     let mut runner = Runner {
         function,
-        analyses: Analyses::new(),
+        analyses: Analyses::of(context.environment.clone()),
         changes: 0,
         removals: 0,
         settled: Vec::with_capacity(MOST_PASSES),

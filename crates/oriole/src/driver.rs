@@ -11,14 +11,15 @@ use crate::{
 };
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
-use oriole_ir::Formats;
+use oriole_analysis::source_lines::SourceFiles;
+use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Linkage};
 use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, FunctionKind, Linkage};
+use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
 use rayon::prelude::*;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Statements for which it pays to start another worker.
 const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
@@ -31,12 +32,15 @@ pub(crate) fn optimize(
 ) -> Result<Report, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
     let is_asked_for = |name: &str| options.phases.iter().any(|phase| phase.pass.includes(name));
+    let outside = Arc::new(oriole_translate::module_of(module, &globals));
     let callees = match is_asked_for("leaf-inlining") {
-        true => callees(module, &globals),
+        true => callees(module, &globals, &outside),
         false => Callees::default(),
     };
     let plan = Plan {
         globals: &globals,
+        files: options.remarks.then(|| SourceFiles::of(&outside, module)),
+        module: outside,
         options,
         removals: &oriole_opt::removals(&options.phases),
         callees: &callees,
@@ -152,6 +156,10 @@ impl Report {
 /// What is to be done to each function.
 struct Plan<'run> {
     globals: &'run Globals,
+    /// What functions are told of the module they are in.
+    module: Arc<ir::Module>,
+    /// The source files that remarks name, if somebody wants remarks.
+    files: Option<SourceFiles>,
     options: &'run Options,
     /// The phases for functions that those asked for do not make better.
     removals: &'run [Phase],
@@ -170,40 +178,20 @@ struct Outcome {
 }
 
 /// The functions that calls can be replaced by, as they are before anything is optimized.
-fn callees(module: &Module, globals: &Globals) -> Callees {
+fn callees(tree: &Module, globals: &Globals, module: &ir::Module) -> Callees {
     let mut callees = Callees::default();
-    for (index, function) in module.functions.iter().enumerate() {
+    for (id, function) in module.functions().iter() {
         // The linker may choose another definition of what is weak.
         let is_candidate = function.kind == FunctionKind::Function
-            && function.body.is_some()
+            && function.has_body
             && !matches!(function.linkage, Linkage::Weak | Linkage::Common);
-        let Some(global) = globals
-            .index(module.text(function.name))
-            .filter(|_| is_candidate)
-        else {
+        if !is_candidate {
             continue;
-        };
-        let Ok(translated) = oriole_translate::into_ssa(module, globals, index, Formats::new())
-        else {
-            continue;
-        };
-        let declared_in = |range: &Option<std::ops::Range<u32>>| -> Vec<u32> {
-            let variables = translated.scopes.variables.iter().enumerate();
-            variables
-                .filter(|(_, variable)| {
-                    variable.in_header
-                        && range
-                            .as_ref()
-                            .is_some_and(|range| range.contains(&variable.declaration))
-                })
-                .map(|(number, _)| number as u32)
-                .collect()
-        };
-        let (results, parameters) = (
-            declared_in(&function.returns),
-            declared_in(&function.parameters),
-        );
-        callees.add(global, translated.function, results, parameters);
+        }
+        let translated = oriole_translate::into_ssa(tree, globals, id.index(), Formats::new());
+        if let Ok(translated) = translated {
+            callees.add(id, translated.function);
+        }
     }
     callees
 }
@@ -386,8 +374,8 @@ impl Worker<'_, '_> {
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
         let name = self.module.text(self.module.functions[index].name);
-        if let Some(original) = &done.original {
-            let remarks = remarks::locate(self.module, name, original, done.remarks);
+        if let (Some(original), Some(files)) = (&done.original, &self.plan.files) {
+            let remarks = remarks::locate(self.module, files, name, original, done.remarks);
             self.report.remarks.extend(remarks);
         }
         if self.original.is_none() {
@@ -404,12 +392,14 @@ impl Worker<'_, '_> {
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
-        let Plan {
+        let &Plan {
             options,
             globals,
             callees,
+            module: ref outside,
             ..
-        } = *self.plan;
+        } = self.plan;
+        let environment = Environment::new(Arc::clone(outside), FunctionId::from_index(index));
         let (module, observer) = (&mut *self.module, &mut self.observer);
         let mut context = oriole_opt::Context {
             knobs: &options.knobs,
@@ -417,6 +407,7 @@ impl Worker<'_, '_> {
             statistics: &mut statistics,
             remarks: options.remarks.then_some(&mut remarks),
             hooks: &options.hooks,
+            environment: &environment,
             callees,
             is_numbered: false,
             is_done: false,

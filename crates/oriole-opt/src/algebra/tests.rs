@@ -360,6 +360,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         statistics: &mut statistics,
         remarks: None,
         hooks: &crate::Hooks::default(),
+        environment: &oriole_ir::Environment::default(),
         callees: &crate::Callees::default(),
         is_numbered: false,
         is_done: false,

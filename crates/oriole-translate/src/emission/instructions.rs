@@ -280,10 +280,12 @@ impl Emitter<'_> {
                     _ => {
                         // A name moved to another place must still mean the same there.
                         let meant = match data.kind {
-                            oriole_ir::SymbolKind::Global(global) => Reference::Global(global),
+                            oriole_ir::SymbolKind::Global(global) => {
+                                Reference::Global(global.as_u32())
+                            }
                             oriole_ir::SymbolKind::Variable(variable)
                             | oriole_ir::SymbolKind::Parameter(variable) => {
-                                Reference::Variable(variable)
+                                Reference::Variable(variable.as_u32())
                             }
                             _ => Reference::None,
                         };
