@@ -3,7 +3,7 @@
 use oriole_ir::{ParameterData, Pointer, VariableType};
 use oriole_isa::{ScalarType, Space};
 use oriole_syntax::literal::{self, Literal};
-use oriole_syntax::tree::{Body, Declaration, Declarator, Module, Storage};
+use oriole_syntax::tree::{Body, Declaration, Declarator, FunctionKind, Module, Storage, Text};
 
 /// The state space of variables in a storage; nothing if no instruction names it.
 pub(crate) fn space_of(storage: Storage) -> Option<Space> {
@@ -23,6 +23,23 @@ pub(crate) fn number(text: &str) -> Option<u32> {
     u32::try_from(bits).ok()
 }
 
+/// The type that a word such as `.f32` names.
+fn element_type(module: &Module, word: Text) -> Option<ScalarType> {
+    // Nearly all variables have one of these. Bytes are compared faster than words are looked up.
+    match &module.whole_text().as_bytes()[word.span().range()] {
+        b".b8" => Some(ScalarType::B8),
+        b".b32" => Some(ScalarType::B32),
+        b".b64" => Some(ScalarType::B64),
+        b".u32" => Some(ScalarType::U32),
+        b".u64" => Some(ScalarType::U64),
+        b".f32" => Some(ScalarType::F32),
+        _ => module
+            .text(word)
+            .strip_prefix('.')
+            .and_then(ScalarType::from_text),
+    }
+}
+
 /// The type of a variable that `body` declares.
 pub(crate) fn variable_type(
     module: &Module,
@@ -30,34 +47,40 @@ pub(crate) fn variable_type(
     declaration: &Declaration,
     declarator: &Declarator,
 ) -> VariableType {
-    let element = module
-        .text(declaration.element)
-        .strip_prefix('.')
-        .and_then(ScalarType::from_text);
     let mut found = VariableType {
-        element,
+        element: element_type(module, declaration.element),
         vector: declaration.vector,
-        bytes: None,
-        alignment: 1,
+        ..VariableType::UNKNOWN
     };
     let element_bytes = found.element_bytes();
     found.alignment = declaration.alignment.max(element_bytes).max(1);
-    let mut bytes = Some(element_bytes);
-    for dimension in body.words(declarator.dimensions).chunk_by(|&word, _| {
-        // Dimensions are `[`, a number unless it is left out, and `]`.
-        module.text(word) != "]"
-    }) {
-        let size = dimension.get(1).and_then(|&word| number(module.text(word)));
-        bytes = bytes.zip(size).and_then(|(all, own)| all.checked_mul(own));
+    found.bytes = Some(element_bytes);
+    let mut words = body.words(declarator.dimensions);
+    // A dimension is `[`, a number unless it is left out, and `]`.
+    while let [_, size, rest @ ..] = words {
+        let size = number(module.text(*size));
+        let bytes = found.bytes.zip(size);
+        found.bytes = bytes.and_then(|(all, own)| all.checked_mul(own));
+        words = match size {
+            Some(_) => rest.get(1..).unwrap_or_default(),
+            None => rest,
+        };
     }
-    found.bytes = bytes;
     found
 }
 
-/// A parameter or result, as the header of a function declares it.
-pub(crate) fn parameter(module: &Module, declaration: &Declaration) -> Option<ParameterData> {
+/// A parameter or result, as the header of a function of a kind declares it.
+pub(crate) fn parameter(
+    module: &Module,
+    kind: FunctionKind,
+    declaration: &Declaration,
+) -> Option<ParameterData> {
     let declarator = module.top.declarators(declaration).first()?;
-    let words = module.top.words(declaration.words);
+    // Only kernels say what their parameters point to.
+    let words = match kind {
+        FunctionKind::Entry => module.top.words(declaration.words),
+        FunctionKind::Function => &[],
+    };
     let behind_pointer = words
         .iter()
         .position(|&word| module.text(word) == ".ptr")

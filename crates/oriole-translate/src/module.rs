@@ -5,8 +5,8 @@
 
 use crate::declarations::{number, parameter, space_of, variable_type};
 use oriole_ir::{
-    DebugFile, FunctionId, GlobalKind, GlobalVariable, GlobalVariableData, Header, LaunchBounds,
-    Module, ModuleBuilder, ParameterData,
+    DebugFile, FunctionId, FunctionKind, GlobalKind, GlobalVariable, GlobalVariableData, Header,
+    LaunchBounds, Module, ModuleBuilder, ParameterData,
 };
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Global, Globals};
@@ -28,8 +28,8 @@ pub fn module_of(tree: &tree::Module, globals: &Globals) -> Module {
     enter_globals(tree, globals, &aliases, &mut builder);
     let (mut results, mut parameters) = (Vec::new(), Vec::new());
     for function in &tree.functions {
-        read_parameters(tree, &function.returns, &mut results);
-        read_parameters(tree, &function.parameters, &mut parameters);
+        read_parameters(tree, function.kind, &function.returns, &mut results);
+        read_parameters(tree, function.kind, &function.parameters, &mut parameters);
         let id = builder.add_function(&Header {
             name: function.name,
             kind: function.kind,
@@ -130,12 +130,17 @@ fn enter_globals(
 /// Reads a list of parameters or results.
 fn read_parameters(
     tree: &tree::Module,
+    kind: FunctionKind,
     list: &Option<Range<u32>>,
     parameters: &mut Vec<ParameterData>,
 ) {
     parameters.clear();
     for index in list.clone().into_iter().flatten() {
-        parameters.extend(parameter(tree, &tree.top.declarations[index as usize]));
+        parameters.extend(parameter(
+            tree,
+            kind,
+            &tree.top.declarations[index as usize],
+        ));
     }
 }
 
@@ -186,7 +191,9 @@ fn enter_calls(
         let Statement::Instruction(instruction) = statement else {
             continue;
         };
-        if !text[instruction.mnemonic.span().range()].starts_with(b"call") {
+        // The first byte says no to most.
+        let start = instruction.mnemonic.span().start as usize;
+        if text[start] != b'c' || !text[start..].starts_with(b"call") {
             continue;
         }
         // Results, if there are any, stand before the function.
@@ -206,7 +213,7 @@ fn enter_calls(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oriole_ir::{FunctionKind, Linkage, Pointer, VariableType};
+    use oriole_ir::{Linkage, Pointer, VariableType};
     use oriole_isa::{ScalarType, Space};
 
     fn module(text: &str) -> (tree::Module, Globals, Module) {
