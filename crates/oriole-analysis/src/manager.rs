@@ -19,6 +19,8 @@ pub struct Reads {
     pub order: bool,
     /// Effects on memory and control.
     pub effects: bool,
+    /// Which variables there are, and their types.
+    pub variables: bool,
 }
 
 impl Reads {
@@ -27,6 +29,7 @@ impl Reads {
             || (self.values && journal.values)
             || (self.order && journal.order)
             || (self.effects && journal.effects)
+            || (self.variables && journal.variables)
     }
 
     fn union(self, other: Reads) -> Reads {
@@ -35,6 +38,7 @@ impl Reads {
             values: self.values || other.values,
             order: self.order || other.order,
             effects: self.effects || other.effects,
+            variables: self.variables || other.variables,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
 use crate::variable::VariableData;
-use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
@@ -293,6 +293,23 @@ impl Function {
     #[inline]
     pub fn variables(&self) -> &IndexVec<Variable, VariableData> {
         &self.variables
+    }
+
+    /// The variables that instructions name.
+    pub fn mentioned_variables(&self) -> BitSet<Variable> {
+        let mut mentioned = BitSet::with_domain(self.variables.len());
+        for &block in self.block_order() {
+            for instruction in self.instructions_of(block) {
+                for operand in self.operands(instruction) {
+                    if let Operand::Symbol(symbol) = *operand
+                        && let Some(variable) = self.symbols[symbol].variable()
+                    {
+                        mentioned.insert(variable);
+                    }
+                }
+            }
+        }
+        mentioned
     }
 
     /// All constants.

@@ -48,6 +48,11 @@ impl VariableType {
         bytes * u32::from(self.vector.max(1))
     }
 
+    /// Whether a variable of this type can be declared anew: its elements and its size are known.
+    pub fn can_be_declared(&self) -> bool {
+        self.element.is_some() && self.count().is_some()
+    }
+
     /// How many elements it has, if its size is known and a multiple of theirs.
     pub fn count(&self) -> Option<u32> {
         let (bytes, element) = (self.bytes?, self.element_bytes());

@@ -11,14 +11,15 @@
 //! The callee is known, has a body, calls nobody, and touches its parameters only by plain loads of whole parameters and stores
 //! of whole results right before it returns; the caller stores every argument in the block of the call, before it, and loads
 //! results behind it. So what the callee loads is what the caller stored, and what the caller loads what the callee stored.
-//! Warp-synchronous operations are not copied, as `full-unrolling` says.
+//! Warp-synchronous operations are not copied, as `full-unrolling` says. Local variables of the callee start with any contents in
+//! every call, so each place it is copied to has variables of its own. Its shared variables are one for all calls.
 //!
 //! ## Method
 //! The block of the call is cut behind it, the callee's blocks are copied between with a value map, and its returns lead to the
-//! second half, whose parameters are the results.
+//! second half, whose parameters are the results. Variables of the call that nothing names any more are removed.
 //!
 //! ## Not done
-//! Recursion, indirect calls, callees with variables, calls or pinned registers, parameters that are structures
+//! Recursion, indirect calls, callees with shared variables, calls or pinned registers, parameters that are structures
 //! (`leaf_inlining_unchanged`). Source lines of the callee are lost.
 
 use crate::manager::{Action, Context, Pass, Sees};
@@ -136,7 +137,7 @@ impl Callee {
                         stored[position] = Some((function.guard(instruction), format.guard, value));
                         self.stores.insert(instruction);
                     }
-                } else if mentions_own(function, instruction) {
+                } else if !is_nameable(function, instruction) {
                     return None;
                 }
                 if effects.terminator == Terminator::Return {
@@ -194,17 +195,21 @@ fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(Var
     is_whole.then_some((variable, value))
 }
 
-/// Whether an instruction names something that only the function itself has.
-fn mentions_own(function: &Function, instruction: Instruction) -> bool {
+/// Whether a copy of an instruction in another function can name what it names.
+fn is_nameable(function: &Function, instruction: Instruction) -> bool {
     function
         .operands(instruction)
         .iter()
-        .any(|operand| match operand {
-            Operand::Symbol(symbol) => !matches!(
-                function.symbols()[*symbol].kind,
-                SymbolKind::Global(_) | SymbolKind::Special(_)
-            ),
-            _ => false,
+        .all(|operand| match operand {
+            Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                SymbolKind::Global(_) | SymbolKind::Special(_) => true,
+                SymbolKind::Variable(variable) => {
+                    let data = &function.variables()[variable];
+                    data.space == Some(Space::Local) && data.variable_type.can_be_declared()
+                }
+                _ => false,
+            },
+            _ => true,
         })
 }
 
@@ -214,6 +219,7 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
         let instructions = editor.function().instructions_of(block);
         calls.extend(instructions.filter(|&call| editor.function().format(call).effects.is_call));
     }
+    let mut named: Vec<Variable> = Vec::new();
     for call in calls.into_iter().take(MOST_CALLS) {
         let Some((callee, site)) = Site::of(editor.function(), context, call) else {
             continue;
@@ -225,10 +231,14 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
             equal: None,
         };
         if !context.allows(editor.function(), rewrite) {
-            return;
+            break;
         }
         inline(editor, callee, &site);
+        named.extend(site.variables);
     }
+    named.sort_unstable();
+    named.dedup();
+    editor.remove_unmentioned(&named);
 }
 
 /// A call that can be replaced.
@@ -240,6 +250,8 @@ struct Site {
     arguments: Vec<(Instruction, Value)>,
     /// Loads of results: which, and the type.
     loads: Vec<(Instruction, usize, ScalarType)>,
+    /// The variables that it names.
+    variables: Vec<Variable>,
 }
 
 impl Site {
@@ -317,6 +329,7 @@ impl Site {
                 loads.push((instruction, position, function.values()[value].scalar_type));
             }
         }
+        let variables = results.into_iter().chain(arguments).collect();
         let arguments: Vec<(Instruction, Value)> = stored.into_iter().collect::<Option<_>>()?;
         let bits = |function: &Function, value: Value| function.values()[value].scalar_type.bits();
         let fits = callee.loads.iter_sorted().all(|(&load, &position)| {
@@ -335,6 +348,7 @@ impl Site {
             next: function.next_instruction(call)?,
             arguments,
             loads,
+            variables,
         };
         (fits && returned_fit).then_some((callee, site))
     }

@@ -89,6 +89,15 @@ impl Words {
     pub fn range(self) -> Range<usize> {
         self.start as usize..(self.start + self.count) as usize
     }
+
+    /// All of them but the first so many.
+    pub fn skip(self, count: usize) -> Words {
+        let count = (count as u32).min(self.count);
+        Words {
+            start: self.start + count,
+            count: self.count - count,
+        }
+    }
 }
 
 /// A whole file.
