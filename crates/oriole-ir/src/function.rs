@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
 use crate::variable::VariableData;
-use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
@@ -158,13 +158,13 @@ pub struct ConstantData {
 /// The statement an instruction came from, and what it still has of it: its line always, its spelling until it is rewritten,
 /// its place until it is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Origin(u32);
+pub(crate) struct Origin(pub(crate) u32);
 
 impl Origin {
     /// No statement.
     const NONE: Origin = Origin(u32::MAX);
-    const REWRITTEN: u32 = 1 << 31;
-    const MOVED: u32 = 1 << 30;
+    pub(crate) const REWRITTEN: u32 = 1 << 31;
+    pub(crate) const MOVED: u32 = 1 << 30;
 
     #[inline]
     fn statement_unless(self, flag: u32) -> Option<u32> {
@@ -182,30 +182,30 @@ impl Origin {
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    registers: IndexVec<Register, RegisterData>,
-    values: IndexVec<Value, ValueData>,
-    instructions: IndexVec<Instruction, InstructionData>,
-    origins: IndexVec<Instruction, Origin>,
-    operands: Vec<Operand>,
-    arguments: Vec<Value>,
-    use_lists: UseLists,
-    blocks: IndexVec<Block, BlockData>,
-    layout: Layout,
-    symbols: IndexVec<Symbol, SymbolData>,
-    variables: IndexVec<Variable, VariableData>,
-    constants: IndexVec<Constant, ConstantData>,
+    pub(crate) registers: IndexVec<Register, RegisterData>,
+    pub(crate) values: IndexVec<Value, ValueData>,
+    pub(crate) instructions: IndexVec<Instruction, InstructionData>,
+    pub(crate) origins: IndexVec<Instruction, Origin>,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) arguments: Vec<Value>,
+    pub(crate) use_lists: UseLists,
+    pub(crate) blocks: IndexVec<Block, BlockData>,
+    pub(crate) layout: Layout,
+    pub(crate) symbols: IndexVec<Symbol, SymbolData>,
+    pub(crate) variables: IndexVec<Variable, VariableData>,
+    pub(crate) constants: IndexVec<Constant, ConstantData>,
 }
 
 /// A function in SSA form.
 #[derive(Debug)]
 pub struct Function {
-    name: Text,
-    kind: FunctionKind,
+    pub(crate) name: Text,
+    pub(crate) kind: FunctionKind,
     pub(crate) formats: Formats,
     pub(crate) registers: IndexVec<Register, RegisterData>,
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
-    origins: IndexVec<Instruction, Origin>,
+    pub(crate) origins: IndexVec<Instruction, Origin>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) arguments: Vec<Value>,
     pub(crate) use_lists: UseLists,
@@ -534,7 +534,7 @@ impl Function {
 
 impl Function {
     /// Makes the use lists, in order of the layout.
-    fn find_uses(&mut self) {
+    pub(crate) fn find_uses(&mut self) {
         let mut lists = std::mem::take(&mut self.use_lists);
         lists.reset(self.values.len(), self.operands.len(), self.arguments.len());
         for &block in self.layout.order() {
@@ -659,268 +659,6 @@ impl Function {
         if !same_format {
             self.origins[instruction].mark(Origin::REWRITTEN);
         }
-    }
-}
-
-/// What tells the symbol of a table or of a name of the module from others; nothing for other symbols.
-fn symbol_key(kind: SymbolKind) -> Option<(u32, u32)> {
-    match kind {
-        SymbolKind::Table(table) => Some((0, table)),
-        SymbolKind::Global(global) => Some((1, global.as_u32())),
-        _ => None,
-    }
-}
-
-/// What renaming an instruction needs of a function that is being made, all at once.
-#[derive(Debug)]
-pub struct InstructionParts<'function> {
-    /// What it is.
-    pub format: &'function FormatData,
-    /// Its operands.
-    pub operands: &'function mut [Operand],
-    /// All registers.
-    pub registers: &'function IndexVec<Register, RegisterData>,
-    /// All values so far.
-    pub values: &'function mut IndexVec<Value, ValueData>,
-}
-
-/// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
-#[derive(Debug)]
-pub struct FunctionBuilder {
-    function: Function,
-    symbol_index: DenseMap<(u32, u32), Symbol>,
-    /// Where the operands of the last instruction appended end.
-    operands_end: u32,
-}
-
-impl FunctionBuilder {
-    /// Starts a function.
-    pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
-        let room = std::mem::take(&mut formats.room);
-        FunctionBuilder {
-            function: Function {
-                name,
-                kind,
-                formats,
-                registers: room.registers,
-                values: room.values,
-                instructions: room.instructions,
-                origins: room.origins,
-                operands: room.operands,
-                arguments: room.arguments,
-                use_lists: room.use_lists,
-                blocks: room.blocks,
-                layout: room.layout,
-                symbols: room.symbols,
-                variables: room.variables,
-                constants: room.constants,
-                edited: false,
-            },
-            symbol_index: DenseMap::new(),
-            operands_end: 0,
-        }
-    }
-
-    /// The function so far.
-    #[inline]
-    pub fn function(&self) -> &Function {
-        &self.function
-    }
-
-    /// The finished function.
-    pub fn finish(mut self) -> Function {
-        self.function.find_uses();
-        self.function
-    }
-
-    /// The formats, to intern more.
-    pub fn formats_mut(&mut self) -> &mut Formats {
-        &mut self.function.formats
-    }
-
-    /// Makes room for about this much.
-    pub fn reserve(
-        &mut self,
-        registers: usize,
-        blocks: usize,
-        instructions: usize,
-        operands: usize,
-    ) {
-        self.function.registers.reserve(registers);
-        self.function.blocks.reserve(blocks);
-        self.function.layout.reserve(instructions, blocks);
-        self.function.instructions.reserve(instructions);
-        self.function.origins.reserve(instructions);
-        self.function.operands.reserve(operands);
-        // Symbols of a parameter or two, and of special registers.
-        self.function.symbols.reserve(8);
-        // About one operand in eight is a constant.
-        self.function.constants.reserve(operands / 8);
-        self.function.values.reserve(instructions);
-    }
-
-    /// Adds a register.
-    #[inline]
-    pub fn add_register(&mut self, data: RegisterData) -> Register {
-        self.function.registers.push(data)
-    }
-
-    /// Excludes a register from SSA form.
-    #[inline]
-    pub fn pin(&mut self, register: Register) {
-        self.function.registers[register].pinned = true;
-    }
-
-    /// The symbol of this meaning that was added before.
-    pub fn symbol(&self, kind: SymbolKind) -> Option<Symbol> {
-        match kind {
-            SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => {
-                self.function.variables[variable].symbol.expand()
-            }
-            _ => self.symbol_index.get(&symbol_key(kind)?).copied(),
-        }
-    }
-
-    /// Adds a symbol that is equal to no other.
-    pub fn add_symbol(&mut self, data: SymbolData) -> Symbol {
-        let symbol = self.function.add_symbol(data);
-        if let Some(key) = symbol_key(data.kind) {
-            self.symbol_index.insert(key, symbol);
-        }
-        symbol
-    }
-
-    /// Adds a variable.
-    pub fn add_variable(&mut self, data: VariableData) -> Variable {
-        self.function.variables.push(data)
-    }
-
-    /// Adds a constant.
-    #[inline]
-    pub fn constant(&mut self, data: ConstantData) -> Constant {
-        self.function.constants.push(data)
-    }
-
-    /// Adds a block at the end.
-    pub fn add_block(&mut self, label: Option<u32>) -> Block {
-        let block = self.function.blocks.push(BlockData {
-            label,
-            ..BlockData::default()
-        });
-        self.function.layout.append_block(block);
-        block
-    }
-
-    /// Makes sure that there is a block of this number. It is in no order yet.
-    pub(crate) fn ensure_block(&mut self, block: Block) {
-        self.function.blocks.ensure(block, BlockData::default());
-    }
-
-    /// Puts a block at the end of the order.
-    pub(crate) fn append_block(&mut self, block: Block) {
-        self.function.layout.append_block(block);
-    }
-
-    /// Gives an instruction a location, and no statement that it is spelled as or stands at.
-    pub(crate) fn set_location(&mut self, instruction: Instruction, location: u32) {
-        self.function.origins[instruction] = Origin(location | Origin::REWRITTEN | Origin::MOVED);
-    }
-
-    /// A block, to set its edges.
-    #[inline]
-    pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
-        &mut self.function.blocks[block]
-    }
-
-    /// Gives an edge its arguments.
-    pub fn set_arguments(&mut self, block: Block, edge: usize, arguments: &[Value]) {
-        let function = &mut self.function;
-        let edge = &mut function.blocks[block].edges[edge];
-        edge.first_argument = function.arguments.len() as u32;
-        edge.argument_count = arguments.len() as u32;
-        function.arguments.extend_from_slice(arguments);
-    }
-
-    /// Appends an instruction without results yet.
-    pub fn append(
-        &mut self,
-        block: Block,
-        format: Format,
-        operands: &[Operand],
-        statement: u32,
-    ) -> Instruction {
-        self.function.operands.extend_from_slice(operands);
-        self.append_pushed(block, format, statement)
-    }
-
-    /// Adds an operand of the instruction that comes next.
-    #[inline]
-    pub fn push_operand(&mut self, operand: Operand) {
-        self.function.operands.push(operand);
-    }
-
-    /// Appends an instruction over the operands pushed since the last one, without results yet.
-    #[inline]
-    pub fn append_pushed(&mut self, block: Block, format: Format, statement: u32) -> Instruction {
-        let function = &mut self.function;
-        let end = function.operands.len() as u32;
-        let first_operand = std::mem::replace(&mut self.operands_end, end);
-        function.origins.push(Origin(statement));
-        let instruction = function.instructions.push(InstructionData {
-            format,
-            first_operand,
-            first_result: PackedOption::none(),
-            operand_count: (end - first_operand) as u16,
-            result_count: 0,
-        });
-        function.layout.append(block, instruction);
-        instruction
-    }
-
-    /// An instruction and what it refers to, to rename it.
-    #[inline]
-    pub fn parts_mut(&mut self, instruction: Instruction) -> InstructionParts<'_> {
-        let function = &mut self.function;
-        let range = function.operand_range(instruction);
-        InstructionParts {
-            format: &function.formats[function.instructions[instruction].format],
-            operands: &mut function.operands[range],
-            registers: &function.registers,
-            values: &mut function.values,
-        }
-    }
-
-    /// Registers and values, to make more of these.
-    #[inline]
-    pub fn registers_and_values(
-        &mut self,
-    ) -> (
-        &IndexVec<Register, RegisterData>,
-        &mut IndexVec<Value, ValueData>,
-    ) {
-        (&self.function.registers, &mut self.function.values)
-    }
-
-    /// Makes the next value.
-    pub fn add_value(&mut self, data: ValueData) -> Value {
-        self.function.values.push(data)
-    }
-
-    /// Says that the instruction's results are the `count` values from `first` on.
-    #[inline]
-    pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
-        let data = &mut self.function.instructions[instruction];
-        data.first_result = PackedOption::some(first);
-        data.result_count = count;
-    }
-
-    /// Gives an instruction other operands.
-    pub fn set_operands(&mut self, instruction: Instruction, operands: &[Operand]) {
-        let data = &mut self.function.instructions[instruction];
-        data.first_operand = self.function.operands.len() as u32;
-        data.operand_count = operands.len() as u16;
-        self.function.operands.extend_from_slice(operands);
-        self.operands_end = self.function.operands.len() as u32;
     }
 }
 

@@ -22,6 +22,7 @@
 
 mod access;
 pub mod arithmetic;
+mod builder;
 mod editor;
 mod entities;
 mod environment;
@@ -39,6 +40,7 @@ mod variable;
 mod verifier;
 
 pub use access::{Access, AccessKind, Address, Base};
+pub use builder::{FunctionBuilder, InstructionParts};
 pub use editor::{Clones, Editor, Imported};
 pub use entities::{
     Block, Constant, Format, FunctionId, Global, GlobalVariable, Instruction, Register, Symbol,
@@ -48,13 +50,13 @@ pub use environment::Environment;
 pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
 pub use function::{
-    BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
-    InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,
+    BlockData, ConstantData, Definition, Edge, Function, InstructionData, RegisterData, SymbolData,
+    SymbolKind, ValueData,
 };
 pub use journal::{Change, Journal};
 pub use module::{
     DebugFile, FunctionData, GlobalKind, GlobalVariableData, Header, LaunchBounds, Module,
-    ModuleBuilder,
+    ModuleBuilder, OtherMentions,
 };
 pub use operand::{Member, Operand};
 pub use oriole_syntax::tree::{FunctionKind, Linkage};

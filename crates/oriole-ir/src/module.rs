@@ -97,6 +97,8 @@ impl LaunchBounds {
 pub struct FunctionData {
     /// Its name.
     pub name: Text,
+    /// The name of the module that it is; a prototype and the function it announces have the same.
+    pub global: PackedOption<Global>,
     /// Kernel or function.
     pub kind: FunctionKind,
     /// How far its name is visible.
@@ -260,11 +262,24 @@ impl Module {
     }
 }
 
+/// Mentions of a module's names that are no operands of instructions.
+#[derive(Clone, Debug, Default)]
+pub struct OtherMentions {
+    /// In declarations and directives of function bodies.
+    pub by_functions: Vec<(FunctionId, Global)>,
+    /// In what variables hold at first.
+    pub by_variables: Vec<(GlobalVariable, Global)>,
+    /// In aliases, debug sections and anything else of the module.
+    pub elsewhere: Vec<Global>,
+}
+
 /// What the header of a function says, to be entered into a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'header> {
     /// Its name.
     pub name: Text,
+    /// The name of the module that it is.
+    pub global: PackedOption<Global>,
     /// Kernel or function.
     pub kind: FunctionKind,
     /// How far its name is visible.
@@ -323,6 +338,7 @@ impl ModuleBuilder {
         }
         module.functions.push(FunctionData {
             name: header.name,
+            global: header.global,
             kind: header.kind,
             linkage: header.linkage,
             has_body: header.has_body,
@@ -361,6 +377,7 @@ mod tests {
         for _ in 0..functions {
             builder.add_function(&Header {
                 name: Text::default(),
+                global: PackedOption::none(),
                 kind: FunctionKind::Function,
                 linkage: Linkage::Internal,
                 has_body: true,

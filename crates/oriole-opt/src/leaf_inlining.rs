@@ -16,7 +16,8 @@
 //!
 //! ## Method
 //! The block of the call is cut behind it, the callee's blocks are copied between with a value map, and its returns lead to the
-//! second half, whose parameters are the results. Variables of the call that nothing names any more are removed.
+//! second half, whose parameters are the results. Variables of the call that nothing names any more are removed. Callees go
+//! through all phases before their callers, so a function whose calls were all replaced is a leaf for those that call it.
 //!
 //! ## Not done
 //! Recursion, indirect calls, callees with shared variables, calls or pinned registers, parameters that are structures
@@ -74,6 +75,11 @@ struct Return {
 }
 
 impl Callees {
+    /// Whether a function of so many instructions may be small enough.
+    pub fn accepts(instructions: u64) -> bool {
+        instructions <= MOST_INSTRUCTIONS as u64
+    }
+
     /// Adds a function if it is small and simple enough.
     pub fn add(&mut self, id: FunctionId, function: Function) {
         let of_kind = |kind| {

@@ -6,6 +6,7 @@ use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
 use crate::pipeline::Phase;
+use crate::program::{ModuleAction, Program};
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
@@ -78,6 +79,9 @@ pub enum Action {
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
     /// All phases so far, as long as one of these passes has changed something since the other one last ran, at most so often.
     StartOver(&'static [&'static Pass], &'static Pass, u32),
+    /// One look at the module. Such a pass runs before all functions go through the others if it stands before those, and else
+    /// behind.
+    Module(ModuleAction),
 }
 
 /// What gives a pass work that it did not have before.
@@ -110,6 +114,11 @@ pub struct Pass {
 }
 
 impl Pass {
+    /// Whether it is a pass over modules and not over functions.
+    pub fn is_for_modules(&self) -> bool {
+        matches!(self.action, Action::Module(_))
+    }
+
     /// Whether this is the pass of this name or one that runs it.
     pub fn includes(&self, name: &str) -> bool {
         self.name == name
@@ -117,7 +126,7 @@ impl Pass {
                 Action::Repeat(passes, _, last) => {
                     last.includes(name) || passes.iter().any(|pass| pass.includes(name))
                 }
-                Action::Once(..) | Action::StartOver(..) => false,
+                Action::Once(..) | Action::StartOver(..) | Action::Module(_) => false,
             }
     }
 }
@@ -162,6 +171,9 @@ pub fn run(
     let mut next = 0;
     while let Some(phase) = phases.get(next) {
         next += 1;
+        if phase.pass.is_for_modules() {
+            continue;
+        }
         if let Action::StartOver(passes, other, most) = phase.pass.action {
             if starts < most && runner.has_changes_since(passes, other) {
                 (starts, next) = (starts + 1, 0);
@@ -178,6 +190,19 @@ pub fn run(
         observer(phase, runner.function);
     }
     runner.changes
+}
+
+/// Runs a module pass; does nothing for others.
+pub fn run_on_module(phase: &Phase, program: &mut Program<'_>, context: &mut Context<'_>) {
+    let Action::Module(run) = phase.pass.action else {
+        return;
+    };
+    let before = context.fuel.spent();
+    run(program, context);
+    context.statistics.add_phase(PhaseStatistics {
+        rewrites: context.fuel.spent() - before,
+        ..PhaseStatistics::of(phase)
+    });
 }
 
 struct Runner<'function> {
@@ -212,7 +237,7 @@ impl Runner<'_> {
                 self.repeat(passes, limit, context);
                 self.pass(last, context);
             }
-            Action::StartOver(..) => {}
+            Action::StartOver(..) | Action::Module(_) => {}
         }
     }
 

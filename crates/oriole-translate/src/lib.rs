@@ -26,6 +26,6 @@ pub use assignment::{Assignment, EdgeCopies, assign};
 pub use checker::{Mismatch, check};
 pub use copy_placement::Placement;
 pub use into_ssa::{Translated, into_ssa};
-pub use module::module_of;
+pub use module::{module_of, other_mentions, remove_from_module};
 pub use out_of_ssa::{OutOfSsaError, Written, out_of_ssa};
 pub use parallel_copy::{Copy, sequentialize};

@@ -4,13 +4,14 @@
 //! One walk over the statements of the module and the instructions of its functions; of these only calls are looked at.
 
 use crate::declarations::{number, parameter, space_of, variable_type};
+use oriole_collections::StringSet;
 use oriole_ir::{
     DebugFile, FunctionId, FunctionKind, GlobalKind, GlobalVariable, GlobalVariableData, Header,
-    LaunchBounds, Module, ModuleBuilder, ParameterData,
+    LaunchBounds, Module, ModuleBuilder, OtherMentions, ParameterData,
 };
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Global, Globals};
-use oriole_syntax::tree::{self, Body, Directive, OperandKind, Statement, Text};
+use oriole_syntax::tree::{self, Body, Declarator, Directive, OperandKind, Statement, Text};
 use std::ops::Range;
 
 /// A module as passes and analyses see it. Its names have the numbers that `globals` gives them, its functions those of the tree.
@@ -32,6 +33,7 @@ pub fn module_of(tree: &tree::Module, globals: &Globals) -> Module {
         read_parameters(tree, function.kind, &function.parameters, &mut parameters);
         let id = builder.add_function(&Header {
             name: function.name,
+            global: global(globals, tree.text(function.name)).into(),
             kind: function.kind,
             linkage: function.linkage,
             has_body: function.body.is_some(),
@@ -44,6 +46,11 @@ pub fn module_of(tree: &tree::Module, globals: &Globals) -> Module {
         }
     }
     builder.finish()
+}
+
+/// The name of the module that a word is.
+fn global(globals: &Globals, name: &str) -> Option<oriole_ir::Global> {
+    globals.index(name).map(oriole_ir::Global::from_u32)
 }
 
 /// Reads `.version`, `.address_size`, `.file` or `.alias`.
@@ -83,6 +90,149 @@ fn enter_directive(
         }
         _ => {}
     }
+}
+
+/// Finds where names of the module are mentioned but for operands of instructions.
+pub fn other_mentions(tree: &tree::Module, globals: &Globals, module: &Module) -> OtherMentions {
+    let mut found = OtherMentions::default();
+    let named = |word: &Text| global(globals, tree.text(*word));
+    for statement in &tree.top.statements {
+        match *statement {
+            Statement::Directive(directive) => {
+                let words = tree.top.words(directive.words);
+                found.elsewhere.extend(words.iter().filter_map(named));
+            }
+            Statement::Section(words) => {
+                let (header, contents) = tree.top.section(words);
+                found.elsewhere.extend(header.iter().filter_map(named));
+                let contents = oriole_syntax::tokens(tree.text(contents));
+                let contents = contents.filter_map(|token| global(globals, token));
+                found.elsewhere.extend(contents);
+            }
+            Statement::Declaration(index) => {
+                let declaration = &tree.top.declarations[index as usize];
+                // An attribute may let others than the linker see it.
+                let words = tree.top.words(declaration.words).iter();
+                let mut words = words.map(|&word| tree.text(word));
+                let has_attribute = words.any(|word| word == ".attribute");
+                for at in declaration.declarators.clone() {
+                    let declarator = &tree.top.declarators[at as usize];
+                    let stem = tree.text(declarator.name);
+                    let own = match declarator.range {
+                        Some(_) => global(globals, &format!("{stem}0")),
+                        None => global(globals, stem),
+                    };
+                    let is_only = own.is_some_and(|own| {
+                        matches!(globals.entries[own.index()].1,
+                            Global::Variable { declarator, .. } if declarator == at)
+                    });
+                    if has_attribute || !is_only {
+                        found.elsewhere.extend(own);
+                    }
+                    let Some(GlobalKind::Variable(variable)) = own.map(|own| module.global(own))
+                    else {
+                        continue;
+                    };
+                    let holds = declarator.initializer.map(|words| tree.top.words(words));
+                    let holds = holds.unwrap_or_default().iter().filter_map(named);
+                    found
+                        .by_variables
+                        .extend(holds.map(|global| (variable, global)));
+                }
+            }
+            _ => {}
+        }
+    }
+    for (index, function) in tree.functions.iter().enumerate() {
+        let id = FunctionId::from_index(index);
+        let Some(body) = &function.body else {
+            continue;
+        };
+        let directives = body.statements.iter().filter_map(|statement| {
+            let Statement::Directive(directive) = statement else {
+                return None;
+            };
+            let words = body.words(directive.words);
+            // Lines name no more than files and labels, and there are many.
+            (tree.text(*words.first()?) != ".loc").then_some(words)
+        });
+        let declarators = body.declarators.iter();
+        let initializers = declarators.filter_map(|own| Some(body.words(own.initializer?)));
+        for words in directives.chain(initializers) {
+            let mentioned = words.iter().filter_map(named);
+            found
+                .by_functions
+                .extend(mentioned.map(|global| (id, global)));
+        }
+    }
+    found
+}
+
+/// Takes functions and variables out of a module. Nothing may mention them but each other.
+pub fn remove_from_module(
+    tree: &mut tree::Module,
+    module: &Module,
+    functions: &[FunctionId],
+    variables: &[GlobalVariable],
+) {
+    let mut is_removed = vec![false; tree.functions.len()];
+    for function in functions {
+        is_removed[function.index()] = true;
+        tree.functions[function.index()].body = None;
+    }
+    let names = variables.iter().map(|&own| module.variables()[own].name);
+    let names: StringSet = names.map(|name| tree.text(name).to_owned()).collect();
+    let statements = std::mem::take(&mut tree.top.statements);
+    let mut kept = Vec::with_capacity(statements.len());
+    let mut is_gone = false;
+    for statement in statements {
+        let was_gone = std::mem::replace(&mut is_gone, false);
+        match statement {
+            Statement::Function(index) if is_removed[index as usize] => is_gone = true,
+            Statement::Comment { trailing: true, .. } if was_gone => {}
+            Statement::Declaration(index) => match without(tree, index, &names) {
+                Some(index) => kept.push(Statement::Declaration(index)),
+                None => is_gone = true,
+            },
+            other => kept.push(other),
+        }
+    }
+    tree.top.statements = kept;
+}
+
+/// A declaration of the module without some names; nothing if no other is left.
+fn without(tree: &mut tree::Module, index: u32, names: &StringSet) -> Option<u32> {
+    let declaration = &tree.top.declarations[index as usize];
+    let declarators = tree.top.declarators(declaration);
+    let is_kept = |declarator: &Declarator| !names.contains(tree.text(declarator.name));
+    let kept: Vec<usize> = (0..declarators.len())
+        .filter(|&position| is_kept(&declarators[position]))
+        .collect();
+    if kept.len() == declarators.len() {
+        return Some(index);
+    }
+    if kept.is_empty() {
+        return None;
+    }
+    let Some((before, parts)) = tree.declarator_words(&tree.top, declaration) else {
+        return Some(index);
+    };
+    let mut lists = vec![before.to_vec()];
+    lists.extend(kept.iter().map(|&position| parts[position].to_vec()));
+    let left: Vec<Declarator> = kept
+        .iter()
+        .map(|&position| declarators[position].clone())
+        .collect();
+    let declaration = declaration.clone();
+    let comma = tree.add_text(",");
+    let mut words = lists.remove(0);
+    words.extend(lists.join(&comma));
+    let words = tree.top.add_words(words);
+    let declaration = tree::Declaration {
+        words,
+        ..declaration
+    };
+    Some(tree.top.add_declaration(declaration, left))
 }
 
 /// Enters all names of the module, in the order that numbers them.
@@ -201,11 +351,9 @@ fn enter_calls(
             .operand_list(instruction)
             .filter_map(|nodes| nodes.first());
         let callee = operands.find(|node| node.kind != OperandKind::List);
-        let global = callee.and_then(|node| globals.index(tree.text(node.text)));
-        let callee = global.and_then(|global| {
-            let global = oriole_ir::Global::from_u32(global);
-            builder.module().function(global)
-        });
+        let callee = callee
+            .and_then(|node| global(globals, tree.text(node.text)))
+            .and_then(|global| builder.module().function(global));
         builder.add_call(caller, callee);
     }
 }

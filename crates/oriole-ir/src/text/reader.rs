@@ -2,10 +2,11 @@
 
 use super::lexer::Lexer;
 use super::operands::{InstructionText, Operands};
+use crate::builder::FunctionBuilder;
 use crate::entities::{Block, Global, Register, Symbol, Value};
 use crate::formats::Formats;
 use crate::function::{
-    Definition, Edge, Function, FunctionBuilder, RegisterData, SymbolData, SymbolKind, ValueData,
+    Definition, Edge, Function, RegisterData, SymbolData, SymbolKind, ValueData,
 };
 use crate::operand::Operand;
 use crate::variable::{VariableData, VariableKind, VariableType};

@@ -10,7 +10,7 @@ use oriole_collections::DenseMap;
 use oriole_ir::{Variable, VariableKind, VariableState, VariableType};
 use oriole_isa::Space;
 use oriole_syntax::scopes::Scopes;
-use oriole_syntax::tree::{Declaration, Declarator, Linkage, Module, Statement, Storage, Text};
+use oriole_syntax::tree::{Declaration, Declarator, Linkage, Statement, Storage, Text};
 
 /// Whether a variable of this space and type can be declared anew.
 pub(crate) fn can_be_declared(space: Option<Space>, variable_type: &VariableType) -> bool {
@@ -44,33 +44,6 @@ impl Places {
             _ => Some(written.declaration),
         }
     }
-}
-
-/// The words of a declaration's declarators, without the commas between them, and the words before; nothing if the words are
-/// not those of its declarators.
-fn split<'words>(
-    module: &Module,
-    words: &'words [Text],
-    declarators: &[Declarator],
-) -> Option<(&'words [Text], Vec<&'words [Text]>)> {
-    let first = declarators.first()?.name;
-    let start = words.iter().position(|&word| word == first)?;
-    let mut depth = 0usize;
-    let mut parts = Vec::new();
-    let mut from = start;
-    for (index, &word) in words.iter().enumerate().skip(start) {
-        match module.text(word) {
-            "{" | "[" | "(" => depth += 1,
-            "}" | "]" | ")" => depth = depth.saturating_sub(1),
-            "," if depth == 0 => {
-                parts.push(&words[from..index]);
-                from = index + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&words[from..]);
-    (parts.len() == declarators.len()).then_some((&words[..start], parts))
 }
 
 impl Emitter<'_> {
@@ -176,19 +149,17 @@ impl Emitter<'_> {
             alignment,
             declarators: 0..0,
         };
-        let index = self.push_declaration(declaration, vec![declarator]);
+        let index = self.push_declaration(declaration, [declarator]);
         self.meanings.places.variables.insert(variable, index);
     }
 
     /// Adds a declaration of these names, and writes it here.
-    fn push_declaration(&mut self, declaration: Declaration, declarators: Vec<Declarator>) -> u32 {
-        let first = self.body.declarators.len() as u32;
-        self.body.declarators.extend(declarators);
-        self.body.declarations.push(Declaration {
-            declarators: first..self.body.declarators.len() as u32,
-            ..declaration
-        });
-        let index = self.body.declarations.len() as u32 - 1;
+    fn push_declaration(
+        &mut self,
+        declaration: Declaration,
+        declarators: impl IntoIterator<Item = Declarator>,
+    ) -> u32 {
+        let index = self.body.add_declaration(declaration, declarators);
         self.body.statements.push(Statement::Declaration(index));
         index
     }
@@ -201,7 +172,6 @@ impl Emitter<'_> {
         };
         let declaration = &self.original.declarations[index as usize];
         let declarators = self.original.declarators(declaration);
-        let words = self.original.words(declaration.words);
         let first = declaration.declarators.start;
         let is_touched = |position: usize| {
             let declarator = first + position as u32;
@@ -214,7 +184,8 @@ impl Emitter<'_> {
             .filter(|&position| !is_touched(position))
             .collect();
         if !kept.is_empty() {
-            let Some((before, parts)) = split(self.module, words, declarators) else {
+            let split = self.module.declarator_words(self.original, declaration);
+            let Some((before, parts)) = split else {
                 self.body.statements.push(Statement::Declaration(index));
                 return true;
             };
@@ -230,7 +201,7 @@ impl Emitter<'_> {
                 words,
                 ..declaration.clone()
             };
-            let new = self.push_declaration(declaration, left.collect());
+            let new = self.push_declaration(declaration, left);
             self.meanings.places.rewritten.insert(index, new);
             is_written = true;
         }
