@@ -122,6 +122,7 @@ impl FunctionBuilder {
     }
 
     /// The symbol of this meaning that was added before.
+    #[inline]
     pub fn symbol(&self, kind: SymbolKind) -> Option<Symbol> {
         match kind {
             SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => {
@@ -141,6 +142,7 @@ impl FunctionBuilder {
     }
 
     /// Adds a variable.
+    #[inline]
     pub fn add_variable(&mut self, data: VariableData) -> Variable {
         self.function.variables.push(data)
     }
@@ -152,6 +154,7 @@ impl FunctionBuilder {
     }
 
     /// Adds a block at the end.
+    #[inline]
     pub fn add_block(&mut self, label: Option<u32>) -> Block {
         let block = self.function.blocks.push(BlockData {
             label,

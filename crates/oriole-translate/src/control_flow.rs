@@ -119,6 +119,7 @@ pub(crate) fn enter(
 }
 
 /// A variable as its declaration says.
+#[inline]
 fn variable_data(
     module: &Module,
     function: &Function,

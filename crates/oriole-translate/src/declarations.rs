@@ -25,14 +25,20 @@ pub(crate) fn number(text: &str) -> Option<u32> {
 
 /// The type that a word such as `.f32` names.
 fn element_type(module: &Module, word: Text) -> Option<ScalarType> {
-    // Nearly all variables have one of these. Bytes are compared faster than words are looked up.
-    match &module.whole_text().as_bytes()[word.span().range()] {
-        b".b8" => Some(ScalarType::B8),
-        b".b32" => Some(ScalarType::B32),
-        b".b64" => Some(ScalarType::B64),
-        b".u32" => Some(ScalarType::U32),
-        b".u64" => Some(ScalarType::U64),
-        b".f32" => Some(ScalarType::F32),
+    const B32: u32 = u32::from_le_bytes(*b".b32");
+    const B64: u32 = u32::from_le_bytes(*b".b64");
+    const U32: u32 = u32::from_le_bytes(*b".u32");
+    const U64: u32 = u32::from_le_bytes(*b".u64");
+    const F32: u32 = u32::from_le_bytes(*b".f32");
+    // Nearly all variables have one of these. Numbers are compared faster than words are looked up.
+    let bytes = &module.whole_text().as_bytes()[word.span().range()];
+    match <[u8; 4]>::try_from(bytes).map(u32::from_le_bytes) {
+        Ok(B32) => Some(ScalarType::B32),
+        Ok(B64) => Some(ScalarType::B64),
+        Ok(U32) => Some(ScalarType::U32),
+        Ok(U64) => Some(ScalarType::U64),
+        Ok(F32) => Some(ScalarType::F32),
+        _ if bytes == b".b8" => Some(ScalarType::B8),
         _ => module
             .text(word)
             .strip_prefix('.')

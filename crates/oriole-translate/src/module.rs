@@ -27,13 +27,21 @@ pub fn module_of(tree: &tree::Module, globals: &Globals) -> Module {
     }
     let mut builder = ModuleBuilder::new(module);
     enter_globals(tree, globals, &aliases, &mut builder);
+    // The names of definitions need not be looked up.
+    let mut names: Vec<Option<oriole_ir::Global>> = vec![None; tree.functions.len()];
+    for (index, &(_, global)) in globals.entries.iter().enumerate() {
+        if let Global::Function(function) = global {
+            names[function as usize] = Some(oriole_ir::Global::from_index(index));
+        }
+    }
     let (mut results, mut parameters) = (Vec::new(), Vec::new());
-    for function in &tree.functions {
+    for (function, name) in tree.functions.iter().zip(names) {
+        let name = name.or_else(|| global(globals, tree.text(function.name)));
         read_parameters(tree, function.kind, &function.returns, &mut results);
         read_parameters(tree, function.kind, &function.parameters, &mut parameters);
         let id = builder.add_function(&Header {
             name: function.name,
-            global: global(globals, tree.text(function.name)).into(),
+            global: name.into(),
             kind: function.kind,
             linkage: function.linkage,
             has_body: function.body.is_some(),

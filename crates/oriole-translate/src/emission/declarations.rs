@@ -7,7 +7,7 @@
 use super::Emitter;
 use crate::out_of_ssa::Hoisted;
 use oriole_collections::DenseMap;
-use oriole_ir::{Variable, VariableKind, VariableState, VariableType};
+use oriole_ir::{Variable, VariableData, VariableKind, VariableState, VariableType};
 use oriole_isa::Space;
 use oriole_syntax::scopes::Scopes;
 use oriole_syntax::tree::{Declaration, Declarator, Linkage, Statement, Storage, Text};
@@ -51,6 +51,10 @@ impl Emitter<'_> {
     /// to be written in another way.
     pub(super) fn declare_variables(&mut self, hoisted: &Hoisted) {
         let function = self.function;
+        let is_untouched = |data: &VariableData| data.state == VariableState::Original;
+        if hoisted.variables.is_empty() && function.variables().values().all(is_untouched) {
+            return;
+        }
         let variables = function.variables().iter();
         let mut touched: DenseMap<u32, Vec<Variable>> = DenseMap::new();
         for (variable, data) in variables {

@@ -134,6 +134,7 @@ impl Emitter<'_> {
     }
 
     /// Whether a node of the original names a symbol as it is to be named now.
+    #[inline]
     fn is_meant(&self, symbol: Symbol, node: &tree::Operand, reference: Reference) -> bool {
         let data = self.function.symbols()[symbol];
         match data.variable() {
