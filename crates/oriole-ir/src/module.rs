@@ -22,6 +22,37 @@ pub enum GlobalKind {
     Alias(PackedOption<FunctionId>),
 }
 
+/// A [`GlobalKind`] in 32 bits, of which the first two say which it is: a range may declare as many names as the text has bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PackedGlobal(u32);
+
+impl PackedGlobal {
+    const NUMBER: u32 = (1 << 30) - 1;
+
+    fn pack(kind: GlobalKind) -> PackedGlobal {
+        let (tag, number) = match kind {
+            GlobalKind::Variable(variable) => (0, variable.as_u32()),
+            GlobalKind::Function(function) => (1, function.as_u32()),
+            GlobalKind::Alias(function) => match function.expand() {
+                Some(function) => (2, function.as_u32()),
+                None => (3, 0),
+            },
+        };
+        assert!(number <= Self::NUMBER, "more names than a module has");
+        PackedGlobal(tag << 30 | number)
+    }
+
+    fn unpack(self) -> GlobalKind {
+        let number = self.0 & Self::NUMBER;
+        match self.0 >> 30 {
+            0 => GlobalKind::Variable(GlobalVariable::from_u32(number)),
+            1 => GlobalKind::Function(FunctionId::from_u32(number)),
+            2 => GlobalKind::Alias(PackedOption::some(FunctionId::from_u32(number))),
+            _ => GlobalKind::Alias(PackedOption::none()),
+        }
+    }
+}
+
 /// A variable of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalVariableData {
@@ -138,7 +169,7 @@ pub struct Module {
     pub address_size: u32,
     /// The source files of debug information, in order.
     pub files: Vec<DebugFile>,
-    globals: IndexVec<Global, GlobalKind>,
+    globals: IndexVec<Global, PackedGlobal>,
     variables: IndexVec<GlobalVariable, GlobalVariableData>,
     functions: IndexVec<FunctionId, FunctionData>,
     parameters: Vec<ParameterData>,
@@ -176,12 +207,12 @@ impl Module {
 
     /// What a name stands for.
     pub fn global(&self, global: Global) -> GlobalKind {
-        self.globals[global]
+        self.globals[global].unpack()
     }
 
-    /// All names.
-    pub fn globals(&self) -> &IndexVec<Global, GlobalKind> {
-        &self.globals
+    /// How many names there are; the bound of their numbers.
+    pub fn global_count(&self) -> usize {
+        self.globals.len()
     }
 
     /// All variables.
@@ -191,8 +222,8 @@ impl Module {
 
     /// The variable that a name stands for, if it is one.
     pub fn variable(&self, global: Global) -> Option<&GlobalVariableData> {
-        match self.globals.get(global)? {
-            GlobalKind::Variable(variable) => self.variables.get(*variable),
+        match self.globals.get(global)?.unpack() {
+            GlobalKind::Variable(variable) => self.variables.get(variable),
             GlobalKind::Function(_) | GlobalKind::Alias(_) => None,
         }
     }
@@ -204,7 +235,7 @@ impl Module {
 
     /// The function that a name stands for, directly or as an alias.
     pub fn function(&self, global: Global) -> Option<FunctionId> {
-        match *self.globals.get(global)? {
+        match self.globals.get(global)?.unpack() {
             GlobalKind::Function(function) => Some(function),
             GlobalKind::Alias(function) => function.expand(),
             GlobalKind::Variable(_) => None,
@@ -315,6 +346,12 @@ impl ModuleBuilder {
         &self.module
     }
 
+    /// Makes room for so many names and functions, and no more.
+    pub fn reserve(&mut self, globals: usize, functions: usize) {
+        self.module.globals.reserve_exact(globals);
+        self.module.functions.reserve_exact(functions);
+    }
+
     /// Adds a variable.
     pub fn add_variable(&mut self, data: GlobalVariableData) -> GlobalVariable {
         self.module.variables.push(data)
@@ -322,7 +359,7 @@ impl ModuleBuilder {
 
     /// Adds a name.
     pub fn add_global(&mut self, kind: GlobalKind) -> Global {
-        self.module.globals.push(kind)
+        self.module.globals.push(PackedGlobal::pack(kind))
     }
 
     /// Adds a function.
@@ -410,6 +447,19 @@ mod tests {
         assert_eq!(callees, [3], "each once");
         let cycles = module_with(3, &[(0, 1), (1, 0), (1, 2)]).call_cycles();
         assert!(cycles[0] == cycles[1] && cycles[1] != cycles[2]);
+    }
+
+    #[test]
+    fn what_a_name_stands_for_is_packed() {
+        let function = FunctionId::from_u32(7);
+        for kind in [
+            GlobalKind::Variable(GlobalVariable::from_u32(PackedGlobal::NUMBER)),
+            GlobalKind::Function(function),
+            GlobalKind::Alias(PackedOption::some(function)),
+            GlobalKind::Alias(PackedOption::none()),
+        ] {
+            assert_eq!(PackedGlobal::pack(kind).unpack(), kind);
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ struct Nodes<'run> {
 
 impl Nodes<'_> {
     fn count(&self) -> usize {
-        self.module.globals().len() + self.module.variables().len()
+        self.module.global_count() + self.module.variables().len()
     }
 
     fn name(&self, global: Global) -> u32 {
@@ -87,7 +87,7 @@ impl Nodes<'_> {
     }
 
     fn variable(&self, variable: oriole_ir::GlobalVariable) -> u32 {
-        self.module.globals().len() as u32 + variable.as_u32()
+        self.module.global_count() as u32 + variable.as_u32()
     }
 
     /// What a mention of a name mentions.

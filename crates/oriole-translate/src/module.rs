@@ -4,7 +4,7 @@
 //! One walk over the statements of the module and the instructions of its functions; of these only calls are looked at.
 
 use crate::declarations::{number, parameter, space_of, variable_type};
-use oriole_collections::StringSet;
+use oriole_collections::{PackedOption, StringSet};
 use oriole_ir::{
     DebugFile, FunctionId, FunctionKind, GlobalKind, GlobalVariable, GlobalVariableData, Header,
     LaunchBounds, Module, ModuleBuilder, OtherMentions, ParameterData,
@@ -26,17 +26,21 @@ pub fn module_of(tree: &tree::Module, globals: &Globals) -> Module {
         }
     }
     let mut builder = ModuleBuilder::new(module);
+    builder.reserve(globals.entries.len(), tree.functions.len());
     enter_globals(tree, globals, &aliases, &mut builder);
     // The names of definitions need not be looked up.
-    let mut names: Vec<Option<oriole_ir::Global>> = vec![None; tree.functions.len()];
+    let mut names: Vec<PackedOption<oriole_ir::Global>> =
+        vec![PackedOption::none(); tree.functions.len()];
     for (index, &(_, global)) in globals.entries.iter().enumerate() {
         if let Global::Function(function) = global {
-            names[function as usize] = Some(oriole_ir::Global::from_index(index));
+            names[function as usize] = PackedOption::some(oriole_ir::Global::from_index(index));
         }
     }
     let (mut results, mut parameters) = (Vec::new(), Vec::new());
     for (function, name) in tree.functions.iter().zip(names) {
-        let name = name.or_else(|| global(globals, tree.text(function.name)));
+        let name = name
+            .expand()
+            .or_else(|| global(globals, tree.text(function.name)));
         read_parameters(tree, function.kind, &function.returns, &mut results);
         read_parameters(tree, function.kind, &function.parameters, &mut parameters);
         let id = builder.add_function(&Header {

@@ -24,6 +24,9 @@ use std::sync::{Arc, Mutex};
 /// Statements for which it pays to start another worker.
 const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
 
+/// Bodies taken out of the functions of a module. Prototypes have none, and there may be many of them.
+type Bodies = Vec<Option<Box<Body>>>;
+
 /// See [`crate::optimize_with`].
 pub(crate) fn optimize(
     module: &mut Module,
@@ -58,10 +61,10 @@ pub(crate) fn functions(
     let mut callees = Callees::default();
     let removals = oriole_opt::removals(&options.phases);
     let files = options.remarks.then(|| SourceFiles::of(&outside, module));
-    let mut bodies: Vec<Option<Body>> = module
+    let mut bodies: Bodies = module
         .functions
         .iter_mut()
-        .map(|function| function.body.take())
+        .map(|function| function.body.take().map(Box::new))
         .collect();
     let order: Vec<usize> = (0..bodies.len())
         .filter(|&index| bodies[index].is_some())
@@ -86,7 +89,7 @@ pub(crate) fn functions(
         let own = match waves.is_empty() {
             true => std::mem::take(&mut bodies),
             false => {
-                let mut own: Vec<Option<Body>> = Vec::new();
+                let mut own: Bodies = Vec::new();
                 own.resize_with(bodies.len(), || None);
                 for &index in &wave {
                     own[index] = bodies[index].take();
@@ -109,12 +112,13 @@ pub(crate) fn functions(
 fn all_of(
     module: &mut Module,
     plan: &Plan<'_>,
-    mut bodies: Vec<Option<Body>>,
+    mut bodies: Bodies,
     mut order: Vec<usize>,
     observer: Option<&mut Observer<'_>>,
     fuel: &mut Fuel,
 ) -> Vec<Outcome> {
-    let statements = |body: &Option<Body>| body.as_ref().map_or(0, |body| body.statements.len());
+    let statements =
+        |body: &Option<Box<Body>>| body.as_ref().map_or(0, |body| body.statements.len());
     let work = bodies.iter().map(statements).sum::<usize>() / STATEMENTS_PER_WORKER;
     let is_parallel = observer.is_none() && !fuel.is_limited() && order.len() > 1 && work > 1;
     let workers = match is_parallel {
@@ -160,11 +164,11 @@ fn waves(module: &ir::Module, order: &[usize]) -> Vec<Vec<usize>> {
 fn in_parallel(
     module: &mut Module,
     plan: &Plan<'_>,
-    bodies: Vec<Option<Body>>,
+    bodies: Bodies,
     order: &[usize],
     workers: usize,
 ) -> Vec<Outcome> {
-    let bodies: Vec<Mutex<Option<Body>>> = bodies.into_iter().map(Mutex::new).collect();
+    let bodies: Vec<Mutex<Option<Box<Body>>>> = bodies.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
     let length = module.whole_text().len();
     let skeleton = &*module;
@@ -324,8 +328,8 @@ impl Worker<'_, '_> {
     }
 
     /// Optimizes a function, given its body.
-    fn function(&mut self, index: usize, body: Option<Body>) -> Outcome {
-        self.module.functions[index].body = body;
+    fn function(&mut self, index: usize, body: Option<Box<Body>>) -> Outcome {
+        self.module.functions[index].body = body.map(|body| *body);
         let spent = self.fuel.spent();
         let mut errors = Vec::new();
         if let Err(more) = self.optimize(index) {
