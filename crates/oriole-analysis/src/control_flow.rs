@@ -178,6 +178,7 @@ impl Analysis for ControlFlow {
         values: false,
         order: false,
         effects: false,
+        variables: false,
     };
 
     fn compute(function: &Function, _: &mut Analyses) -> ControlFlow {

@@ -153,6 +153,7 @@ impl Analysis for Convergence {
         values: true,
         order: true,
         effects: true,
+        variables: false,
     };
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Convergence {

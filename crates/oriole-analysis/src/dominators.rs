@@ -80,6 +80,7 @@ impl Analysis for Dominators {
         values: false,
         order: false,
         effects: false,
+        variables: false,
     };
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Dominators {
@@ -244,6 +245,7 @@ impl Analysis for PostDominators {
         values: false,
         order: false,
         effects: false,
+        variables: false,
     };
 
     // Not updated: who asks for it computes uniformity from it, which costs many times as much and has to be computed again.

@@ -580,6 +580,7 @@ impl Analysis for KnownBits {
         values: true,
         order: true,
         effects: false,
+        variables: false,
     };
 
     fn compute(function: &Function, analyses: &mut Analyses) -> KnownBits {

@@ -140,6 +140,7 @@ impl Analysis for Loops {
         values: false,
         order: false,
         effects: false,
+        variables: false,
     };
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Loops {

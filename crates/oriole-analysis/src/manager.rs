@@ -4,7 +4,7 @@
 //! that asks for another inherits what that one reads. An analysis that a change touches is asked to update itself from the
 //! journal ([`Analysis::update`]); one that cannot is dropped, and computed again when somebody asks for it.
 
-use oriole_ir::{Function, Journal};
+use oriole_ir::{Environment, Function, Journal};
 use std::any::{Any, TypeId};
 use std::rc::Rc;
 
@@ -19,6 +19,8 @@ pub struct Reads {
     pub order: bool,
     /// Effects on memory and control.
     pub effects: bool,
+    /// Which variables there are, and their types.
+    pub variables: bool,
 }
 
 impl Reads {
@@ -27,6 +29,7 @@ impl Reads {
             || (self.values && journal.values)
             || (self.order && journal.order)
             || (self.effects && journal.effects)
+            || (self.variables && journal.variables)
     }
 
     fn union(self, other: Reads) -> Reads {
@@ -35,6 +38,7 @@ impl Reads {
             values: self.values || other.values,
             order: self.order || other.order,
             effects: self.effects || other.effects,
+            variables: self.variables || other.variables,
         }
     }
 }
@@ -48,7 +52,7 @@ pub enum Update {
     Recompute,
 }
 
-/// Something that can be computed from a function and kept.
+/// Something that can be computed from a function and its environment ([`Analyses::environment`]) and kept.
 pub trait Analysis: PartialEq + Sized + 'static {
     /// What it is called in messages.
     const NAME: &'static str;
@@ -110,6 +114,7 @@ const USUAL: usize = 8;
 /// The analyses of one function.
 #[derive(Default)]
 pub struct Analyses {
+    environment: Environment,
     entries: Vec<Entry>,
     /// What the analyses being computed have read so far, innermost last.
     reading: Vec<Reads>,
@@ -118,9 +123,23 @@ pub struct Analyses {
 }
 
 impl Analyses {
-    /// No analyses yet.
+    /// No analyses yet, of a function that is in no module.
     pub fn new() -> Analyses {
         Analyses::default()
+    }
+
+    /// No analyses yet, of a function in this environment.
+    pub fn of(environment: Environment) -> Analyses {
+        Analyses {
+            environment,
+            ..Analyses::default()
+        }
+    }
+
+    /// What the function is told of its module. It stays as it is while the function changes, so no analysis that asks has to
+    /// say so.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// How many analyses have been computed, recomputations included.
@@ -232,7 +251,7 @@ impl Analyses {
 
     /// Recomputes everything kept, from nothing, and gives the names of those that differ.
     pub fn stale(&self, function: &Function) -> Vec<&'static str> {
-        let mut fresh = Analyses::new();
+        let mut fresh = Analyses::of(self.environment.clone());
         self.entries
             .iter()
             .filter(|entry| {

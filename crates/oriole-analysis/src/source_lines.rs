@@ -29,22 +29,14 @@ type Place = (u32, u32, u32);
 pub struct SourceFiles(BTreeMap<u32, String>);
 
 impl SourceFiles {
-    /// Reads the `.file` statements of a module.
-    pub fn of(module: &Module) -> SourceFiles {
-        let mut files = SourceFiles::default();
-        for statement in &module.top.statements {
-            if let Statement::Directive(directive) = statement {
-                let words = module.top.words(directive.words);
-                if let [keyword, number, name, ..] = words
-                    && module.text(*keyword) == ".file"
-                    && let Ok(number) = module.text(*number).parse()
-                {
-                    let name = module.text(*name).trim_matches('"').to_owned();
-                    files.0.insert(number, name);
-                }
-            }
-        }
-        files
+    /// The source files of a module, whose text is that of the tree.
+    pub fn of(module: &oriole_ir::Module, tree: &Module) -> SourceFiles {
+        let files = module.files.iter();
+        let named = files.map(|file| {
+            let name = tree.text(file.name).trim_matches('"');
+            (file.number, name.to_owned())
+        });
+        SourceFiles(named.collect())
     }
 }
 

@@ -424,6 +424,7 @@ impl Analysis for Uniformity {
         values: true,
         order: true,
         effects: true,
+        variables: false,
     };
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Uniformity {

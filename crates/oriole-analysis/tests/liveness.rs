@@ -9,10 +9,10 @@ use oriole_analysis::liveness::{
 use oriole_analysis::register_model::features::Summary;
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Formats, Journal};
+use oriole_ir::{Formats, FunctionId, Journal};
 use oriole_syntax::scopes::{Globals, resolve};
 use oriole_syntax::tree::Module;
-use oriole_translate::into_ssa;
+use oriole_translate::{into_ssa, module_of};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -565,7 +565,7 @@ fn inlined_code_is_blamed_on_the_line_that_called_it() {
     let (globals, _) = Globals::of(&module);
     let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
     let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
-    let files = SourceFiles::of(&module);
+    let files = SourceFiles::of(&module_of(&module, &globals), &module);
     let lines = SourceLines::of(&module, &files, body);
     let at = |instruction: u32| {
         lines
@@ -593,14 +593,14 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
     let body = function.body.as_ref().unwrap();
     let registers = Registers::of(&module, body, &scopes, &mut formats);
     let translated = into_ssa(&module, &globals, 0, formats).unwrap();
+    let outside = module_of(&module, &globals);
     let summary = Summary::of(
-        &module,
-        &globals,
-        function,
+        &outside,
+        FunctionId::from_index(0),
         &registers,
         &translated.function,
     );
-    let resources = Resources::of(&module, &globals, &[Some(summary)], &[Some(&scopes)]);
+    let resources = Resources::of(&outside, &module, &[Some(summary)], &[Some(&scopes)]);
     let resources = resources[0].as_ref().unwrap();
     assert_eq!(resources.shared, 48 + 100);
     assert!(resources.dynamic_shared);

@@ -18,7 +18,7 @@ use oriole_analysis::register_model::features::{Summary, features};
 use oriole_analysis::register_model::prediction::{Prediction, predict};
 use oriole_analysis::source_lines::{SourceFiles, SourceLine, SourceLines};
 use oriole_diagnostics::{printable_json, printable_text};
-use oriole_ir::Formats;
+use oriole_ir::{Formats, FunctionId};
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
 use oriole_syntax::tree::{FunctionKind, Statement};
@@ -153,6 +153,7 @@ fn reports(
     mut assembled: Vec<Assembled>,
 ) -> Result<(Vec<Report>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut notes = Vec::new();
+    let outside = oriole_translate::module_of(module, globals);
     let mut formats = Formats::new();
     let mut parts: Vec<Option<(Scopes, Registers)>> = Vec::new();
     let mut summaries: Vec<Option<Summary>> = Vec::new();
@@ -184,9 +185,8 @@ fn reports(
             Err(errors) => return Err(errors),
         };
         summaries.push(Some(Summary::of(
-            module,
-            globals,
-            function,
+            &outside,
+            FunctionId::from_index(index),
             &registers,
             &translated.function,
         )));
@@ -194,13 +194,13 @@ fn reports(
         parts.push(Some((scopes, registers)));
     }
     let mut reports = Vec::new();
-    let files = SourceFiles::of(module);
-    let features = features(module, &summaries, target);
+    let files = SourceFiles::of(&outside, module);
+    let features = features(&outside, &summaries, target);
     let scopes: Vec<Option<&Scopes>> = parts
         .iter()
         .map(|part| part.as_ref().map(|(scopes, _)| scopes))
         .collect();
-    let mut resources = Resources::of(module, globals, &summaries, &scopes);
+    let mut resources = Resources::of(&outside, module, &summaries, &scopes);
     for (index, part) in parts.iter().enumerate() {
         let (Some((scopes, registers)), Some(features)) = (part, &features[index]) else {
             continue;

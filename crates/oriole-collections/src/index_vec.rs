@@ -146,6 +146,11 @@ impl<K: Entity, V> IndexVec<K, V> {
         self.items.reserve(additional);
     }
 
+    /// Makes room for `additional` more items, and no more.
+    pub fn reserve_exact(&mut self, additional: usize) {
+        self.items.reserve_exact(additional);
+    }
+
     /// Every entity in order.
     #[inline]
     pub fn keys(&self) -> Keys<K> {

@@ -1,12 +1,15 @@
 //! A function in SSA form: entities and their data.
 
-use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
+use crate::entities::{
+    Block, Constant, Format, Global, Instruction, Register, Symbol, Value, Variable,
+};
 use crate::format::FormatData;
 use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
-use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
+use crate::variable::VariableData;
+use oriole_collections::{BitSet, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
@@ -108,12 +111,12 @@ pub struct RegisterData {
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// A parameter or result of the function, by its index in the resolved scopes.
-    Parameter(u32),
-    /// A variable declared in the function, by its index in the resolved scopes.
-    Variable(u32),
+    /// A parameter or result of the function.
+    Parameter(Variable),
+    /// A variable declared in the function.
+    Variable(Variable),
     /// A variable or function of the module.
-    Global(u32),
+    Global(Global),
     /// A label that names a table of targets or a prototype.
     Table(u32),
     /// A special register.
@@ -129,8 +132,18 @@ pub struct SymbolData {
     pub name: Text,
     /// What it stands for.
     pub kind: SymbolKind,
-    /// For a variable that can be named from everywhere in the function, the state space it lives in.
+    /// For a variable that can be named from everywhere in the function as it is, the state space it lives in.
     pub space: Option<Space>,
+}
+
+impl SymbolData {
+    /// The variable of the function that it stands for, if it is one.
+    pub fn variable(&self) -> Option<Variable> {
+        match self.kind {
+            SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
 }
 
 /// A constant operand.
@@ -145,13 +158,13 @@ pub struct ConstantData {
 /// The statement an instruction came from, and what it still has of it: its line always, its spelling until it is rewritten,
 /// its place until it is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Origin(u32);
+pub(crate) struct Origin(pub(crate) u32);
 
 impl Origin {
     /// No statement.
     const NONE: Origin = Origin(u32::MAX);
-    const REWRITTEN: u32 = 1 << 31;
-    const MOVED: u32 = 1 << 30;
+    pub(crate) const REWRITTEN: u32 = 1 << 31;
+    pub(crate) const MOVED: u32 = 1 << 30;
 
     #[inline]
     fn statement_unless(self, flag: u32) -> Option<u32> {
@@ -169,35 +182,37 @@ impl Origin {
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    registers: IndexVec<Register, RegisterData>,
-    values: IndexVec<Value, ValueData>,
-    instructions: IndexVec<Instruction, InstructionData>,
-    origins: IndexVec<Instruction, Origin>,
-    operands: Vec<Operand>,
-    arguments: Vec<Value>,
-    use_lists: UseLists,
-    blocks: IndexVec<Block, BlockData>,
-    layout: Layout,
-    symbols: IndexVec<Symbol, SymbolData>,
-    constants: IndexVec<Constant, ConstantData>,
-}
-
-/// A function in SSA form.
-#[derive(Debug)]
-pub struct Function {
-    name: Text,
-    kind: FunctionKind,
-    pub(crate) formats: Formats,
     pub(crate) registers: IndexVec<Register, RegisterData>,
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
-    origins: IndexVec<Instruction, Origin>,
+    pub(crate) origins: IndexVec<Instruction, Origin>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) arguments: Vec<Value>,
     pub(crate) use_lists: UseLists,
     pub(crate) blocks: IndexVec<Block, BlockData>,
     pub(crate) layout: Layout,
     pub(crate) symbols: IndexVec<Symbol, SymbolData>,
+    pub(crate) variables: IndexVec<Variable, VariableData>,
+    pub(crate) constants: IndexVec<Constant, ConstantData>,
+}
+
+/// A function in SSA form.
+#[derive(Debug)]
+pub struct Function {
+    pub(crate) name: Text,
+    pub(crate) kind: FunctionKind,
+    pub(crate) formats: Formats,
+    pub(crate) registers: IndexVec<Register, RegisterData>,
+    pub(crate) values: IndexVec<Value, ValueData>,
+    pub(crate) instructions: IndexVec<Instruction, InstructionData>,
+    pub(crate) origins: IndexVec<Instruction, Origin>,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) arguments: Vec<Value>,
+    pub(crate) use_lists: UseLists,
+    pub(crate) blocks: IndexVec<Block, BlockData>,
+    pub(crate) layout: Layout,
+    pub(crate) symbols: IndexVec<Symbol, SymbolData>,
+    pub(crate) variables: IndexVec<Variable, VariableData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
     pub(crate) edited: bool,
 }
@@ -230,6 +245,7 @@ impl Function {
         self.blocks.clear();
         self.layout.clear();
         self.symbols.clear();
+        self.variables.clear();
         self.constants.clear();
         let mut formats = self.formats;
         formats.room = Room {
@@ -243,6 +259,7 @@ impl Function {
             blocks: self.blocks,
             layout: self.layout,
             symbols: self.symbols,
+            variables: self.variables,
             constants: self.constants,
         };
         formats
@@ -270,6 +287,29 @@ impl Function {
     #[inline]
     pub fn symbols(&self) -> &IndexVec<Symbol, SymbolData> {
         &self.symbols
+    }
+
+    /// All variables: parameters, results and those declared in the body, removed ones included.
+    #[inline]
+    pub fn variables(&self) -> &IndexVec<Variable, VariableData> {
+        &self.variables
+    }
+
+    /// The variables that instructions name.
+    pub fn mentioned_variables(&self) -> BitSet<Variable> {
+        let mut mentioned = BitSet::with_domain(self.variables.len());
+        for &block in self.block_order() {
+            for instruction in self.instructions_of(block) {
+                for operand in self.operands(instruction) {
+                    if let Operand::Symbol(symbol) = *operand
+                        && let Some(variable) = self.symbols[symbol].variable()
+                    {
+                        mentioned.insert(variable);
+                    }
+                }
+            }
+        }
+        mentioned
     }
 
     /// All constants.
@@ -494,7 +534,7 @@ impl Function {
 
 impl Function {
     /// Makes the use lists, in order of the layout.
-    fn find_uses(&mut self) {
+    pub(crate) fn find_uses(&mut self) {
         let mut lists = std::mem::take(&mut self.use_lists);
         lists.reset(self.values.len(), self.operands.len(), self.arguments.len());
         for &block in self.layout.order() {
@@ -575,6 +615,15 @@ impl Function {
         instruction
     }
 
+    /// Adds a symbol. One for a variable is the symbol of that variable from now on.
+    pub(crate) fn add_symbol(&mut self, data: SymbolData) -> Symbol {
+        let symbol = self.symbols.push(data);
+        if let Some(variable) = data.variable() {
+            self.variables[variable].symbol = PackedOption::some(symbol);
+        }
+        symbol
+    }
+
     /// Says that an instruction no longer stands where its statement did.
     pub(crate) fn mark_moved(&mut self, instruction: Instruction) {
         self.origins[instruction].mark(Origin::MOVED);
@@ -610,247 +659,6 @@ impl Function {
         if !same_format {
             self.origins[instruction].mark(Origin::REWRITTEN);
         }
-    }
-}
-
-/// What renaming an instruction needs of a function that is being made, all at once.
-#[derive(Debug)]
-pub struct InstructionParts<'function> {
-    /// What it is.
-    pub format: &'function FormatData,
-    /// Its operands.
-    pub operands: &'function mut [Operand],
-    /// All registers.
-    pub registers: &'function IndexVec<Register, RegisterData>,
-    /// All values so far.
-    pub values: &'function mut IndexVec<Value, ValueData>,
-}
-
-/// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
-#[derive(Debug)]
-pub struct FunctionBuilder {
-    function: Function,
-    symbol_index: DenseMap<(u32, u32), Symbol>,
-    /// Where the operands of the last instruction appended end.
-    operands_end: u32,
-}
-
-impl FunctionBuilder {
-    /// Starts a function.
-    pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
-        let room = std::mem::take(&mut formats.room);
-        FunctionBuilder {
-            function: Function {
-                name,
-                kind,
-                formats,
-                registers: room.registers,
-                values: room.values,
-                instructions: room.instructions,
-                origins: room.origins,
-                operands: room.operands,
-                arguments: room.arguments,
-                use_lists: room.use_lists,
-                blocks: room.blocks,
-                layout: room.layout,
-                symbols: room.symbols,
-                constants: room.constants,
-                edited: false,
-            },
-            symbol_index: DenseMap::new(),
-            operands_end: 0,
-        }
-    }
-
-    /// The function so far.
-    #[inline]
-    pub fn function(&self) -> &Function {
-        &self.function
-    }
-
-    /// The finished function.
-    pub fn finish(mut self) -> Function {
-        self.function.find_uses();
-        self.function
-    }
-
-    /// The formats, to intern more.
-    pub fn formats_mut(&mut self) -> &mut Formats {
-        &mut self.function.formats
-    }
-
-    /// Makes room for about this much.
-    pub fn reserve(
-        &mut self,
-        registers: usize,
-        blocks: usize,
-        instructions: usize,
-        operands: usize,
-    ) {
-        self.function.registers.reserve(registers);
-        self.function.blocks.reserve(blocks);
-        self.function.layout.reserve(instructions, blocks);
-        self.function.instructions.reserve(instructions);
-        self.function.origins.reserve(instructions);
-        self.function.operands.reserve(operands);
-        // Symbols of a parameter or two, and of special registers.
-        self.function.symbols.reserve(8);
-        // About one operand in eight is a constant.
-        self.function.constants.reserve(operands / 8);
-        self.function.values.reserve(instructions);
-    }
-
-    /// Adds a register.
-    #[inline]
-    pub fn add_register(&mut self, data: RegisterData) -> Register {
-        self.function.registers.push(data)
-    }
-
-    /// Excludes a register from SSA form.
-    #[inline]
-    pub fn pin(&mut self, register: Register) {
-        self.function.registers[register].pinned = true;
-    }
-
-    /// The symbol with this spelling and meaning; `key` tells equal ones apart from different ones.
-    pub fn symbol(&mut self, key: (u32, u32), data: SymbolData) -> Symbol {
-        let symbols = &mut self.function.symbols;
-        *self
-            .symbol_index
-            .get_or_insert_with(key, || symbols.push(data))
-    }
-
-    /// Adds a symbol that is equal to no other.
-    pub fn add_symbol(&mut self, data: SymbolData) -> Symbol {
-        self.function.symbols.push(data)
-    }
-
-    /// Adds a constant.
-    #[inline]
-    pub fn constant(&mut self, data: ConstantData) -> Constant {
-        self.function.constants.push(data)
-    }
-
-    /// Adds a block at the end.
-    pub fn add_block(&mut self, label: Option<u32>) -> Block {
-        let block = self.function.blocks.push(BlockData {
-            label,
-            ..BlockData::default()
-        });
-        self.function.layout.append_block(block);
-        block
-    }
-
-    /// Makes sure that there is a block of this number. It is in no order yet.
-    pub(crate) fn ensure_block(&mut self, block: Block) {
-        self.function.blocks.ensure(block, BlockData::default());
-    }
-
-    /// Puts a block at the end of the order.
-    pub(crate) fn append_block(&mut self, block: Block) {
-        self.function.layout.append_block(block);
-    }
-
-    /// Gives an instruction a location, and no statement that it is spelled as or stands at.
-    pub(crate) fn set_location(&mut self, instruction: Instruction, location: u32) {
-        self.function.origins[instruction] = Origin(location | Origin::REWRITTEN | Origin::MOVED);
-    }
-
-    /// A block, to set its edges.
-    #[inline]
-    pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
-        &mut self.function.blocks[block]
-    }
-
-    /// Gives an edge its arguments.
-    pub fn set_arguments(&mut self, block: Block, edge: usize, arguments: &[Value]) {
-        let function = &mut self.function;
-        let edge = &mut function.blocks[block].edges[edge];
-        edge.first_argument = function.arguments.len() as u32;
-        edge.argument_count = arguments.len() as u32;
-        function.arguments.extend_from_slice(arguments);
-    }
-
-    /// Appends an instruction without results yet.
-    pub fn append(
-        &mut self,
-        block: Block,
-        format: Format,
-        operands: &[Operand],
-        statement: u32,
-    ) -> Instruction {
-        self.function.operands.extend_from_slice(operands);
-        self.append_pushed(block, format, statement)
-    }
-
-    /// Adds an operand of the instruction that comes next.
-    #[inline]
-    pub fn push_operand(&mut self, operand: Operand) {
-        self.function.operands.push(operand);
-    }
-
-    /// Appends an instruction over the operands pushed since the last one, without results yet.
-    #[inline]
-    pub fn append_pushed(&mut self, block: Block, format: Format, statement: u32) -> Instruction {
-        let function = &mut self.function;
-        let end = function.operands.len() as u32;
-        let first_operand = std::mem::replace(&mut self.operands_end, end);
-        function.origins.push(Origin(statement));
-        let instruction = function.instructions.push(InstructionData {
-            format,
-            first_operand,
-            first_result: PackedOption::none(),
-            operand_count: (end - first_operand) as u16,
-            result_count: 0,
-        });
-        function.layout.append(block, instruction);
-        instruction
-    }
-
-    /// An instruction and what it refers to, to rename it.
-    #[inline]
-    pub fn parts_mut(&mut self, instruction: Instruction) -> InstructionParts<'_> {
-        let function = &mut self.function;
-        let range = function.operand_range(instruction);
-        InstructionParts {
-            format: &function.formats[function.instructions[instruction].format],
-            operands: &mut function.operands[range],
-            registers: &function.registers,
-            values: &mut function.values,
-        }
-    }
-
-    /// Registers and values, to make more of these.
-    #[inline]
-    pub fn registers_and_values(
-        &mut self,
-    ) -> (
-        &IndexVec<Register, RegisterData>,
-        &mut IndexVec<Value, ValueData>,
-    ) {
-        (&self.function.registers, &mut self.function.values)
-    }
-
-    /// Makes the next value.
-    pub fn add_value(&mut self, data: ValueData) -> Value {
-        self.function.values.push(data)
-    }
-
-    /// Says that the instruction's results are the `count` values from `first` on.
-    #[inline]
-    pub fn set_results(&mut self, instruction: Instruction, first: Value, count: u16) {
-        let data = &mut self.function.instructions[instruction];
-        data.first_result = PackedOption::some(first);
-        data.result_count = count;
-    }
-
-    /// Gives an instruction other operands.
-    pub fn set_operands(&mut self, instruction: Instruction, operands: &[Operand]) {
-        let data = &mut self.function.instructions[instruction];
-        data.first_operand = self.function.operands.len() as u32;
-        data.operand_count = operands.len() as u16;
-        self.function.operands.extend_from_slice(operands);
-        self.operands_end = self.function.operands.len() as u32;
     }
 }
 

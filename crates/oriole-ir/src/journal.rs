@@ -1,6 +1,6 @@
 //! What an editor changed, by entity: what analyses read to keep themselves up to date.
 
-use crate::entities::{Block, Instruction, Value};
+use crate::entities::{Block, Instruction, Value, Variable};
 
 /// One change to a function. Entities keep their numbers when they are removed, so they can still be asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,12 @@ pub enum Change {
     TerminatorChanged(Block),
     /// A block has other parameters.
     ParametersChanged(Block),
+    /// A variable was made.
+    VariableAdded(Variable),
+    /// A variable has another type.
+    VariableChanged(Variable),
+    /// A variable is gone. Nothing names it.
+    VariableRemoved(Variable),
 }
 
 /// What changed since an editor was made.
@@ -49,9 +55,11 @@ pub struct Journal {
     pub order: bool,
     /// Whether there were changes to instructions with effects on memory or control.
     pub effects: bool,
+    /// Whether there are other variables, or of other types.
+    pub variables: bool,
     /// How many changes were made.
     pub changes: u64,
-    /// How many of them only took something away that nobody needed: an instruction, a block, a parameter.
+    /// How many of them only took something away that nobody needed: an instruction, a block, a parameter, a variable.
     pub removals: u64,
     /// Instructions added, less those removed.
     pub instructions: i64,

@@ -22,30 +22,46 @@
 
 mod access;
 pub mod arithmetic;
+mod builder;
 mod editor;
 mod entities;
+mod environment;
 mod format;
 mod formats;
 mod function;
 pub mod graph;
 mod journal;
 mod layout;
+mod module;
 mod operand;
 pub mod text;
 mod use_lists;
+mod variable;
 mod verifier;
 
 pub use access::{Access, AccessKind, Address, Base};
+pub use builder::{FunctionBuilder, InstructionParts};
 pub use editor::{Clones, Editor, Imported};
-pub use entities::{Block, Constant, Format, Instruction, Register, Symbol, Value};
+pub use entities::{
+    Block, Constant, Format, FunctionId, Global, GlobalVariable, Instruction, Register, Symbol,
+    Value, Variable,
+};
+pub use environment::Environment;
 pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
 pub use function::{
-    BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
-    InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,
+    BlockData, ConstantData, Definition, Edge, Function, InstructionData, RegisterData, SymbolData,
+    SymbolKind, ValueData,
 };
 pub use journal::{Change, Journal};
+pub use module::{
+    DebugFile, FunctionData, GlobalKind, GlobalVariableData, Header, LaunchBounds, Module,
+    ModuleBuilder, OtherMentions,
+};
 pub use operand::{Member, Operand};
-pub use oriole_syntax::tree::FunctionKind;
+pub use oriole_syntax::tree::{FunctionKind, Linkage};
 pub use use_lists::Use;
+pub use variable::{
+    ParameterData, Pointer, VariableData, VariableKind, VariableState, VariableType,
+};
 pub use verifier::{Violation, verify};

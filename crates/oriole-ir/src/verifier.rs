@@ -15,15 +15,19 @@
 //! 11. Every value that is used is defined, and its definition dominates the use. Blocks that cannot be reached are
 //!     exempt from dominance.
 //! 12. The use list of every value holds exactly the operands of instructions and the arguments of edges that read it.
+//! 13. A variable has one symbol at most, whose kind is that of the variable; its alignment is a power of two and its size a
+//!     multiple of its elements, and known if it was added or changed. What instructions name was not removed, and parameters
+//!     and results are as they were.
 //!
 //! One more rule is about what passes create, not about one function, so the runner of passes checks it (`oriole_opt`'s
 //! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::ptxas_hazards`).
 
-use crate::entities::{Block, Instruction, Value};
-use crate::function::{Definition, Function};
+use crate::entities::{Block, Instruction, Symbol, Value};
+use crate::function::{Definition, Function, SymbolKind};
 use crate::graph::{Adjacency, Tree, immediate_dominators};
 use crate::operand::Operand;
 use crate::use_lists::Use;
+use crate::variable::{VariableKind, VariableState};
 use oriole_collections::{BitSet, IndexVec};
 use oriole_isa::{ScalarType, Terminator};
 use std::fmt;
@@ -61,6 +65,7 @@ pub fn verify(function: &Function) -> Vec<Violation> {
         verifier.dominance();
     }
     verifier.use_lists();
+    verifier.variables();
     verifier.violations
 }
 
@@ -189,6 +194,54 @@ impl Verifier<'_> {
         if let Some((value, user)) = differs {
             let message = format!("{user:?} and the use list of {value} do not agree");
             self.broken(12, function.entry(), None, message);
+        }
+    }
+
+    /// Rule 13.
+    fn variables(&mut self) {
+        let function = self.function;
+        for (variable, data) in function.variables.iter() {
+            let own = &data.variable_type;
+            let is_sound = own.alignment.is_power_of_two()
+                && matches!(own.vector, 1 | 2 | 4 | 8)
+                && (own.bytes.is_none() || own.count().is_some())
+                && match data.state {
+                    VariableState::Original | VariableState::Removed => true,
+                    VariableState::Changed | VariableState::Added => {
+                        data.space.is_some() && own.can_be_declared()
+                    }
+                };
+            if !is_sound {
+                let message = format!("{variable} has a type that no variable has");
+                self.broken(13, function.entry(), None, message);
+            }
+            if data.kind != VariableKind::Declared && data.state != VariableState::Original {
+                let message = format!("{variable} stands in the header and was changed");
+                self.broken(13, function.entry(), None, message);
+            }
+        }
+        let is_right = |symbol: Symbol| {
+            let data = &function.symbols[symbol];
+            let Some(variable) = data.variable() else {
+                return true;
+            };
+            let own = &function.variables[variable];
+            let is_declared = matches!(data.kind, SymbolKind::Variable(_));
+            own.symbol.expand() == Some(symbol)
+                && !own.is_removed()
+                && is_declared == (own.kind == VariableKind::Declared)
+        };
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                for operand in function.operands(instruction) {
+                    if let Operand::Symbol(symbol) = *operand
+                        && !is_right(symbol)
+                    {
+                        let message = format!("{symbol} names no variable of the function");
+                        self.broken(13, block, Some(instruction), message);
+                    }
+                }
+            }
         }
     }
 

@@ -40,8 +40,8 @@
 //! multiprocessor, the instruction stays too (`ForceLateCommoning` does not ask). Linear.
 //!
 //! ## Not done
-//! Loads across joins. The register count is the peak pressure, not what `ptxas` will use, and the multiprocessor the one of
-//! compute capability 9.0 with blocks of 128 threads: cliffs by registers are nearly the same on all.
+//! Loads across joins. The register count is the peak pressure, not what `ptxas` will use. A function that does not say how many
+//! threads a block has is taken to be launched with 128, and shared memory is left out.
 
 use crate::constant_folding::unguard;
 use crate::copy_propagation::is_acceptable;
@@ -55,7 +55,8 @@ use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
+    Block, Definition, Editor, Environment, Function, Instruction, Operand, ShapeNode, SymbolKind,
+    Value,
 };
 use oriole_isa::{Opcode, SpaceSet, Target};
 use oriole_syntax::literal::Literal;
@@ -90,7 +91,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let scale = if context.knobs.switch(FORCE_LATE_COMMONING) {
         None
     } else {
-        Scale::new(&analyses.get::<Liveness>(editor.function()))
+        let liveness = analyses.get::<Liveness>(editor.function());
+        Scale::new(&liveness, context.environment)
     };
     let liveness = scale
         .as_ref()
@@ -400,6 +402,12 @@ impl<'function> Search<'function> {
     }
 }
 
+/// Threads of a block, where the function does not say.
+const USUAL_THREADS: u32 = 128;
+
+/// The architecture, where the module does not say.
+const USUAL_TARGET: Target = Target::new(9, 0);
+
 /// The widest value, in registers.
 const WIDEST: u32 = 4;
 
@@ -413,17 +421,18 @@ struct Scale {
 
 impl Scale {
     /// Nothing, if no value can be too much.
-    fn new(liveness: &Liveness) -> Option<Scale> {
+    fn new(liveness: &Liveness, environment: &Environment) -> Option<Scale> {
         let pressure = Pressure::of(&liveness.program, &liveness.intervals);
         let peak = pressure.peak(RegisterFile::Data).units;
         let demand = Demand {
             registers: peak.max(1),
-            threads: 128,
+            threads: environment.bounds().threads().unwrap_or(USUAL_THREADS),
             shared: 0,
             barriers: 0,
             opt_in: false,
         };
-        let cliff = Cliffs::of(Target::new(9, 0), demand).more_registers?;
+        let target = environment.target().unwrap_or(USUAL_TARGET);
+        let cliff = Cliffs::of(target, demand).more_registers?;
         if peak + WIDEST < cliff.at {
             return None;
         }

@@ -11,14 +11,16 @@
 //! The callee is known, has a body, calls nobody, and touches its parameters only by plain loads of whole parameters and stores
 //! of whole results right before it returns; the caller stores every argument in the block of the call, before it, and loads
 //! results behind it. So what the callee loads is what the caller stored, and what the caller loads what the callee stored.
-//! Warp-synchronous operations are not copied, as `full-unrolling` says.
+//! Warp-synchronous operations are not copied, as `full-unrolling` says. Local variables of the callee start with any contents in
+//! every call, so each place it is copied to has variables of its own. Its shared variables are one for all calls.
 //!
 //! ## Method
 //! The block of the call is cut behind it, the callee's blocks are copied between with a value map, and its returns lead to the
-//! second half, whose parameters are the results.
+//! second half, whose parameters are the results. Variables of the call that nothing names any more are removed. Callees go
+//! through all phases before their callers, so a function whose calls were all replaced is a leaf for those that call it.
 //!
 //! ## Not done
-//! Recursion, indirect calls, callees with variables, calls or pinned registers, parameters that are structures
+//! Recursion, indirect calls, callees with shared variables, calls or pinned registers, parameters that are structures
 //! (`leaf_inlining_unchanged`). Source lines of the callee are lost.
 
 use crate::manager::{Action, Context, Pass, Sees};
@@ -26,8 +28,8 @@ use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    AccessKind, Address, Base, Block, Editor, Function, Imported, Instruction, Operand, Symbol,
-    SymbolKind, Value,
+    AccessKind, Address, Base, Block, Editor, Function, FunctionId, Imported, Instruction, Operand,
+    Symbol, SymbolKind, Value, Variable, VariableKind,
 };
 use oriole_isa::{Opcode, ScalarType, Space, Terminator, build};
 use oriole_syntax::tree::Guard;
@@ -44,18 +46,18 @@ const MOST_INSTRUCTIONS: usize = 64;
 /// Calls replaced in one function.
 const MOST_CALLS: usize = 64;
 
-/// The functions of a module that calls can be replaced by, by the number that [`SymbolKind::Global`] gives them.
+/// The functions of a module that calls can be replaced by.
 #[derive(Debug, Default)]
 pub struct Callees {
-    functions: DenseMap<u32, Callee>,
+    functions: DenseMap<FunctionId, Callee>,
 }
 
 #[derive(Debug)]
 struct Callee {
     function: Function,
-    /// Its parameters and results as variables of its own, by their numbers: a call names its own in the same order.
-    results: Vec<u32>,
-    parameters: Vec<u32>,
+    /// Its results and parameters, in the order in which a call names its own.
+    results: Vec<Variable>,
+    parameters: Vec<Variable>,
     /// Loads of parameters: which parameter.
     loads: DenseMap<Instruction, usize>,
     /// Stores of results.
@@ -73,24 +75,28 @@ struct Return {
 }
 
 impl Callees {
-    /// Adds a function, whose parameters and results are given by their numbers, if it is small and simple enough.
-    pub fn add(
-        &mut self,
-        global: u32,
-        function: Function,
-        results: Vec<u32>,
-        parameters: Vec<u32>,
-    ) {
+    /// Whether a function of so many instructions may be small enough.
+    pub fn accepts(instructions: u64) -> bool {
+        instructions <= MOST_INSTRUCTIONS as u64
+    }
+
+    /// Adds a function if it is small and simple enough.
+    pub fn add(&mut self, id: FunctionId, function: Function) {
+        let of_kind = |kind| {
+            let variables = function.variables().iter();
+            let own = variables.filter(move |(_, data)| data.kind == kind);
+            own.map(|(variable, _)| variable).collect()
+        };
         let mut callee = Callee {
+            results: of_kind(VariableKind::Result),
+            parameters: of_kind(VariableKind::Parameter),
             function,
-            results,
-            parameters,
             loads: DenseMap::new(),
             stores: DenseSet::new(),
             returns: Vec::new(),
         };
         if callee.examine().is_some() {
-            self.functions.insert(global, callee);
+            self.functions.insert(id, callee);
         }
     }
 }
@@ -122,21 +128,22 @@ impl Callee {
                 {
                     return None;
                 }
-                if let Some((number, value)) = whole_parameter(function, instruction) {
-                    if let Some(position) = self.parameters.iter().position(|&own| own == number) {
+                if let Some((variable, value)) = whole_parameter(function, instruction) {
+                    if let Some(position) = self.parameters.iter().position(|&own| own == variable)
+                    {
                         if format.mnemonic.opcode() != Opcode::Ld || format.is_guarded() {
                             return None;
                         }
                         self.loads.insert(instruction, position);
                     } else {
-                        let position = self.results.iter().position(|&own| own == number)?;
+                        let position = self.results.iter().position(|&own| own == variable)?;
                         if format.mnemonic.opcode() != Opcode::St {
                             return None;
                         }
                         stored[position] = Some((function.guard(instruction), format.guard, value));
                         self.stores.insert(instruction);
                     }
-                } else if mentions_own(function, instruction) {
+                } else if !is_nameable(function, instruction) {
                     return None;
                 }
                 if effects.terminator == Terminator::Return {
@@ -168,7 +175,7 @@ impl Callee {
 }
 
 /// The parameter that an instruction loads or stores whole, and the value.
-fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(u32, Value)> {
+fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(Variable, Value)> {
     let access = function.access(instruction)?;
     let Address {
         base: Base::Symbol(symbol),
@@ -190,37 +197,37 @@ fn whole_parameter(function: &Function, instruction: Instruction) -> Option<(u32
         _ => return None,
     };
     let is_whole = access.element.bits() == function.values()[value].scalar_type.bits();
-    match function.symbols()[symbol].kind {
-        SymbolKind::Parameter(number) | SymbolKind::Variable(number) if is_whole => {
-            Some((number, value))
-        }
-        _ => None,
-    }
+    let variable = function.symbols()[symbol].variable()?;
+    is_whole.then_some((variable, value))
 }
 
-/// Whether an instruction names something that only the function itself has.
-fn mentions_own(function: &Function, instruction: Instruction) -> bool {
+/// Whether a copy of an instruction in another function can name what it names.
+fn is_nameable(function: &Function, instruction: Instruction) -> bool {
     function
         .operands(instruction)
         .iter()
-        .any(|operand| match operand {
-            Operand::Symbol(symbol) => !matches!(
-                function.symbols()[*symbol].kind,
-                SymbolKind::Global(_) | SymbolKind::Special(_)
-            ),
-            _ => false,
+        .all(|operand| match operand {
+            Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
+                SymbolKind::Global(_) | SymbolKind::Special(_) => true,
+                SymbolKind::Variable(variable) => {
+                    let data = &function.variables()[variable];
+                    data.space == Some(Space::Local) && data.variable_type.can_be_declared()
+                }
+                _ => false,
+            },
+            _ => true,
         })
 }
 
 fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
-    let callees = context.callees;
     let mut calls: Vec<Instruction> = Vec::new();
     for &block in editor.function().block_order() {
         let instructions = editor.function().instructions_of(block);
         calls.extend(instructions.filter(|&call| editor.function().format(call).effects.is_call));
     }
+    let mut named: Vec<Variable> = Vec::new();
     for call in calls.into_iter().take(MOST_CALLS) {
-        let Some((callee, site)) = Site::of(editor.function(), callees, call) else {
+        let Some((callee, site)) = Site::of(editor.function(), context, call) else {
             continue;
         };
         let rewrite = Rewrite {
@@ -230,10 +237,14 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
             equal: None,
         };
         if !context.allows(editor.function(), rewrite) {
-            return;
+            break;
         }
         inline(editor, callee, &site);
+        named.extend(site.variables);
     }
+    named.sort_unstable();
+    named.dedup();
+    editor.remove_unmentioned(&named);
 }
 
 /// A call that can be replaced.
@@ -245,12 +256,14 @@ struct Site {
     arguments: Vec<(Instruction, Value)>,
     /// Loads of results: which, and the type.
     loads: Vec<(Instruction, usize, ScalarType)>,
+    /// The variables that it names.
+    variables: Vec<Variable>,
 }
 
 impl Site {
     fn of<'callees>(
         function: &Function,
-        callees: &'callees Callees,
+        context: &Context<'callees>,
         call: Instruction,
     ) -> Option<(&'callees Callee, Site)> {
         let format = function.format(call);
@@ -269,7 +282,8 @@ impl Site {
         let SymbolKind::Global(global) = function.symbols()[symbols[at]].kind else {
             return None;
         };
-        let callee = callees.functions.get(&global)?;
+        let id = context.environment.module()?.function(global)?;
+        let callee = context.callees.functions.get(&id)?;
         let (results, arguments) = (&symbols[..at], &symbols[at + 1..]);
         if results.len() != callee.results.len() || arguments.len() != callee.parameters.len() {
             return None;
@@ -278,11 +292,11 @@ impl Site {
             SymbolKind::Variable(number) => Some(number),
             _ => None,
         };
-        let results: Vec<u32> = results
+        let results: Vec<Variable> = results
             .iter()
             .map(|&symbol| number(symbol))
             .collect::<Option<_>>()?;
-        let arguments: Vec<u32> = arguments
+        let arguments: Vec<Variable> = arguments
             .iter()
             .map(|&symbol| number(symbol))
             .collect::<Option<_>>()?;
@@ -321,6 +335,7 @@ impl Site {
                 loads.push((instruction, position, function.values()[value].scalar_type));
             }
         }
+        let variables = results.into_iter().chain(arguments).collect();
         let arguments: Vec<(Instruction, Value)> = stored.into_iter().collect::<Option<_>>()?;
         let bits = |function: &Function, value: Value| function.values()[value].scalar_type.bits();
         let fits = callee.loads.iter_sorted().all(|(&load, &position)| {
@@ -339,6 +354,7 @@ impl Site {
             next: function.next_instruction(call)?,
             arguments,
             loads,
+            variables,
         };
         (fits && returned_fit).then_some((callee, site))
     }

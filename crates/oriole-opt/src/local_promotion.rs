@@ -14,8 +14,8 @@
 //!
 //! ## Method
 //! Each such place goes into SSA form on its own. Parameters go to the iterated dominance frontier of the stores, where the
-//! variable is live (Cytron et al.); loads become copies of what reaches them, guarded stores selects. Linear in the accesses
-//! and the blocks where the variable is live.
+//! variable is live (Cytron et al.); loads become copies of what reaches them, guarded stores selects. Variables that nothing
+//! names any more are removed. Linear in the accesses and the blocks where the variable is live.
 //!
 //! ## Not done
 //! Bytes accessed in several widths, vectors, numbers of 8 bits and variables whose address is taken (`local_promotion_unchanged`).
@@ -27,7 +27,8 @@ use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::graph::{Adjacency, dominance_frontiers};
 use oriole_ir::{
-    AccessKind, Block, Editor, Function, Instruction, LeafRole, Operand, ShapeNode, Value,
+    AccessKind, Block, Editor, Function, Instruction, LeafRole, Operand, ShapeNode, Symbol, Value,
+    Variable,
 };
 use oriole_isa::{MnemonicText, Opcode, Role, ScalarType, build};
 use oriole_syntax::tree::Guard;
@@ -66,6 +67,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     else {
         return;
     };
+    let mut promoted: Vec<Variable> = Vec::new();
     for place in places {
         let rewrite = Rewrite {
             counter: "local-promotion.variables",
@@ -74,8 +76,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             equal: None,
         };
         if !context.allows(editor.function(), rewrite) {
-            return;
+            break;
         }
+        promoted.extend(editor.function().symbols()[place.symbol].variable());
         let mut promotion = Promotion {
             editor,
             flow: &flow,
@@ -86,10 +89,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         };
         promotion.run(&frontiers);
     }
+    editor.remove_unmentioned(&promoted);
 }
 
 /// Bytes of a variable that are only accessed as one number.
 struct Place {
+    /// The variable.
+    symbol: Symbol,
     /// The type of the register that holds it.
     scalar_type: ScalarType,
     /// All loads and stores, in order of the layout.
@@ -114,6 +120,7 @@ fn place(function: &Function, cell: &Cell) -> Option<Place> {
     let accesses = cell.accesses.iter().map(|access| access.instruction);
     let accesses: Vec<Instruction> = accesses.collect();
     Some(Place {
+        symbol: cell.symbol,
         scalar_type: common_type(function, &accesses).unwrap_or(scalar_type),
         accesses,
     })

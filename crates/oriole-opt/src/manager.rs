@@ -5,11 +5,12 @@ use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
 use crate::pipeline::Phase;
+use crate::program::{ModuleAction, Program};
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
-use oriole_ir::{Editor, Function, verify};
+use oriole_ir::{Editor, Environment, Function, verify};
 
 /// What a pass may consult and must report to.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Context<'run> {
     pub remarks: Option<&'run mut Vec<Remark>>,
     /// What the user of the library adds.
     pub hooks: &'run Hooks,
+    /// What the function is told of its module.
+    pub environment: &'run Environment,
     /// Functions of the module that calls can be replaced by.
     pub callees: &'run Callees,
 }
@@ -68,6 +71,9 @@ pub enum Action {
     Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
+    /// One look at the module. Such a pass runs before all functions go through the others if it stands before those, and else
+    /// behind.
+    Module(ModuleAction),
 }
 
 /// What gives a pass work that it did not have before.
@@ -100,6 +106,11 @@ pub struct Pass {
 }
 
 impl Pass {
+    /// Whether it is a pass over modules and not over functions.
+    pub fn is_for_modules(&self) -> bool {
+        matches!(self.action, Action::Module(_))
+    }
+
     /// Whether this is the pass of this name or one that runs it.
     pub fn includes(&self, name: &str) -> bool {
         self.name == name
@@ -107,7 +118,7 @@ impl Pass {
                 Action::Repeat(passes, _, last) => {
                     last.includes(name) || passes.iter().any(|pass| pass.includes(name))
                 }
-                Action::Once(..) => false,
+                Action::Once(..) | Action::Module(_) => false,
             }
     }
 }
@@ -150,6 +161,9 @@ pub fn run(
     context.statistics.expect_phases(phases.len());
     for _ in 0..MOST_SWEEPS {
         for phase in phases {
+            if phase.pass.is_for_modules() {
+                continue;
+            }
             let before = (context.fuel.spent(), context.statistics.instructions());
             runner.pass(phase.pass, context);
             context.statistics.add_phase(PhaseStatistics {
@@ -164,6 +178,19 @@ pub fn run(
         }
     }
     runner.changes
+}
+
+/// Runs a module pass; does nothing for others.
+pub fn run_on_module(phase: &Phase, program: &mut Program<'_>, context: &mut Context<'_>) {
+    let Action::Module(run) = phase.pass.action else {
+        return;
+    };
+    let before = context.fuel.spent();
+    run(program, context);
+    context.statistics.add_phase(PhaseStatistics {
+        rewrites: context.fuel.spent() - before,
+        ..PhaseStatistics::of(phase)
+    });
 }
 
 struct Runner<'function> {
@@ -187,6 +214,7 @@ impl Runner<'_> {
                 self.pass(last, context);
                 self.settle(pass, Sees::Changes);
             }
+            Action::Module(_) => {}
         }
     }
 
@@ -226,6 +254,7 @@ impl Runner<'_> {
         let has_seen = |sees| seen.is_some_and(|&(_, seen)| seen == self.work(sees));
         match pass.action {
             Action::Once(_, sees) => has_seen(sees),
+            Action::Module(_) => true,
             Action::Repeat(passes, _, last) => {
                 has_seen(Sees::Changes)
                     || passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)

@@ -4,7 +4,8 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, predication, reassociate, speculative_hoist,
+    late_commoning, leaf_inlining, local_promotion, predication, reassociate, remove_unused,
+    speculative_hoist,
 };
 use std::fmt;
 
@@ -54,6 +55,7 @@ pub const PASSES: &[&Pass] = &[
     &local_promotion::PASS,
     &reassociate::PASS,
     &predication::PASS,
+    &remove_unused::PASS,
     &speculative_hoist::PASS,
 ];
 

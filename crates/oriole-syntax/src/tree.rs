@@ -89,6 +89,15 @@ impl Words {
     pub fn range(self) -> Range<usize> {
         self.start as usize..(self.start + self.count) as usize
     }
+
+    /// All of them but the first so many.
+    pub fn skip(self, count: usize) -> Words {
+        let count = (count as u32).min(self.count);
+        Words {
+            start: self.start + count,
+            count: self.count - count,
+        }
+    }
 }
 
 /// A whole file.
@@ -199,6 +208,35 @@ impl Module {
             })
     }
 
+    /// The words of a declaration's declarators, without the commas between them, and the words before them; nothing if the
+    /// words are not those of its declarators.
+    pub fn declarator_words<'body>(
+        &self,
+        body: &'body Body,
+        declaration: &Declaration,
+    ) -> Option<(&'body [Text], Vec<&'body [Text]>)> {
+        let words = body.words(declaration.words);
+        let declarators = body.declarators(declaration);
+        let first = declarators.first()?.name;
+        let start = words.iter().position(|&word| word == first)?;
+        let mut depth = 0usize;
+        let mut parts = Vec::with_capacity(declarators.len());
+        let mut from = start;
+        for (index, &word) in words.iter().enumerate().skip(start) {
+            match self.text(word) {
+                "{" | "[" | "(" => depth += 1,
+                "}" | "]" | ")" => depth = depth.saturating_sub(1),
+                "," if depth == 0 => {
+                    parts.push(&words[from..index]);
+                    from = index + 1;
+                }
+                _ => {}
+            }
+        }
+        parts.push(&words[from..]);
+        (parts.len() == declarators.len()).then_some((&words[..start], parts))
+    }
+
     /// The directives between a function's header and its body.
     pub fn function_directives(&self, function: &Function) -> &[Directive] {
         let Range { start, end } = function.directives;
@@ -291,6 +329,21 @@ impl Body {
             [ref header @ .., contents] => (header, contents),
             [] => (&[], Text::default()),
         }
+    }
+
+    /// Adds a declaration that is another one with these words and names; gives its index.
+    pub fn add_declaration(
+        &mut self,
+        declaration: Declaration,
+        declarators: impl IntoIterator<Item = Declarator>,
+    ) -> u32 {
+        let first = self.declarators.len() as u32;
+        self.declarators.extend(declarators);
+        self.declarations.push(Declaration {
+            declarators: first..self.declarators.len() as u32,
+            ..declaration
+        });
+        self.declarations.len() as u32 - 1
     }
 
     /// Adds words and gives the run that stands for them.

@@ -4,12 +4,13 @@
 //! branch names (debug information has thousands) stay where they are and split nothing. Every operand is entered as it
 //! is, registers as [`Operand::Register`]; renaming makes values of those that are not pinned.
 
+use crate::declarations::{space_of, variable_type};
 use crate::mentions::Mentions;
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
     Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Member, Operand, Register,
-    RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
+    RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind, VariableData, VariableKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
@@ -87,6 +88,9 @@ pub(crate) fn enter(
                 }),
         });
     }
+    for variable in &scopes.variables {
+        builder.add_variable(variable_data(module, function, body, variable));
+    }
     let block = builder.add_block(None);
     let mut entering = Entering {
         module,
@@ -111,6 +115,37 @@ pub(crate) fn enter(
         builder: entering.builder,
         mentions: entering.mentions,
         errors: entering.errors,
+    }
+}
+
+/// A variable as its declaration says.
+#[inline]
+fn variable_data(
+    module: &Module,
+    function: &Function,
+    body: &Body,
+    variable: &Variable,
+) -> VariableData {
+    let owner = match variable.in_header {
+        true => &module.top,
+        false => body,
+    };
+    let is_result = |list: &std::ops::Range<u32>| list.contains(&variable.declaration);
+    let kind = match variable.in_header {
+        false => VariableKind::Declared,
+        true if function.returns.as_ref().is_some_and(is_result) => VariableKind::Result,
+        true => VariableKind::Parameter,
+    };
+    let variable_type = variable_type(
+        module,
+        owner,
+        &owner.declarations[variable.declaration as usize],
+        &owner.declarators[variable.declarator as usize],
+    );
+    VariableData {
+        kind,
+        scope: variable.scope,
+        ..VariableData::declared(variable.name, space_of(variable.storage), variable_type)
     }
 }
 
@@ -401,25 +436,27 @@ impl Entering<'_> {
             Reference::Label(label) => {
                 if let Some(listed) = self.scopes.branch_targets.get(&label) {
                     self.labels.extend_from_slice(listed);
-                    return self.symbol(node.text, SymbolKind::Table(label), (1, label));
+                    return self.symbol(node.text, SymbolKind::Table(label));
                 }
                 if self.scopes.labels[label as usize].table.is_some() {
-                    return self.symbol(node.text, SymbolKind::Table(label), (1, label));
+                    return self.symbol(node.text, SymbolKind::Table(label));
                 }
                 self.labels.push(label);
                 Operand::Target((self.labels.len() - 1 - first_label) as u16)
             }
             Reference::Variable(variable) => {
+                let entity = oriole_ir::Variable::from_u32(variable);
                 let kind = if self.scopes.variables[variable as usize].in_header {
-                    SymbolKind::Parameter(variable)
+                    SymbolKind::Parameter(entity)
                 } else {
-                    SymbolKind::Variable(variable)
+                    SymbolKind::Variable(entity)
                 };
-                self.symbol(node.text, kind, (2, variable))
+                self.symbol(node.text, kind)
             }
-            Reference::Global(global) => {
-                self.symbol(node.text, SymbolKind::Global(global), (3, global))
-            }
+            Reference::Global(global) => self.symbol(
+                node.text,
+                SymbolKind::Global(oriole_ir::Global::from_u32(global)),
+            ),
             Reference::Special => {
                 let name = self.module.text(node.text);
                 if let Some(&symbol) = self.specials.get(&name) {
@@ -447,28 +484,31 @@ impl Entering<'_> {
         })
     }
 
-    /// The symbol for what is declared; `key` tells one from another.
-    fn symbol(&mut self, name: Text, kind: SymbolKind, key: (u32, u32)) -> Operand {
-        let space = self.space(name, kind);
-        Operand::Symbol(self.builder.symbol(key, SymbolData { name, kind, space }))
+    /// The symbol for what is declared.
+    fn symbol(&mut self, name: Text, kind: SymbolKind) -> Operand {
+        Operand::Symbol(self.builder.symbol(kind).unwrap_or_else(|| {
+            let space = self.space(name, kind);
+            self.builder.add_symbol(SymbolData { name, kind, space })
+        }))
     }
 
     /// The space of a variable that can be named from everywhere in the function: nothing hides it.
     fn space(&self, name: Text, kind: SymbolKind) -> Option<Space> {
         let storage = match kind {
             SymbolKind::Global(global) => {
-                let Global::Variable { declaration, .. } = self.globals.entries[global as usize].1
+                let Global::Variable { declaration, .. } = self.globals.entries[global.index()].1
                 else {
                     return None;
                 };
                 self.module.top.declarations[declaration as usize].storage
             }
             SymbolKind::Parameter(variable) | SymbolKind::Variable(variable) => {
-                let data = self.scopes.variables[variable as usize];
+                let variable = variable.index();
+                let data = self.scopes.variables[variable];
                 if self.scopes.parents.len() > 1 {
                     let text = self.module.text(name);
                     let hides = |(index, other): (usize, &Variable)| {
-                        index as u32 != variable && self.module.text(other.name) == text
+                        index != variable && self.module.text(other.name) == text
                     };
                     let hidden = data.storage == Storage::Parameter && !data.in_header
                         || data.scope != 0
@@ -481,13 +521,6 @@ impl Entering<'_> {
             }
             _ => return None,
         };
-        match storage {
-            Storage::Constant => Some(Space::Const),
-            Storage::Global => Some(Space::Global),
-            Storage::Local => Some(Space::Local),
-            Storage::Shared => Some(Space::Shared),
-            Storage::Parameter => Some(Space::Param),
-            _ => None,
-        }
+        space_of(storage)
     }
 }

@@ -4,6 +4,7 @@
 //! stay where they are, instructions that are left stand between the same neighbours, and operands that did not change keep
 //! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
 
+mod declarations;
 mod instructions;
 mod names;
 mod spelling;
@@ -12,28 +13,42 @@ use crate::assignment::Assignment;
 use crate::copy_placement::Placement;
 use crate::endings::{Ending, Endings};
 use crate::naming::Naming;
+use crate::out_of_ssa::Hoisted;
 use crate::parallel_copy::Copy;
+use declarations::Places;
 use oriole_collections::{DenseMap, DenseSet, IndexVec};
-use oriole_ir::{Block, Function, Instruction, Register};
+use oriole_ir::{Block, Function, Global, Instruction, Register, Variable};
 use oriole_isa::ScalarType;
-use oriole_syntax::scopes::{Globals, Reference, Scopes};
+use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::{
     self, Body, Declaration, Declarator, Directive, Guard, Linkage, Module, OperandKind, Statement,
     Storage, Text, Words,
 };
 use spelling::Spellings;
 
+pub(crate) use declarations::can_be_declared;
+
 /// A written body, and what its names should mean.
 pub(crate) struct Emission {
     pub body: Body,
-    /// Operand nodes and the registers they should mean; only for functions with inner scopes.
-    pub expected: Vec<(u32, Register)>,
-    /// Operand nodes and the statements of the labels they should mean; only for functions with inner scopes.
-    pub labels: Vec<(u32, u32)>,
-    /// Operand nodes and the variables they should mean, where they were moved; only for functions with inner scopes.
-    pub moved: Vec<(u32, Reference)>,
+    pub meanings: Meanings,
     /// Whether some name may mean something else than it should; false if that is plainly not so.
     pub is_doubtful: bool,
+}
+
+/// What names should mean, by operand node; only for functions with inner scopes.
+#[derive(Default)]
+pub(crate) struct Meanings {
+    /// Registers.
+    pub registers: Vec<(u32, Register)>,
+    /// Labels, by their statements.
+    pub labels: Vec<(u32, u32)>,
+    /// Names of the module, where they were moved.
+    pub globals: Vec<(u32, Global)>,
+    /// Variables of the function, where they were moved.
+    pub variables: Vec<(u32, Variable)>,
+    /// Where variables are declared.
+    pub places: Places,
 }
 
 struct Emitter<'a> {
@@ -53,11 +68,16 @@ struct Emitter<'a> {
     edge_labels: DenseMap<(u32, u32), Text>,
     /// Statement of each block's label in the output.
     label_statements: IndexVec<Block, u32>,
-    expected: Vec<(u32, Register)>,
+    meanings: Meanings,
     label_uses: Vec<(u32, Block)>,
-    moved: Vec<(u32, Reference)>,
+    /// New names of variables: of added ones and of hoisted ones.
+    variable_names: IndexVec<Variable, Option<Text>>,
+    /// Declarations of the body with variables that were removed, changed or hoisted.
+    touched_declarations: DenseMap<u32, Vec<Variable>>,
+    /// Whether declarations of removed variables must stay because debug sections may mention them.
+    keep_declarations: bool,
     many_scopes: bool,
-    /// Whether registers have new names because their own cannot be seen everywhere.
+    /// Whether registers or variables have new names because their own cannot be seen everywhere.
     hoists: bool,
     /// How many inner scopes are open here.
     depth: u32,
@@ -88,7 +108,7 @@ pub(crate) fn emit(
     function: &Function,
     scopes: &Scopes,
     assignment: &Assignment,
-    hoisted: &DenseSet<Register>,
+    hoisted: &Hoisted,
 ) -> Emission {
     // Only removed blocks leave labels behind.
     let keep_labels =
@@ -117,9 +137,11 @@ pub(crate) fn emit(
         block_labels: IndexVec::from_elem(None, function.blocks().len()),
         edge_labels: DenseMap::new(),
         label_statements: IndexVec::from_elem(u32::MAX, function.blocks().len()),
-        expected: Vec::new(),
+        meanings: Meanings::default(),
         label_uses: Vec::new(),
-        moved: Vec::new(),
+        variable_names: IndexVec::from_elem(None, function.variables().len()),
+        touched_declarations: DenseMap::new(),
+        keep_declarations: globals.has_sections,
         many_scopes: scopes.parents.len() > 1,
         hoists: !hoisted.is_empty(),
         depth: 0,
@@ -135,30 +157,30 @@ pub(crate) fn emit(
         dead_tables: DenseSet::new(),
     };
     emitter.find_dead_tables();
-    emitter.declare_registers(hoisted);
+    emitter.declare_registers(&hoisted.registers);
+    emitter.declare_variables(hoisted);
     emitter.name_blocks();
     emitter.run();
     let Emitter {
         body,
-        expected,
+        mut meanings,
         label_uses,
         label_statements,
-        moved,
         is_doubtful,
         ..
     } = emitter;
-    let labels: Vec<(u32, u32)> = label_uses
+    meanings.labels = label_uses
         .into_iter()
         .map(|(node, block)| (node, label_statements[block]))
         .collect();
+    let mut labels = meanings.labels.iter();
     let is_doubtful = is_doubtful
-        || !moved.is_empty()
-        || labels.iter().any(|&(_, statement)| statement == u32::MAX);
+        || !meanings.globals.is_empty()
+        || !meanings.variables.is_empty()
+        || labels.any(|&(_, statement)| statement == u32::MAX);
     Emission {
         body,
-        expected,
-        labels,
-        moved,
+        meanings,
         is_doubtful,
     }
 }
@@ -415,18 +437,33 @@ impl Emitter<'_> {
                 Statement::Directive(directive) if self.binds_to_next(&directive) => {
                     self.pending.push(statement);
                 }
+                Statement::Declaration(index) => {
+                    if self.many_scopes {
+                        self.note_declaration(index);
+                    }
+                    if !self.declaration(index) {
+                        self.skip_trailing_comment();
+                    }
+                }
                 _ => {
                     self.body.statements.push(statement);
                     if self.many_scopes {
                         match statement {
                             Statement::ScopeOpen(_) => self.depth += 1,
                             Statement::ScopeClose(_) => self.depth -= 1,
-                            Statement::Declaration(index) => self.note_declaration(index),
                             _ => {}
                         }
                     }
                 }
             }
+        }
+    }
+
+    /// Leaves out a comment on the line of a statement that was left out.
+    fn skip_trailing_comment(&mut self) {
+        let next = self.original.statements.get(self.cursor);
+        if matches!(next, Some(Statement::Comment { trailing: true, .. })) {
+            self.cursor += 1;
         }
     }
 
@@ -522,8 +559,8 @@ impl Emitter<'_> {
             let (to, from) = (self.name(copy.to), self.name(copy.from));
             if self.many_scopes {
                 let node = self.body.operands.len() as u32;
-                self.expected.push((node, copy.to));
-                self.expected.push((node + 1, copy.from));
+                self.meanings.registers.push((node, copy.to));
+                self.meanings.registers.push((node + 1, copy.from));
                 self.note_register(copy.to);
                 self.note_register(copy.from);
             }

@@ -1,4 +1,4 @@
-//! Names for new registers and labels that collide with nothing.
+//! Names for new registers, variables and labels that collide with nothing.
 
 use oriole_collections::StringSet;
 use oriole_isa::ScalarType;
@@ -68,6 +68,11 @@ impl<'body> Naming<'body> {
     /// A name for a register.
     pub fn register(&mut self, module: &mut Module, scalar_type: ScalarType) -> Text {
         self.make(module, &format!("%{MARK}{}_", scalar_type.text()))
+    }
+
+    /// A name for a variable, made of another name.
+    pub fn variable(&mut self, module: &mut Module, name: &str) -> Text {
+        self.make(module, &format!("{name}_{MARK}"))
     }
 
     /// A name for a label.

@@ -2,18 +2,18 @@
 //!
 //! Three steps: [`crate::assign`] gives every value a register, emission writes statements, and the names of what was
 //! written are resolved again to make sure that each operand means the register it should, unless emission saw that none can
-//! mean another. A register that is needed where its scope has ended, or where another one hides it, is hoisted: it gets a
-//! new name, declared at the function's start.
+//! mean another. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it
+//! gets a new name, declared at the function's start.
 
 use crate::assignment::{Assignment, assign};
 use crate::checker::check;
 use crate::copy_placement::Placement;
-use crate::emission::{Emission, emit};
+use crate::emission::{Emission, Meanings, can_be_declared, emit};
 use crate::into_ssa::Translated;
 use oriole_analysis::ControlFlow;
 use oriole_collections::{DenseSet, IndexVec};
-use oriole_ir::{Block, Formats, Function, Register};
-use oriole_syntax::scopes::{Globals, Reference, resolve};
+use oriole_ir::{Block, Formats, Function, Register, Variable, VariableKind};
+use oriole_syntax::scopes::{Globals, Reference, Scopes, resolve};
 use oriole_syntax::tree::{Body, Module};
 use std::fmt;
 
@@ -30,6 +30,20 @@ impl fmt::Display for OutOfSsaError {
 }
 
 impl std::error::Error for OutOfSsaError {}
+
+/// Registers and variables that are declared anew at the start of the function.
+#[derive(Debug, Default)]
+pub(crate) struct Hoisted {
+    pub registers: DenseSet<Register>,
+    pub variables: DenseSet<Variable>,
+}
+
+impl Hoisted {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.registers.is_empty() && self.variables.is_empty()
+    }
+}
 
 /// Larger functions are not checked symbolically in debug builds: the check keeps a map per block.
 const LARGEST_CHECKED: usize = 4_000_000;
@@ -83,8 +97,8 @@ pub fn out_of_ssa(
         .body
         .take()
         .expect("only functions with a body are translated");
-    let mut hoisted: DenseSet<Register> = DenseSet::new();
-    // Once for functions with one scope or with no doubt, and a second time if that shows registers to hoist: these get names
+    let mut hoisted = Hoisted::default();
+    // Once for functions with one scope or with no doubt, and a second time if that shows names to hoist: these get names
     // that nothing else has and that are visible everywhere, so what was right before stays right.
     loop {
         let emission = emit(
@@ -102,21 +116,20 @@ pub fn out_of_ssa(
         }
         let Emission {
             body,
-            expected,
-            labels,
-            moved,
+            meanings,
             is_doubtful,
         } = emission;
         module.functions[index].body = Some(body);
+        let misread =
+            |module: &Module| misread(module, globals, index, &scopes, &function, &meanings);
         if !is_doubtful || !hoisted.is_empty() {
-            debug_assert_eq!(
-                misread(module, globals, index, &expected, &labels, &moved),
-                Some(Vec::new()),
+            debug_assert!(
+                misread(module).is_some_and(|misread| misread.is_empty()),
                 "names that need not be resolved again mean what they should"
             );
             break;
         }
-        match misread(module, globals, index, &expected, &labels, &moved) {
+        match misread(module) {
             None => {
                 module.functions[index].body = Some(original);
                 return Err(OutOfSsaError {
@@ -126,8 +139,8 @@ pub fn out_of_ssa(
                     ),
                 });
             }
-            Some(registers) if registers.is_empty() => break,
-            Some(registers) => hoisted.extend(registers),
+            Some(misread) if misread.is_empty() => break,
+            Some(misread) => hoisted = misread,
         }
     }
     Ok(Written {
@@ -163,34 +176,58 @@ fn inserted(function: &Function, assignment: &Assignment) -> Vec<InsertedCopies>
     on_edges.chain(before_guarded).collect()
 }
 
-/// Registers that some operand does not mean although it should; nothing if a label or a variable cannot be seen.
+/// Registers and variables that some operand does not mean although it should; nothing if a label, a name of the module or a
+/// variable that cannot be hoisted cannot be seen.
 fn misread(
     module: &Module,
     globals: &Globals,
     index: usize,
-    expected: &[(u32, Register)],
-    labels: &[(u32, u32)],
-    moved: &[(u32, Reference)],
-) -> Option<Vec<Register>> {
+    scopes: &Scopes,
+    function: &Function,
+    meanings: &Meanings,
+) -> Option<Hoisted> {
     let (found, _) = resolve(module, globals, &module.functions[index]);
-    for &(node, statement) in labels {
+    for &(node, statement) in &meanings.labels {
         match found.references[node as usize] {
             Reference::Label(label) if found.labels[label as usize].statement == statement => {}
             _ => return None,
         }
     }
-    for &(node, meant) in moved {
-        if found.references[node as usize] != meant {
+    for &(node, global) in &meanings.globals {
+        if found.references[node as usize] != Reference::Global(global.as_u32()) {
             return None;
         }
     }
+    let mut wrong = Hoisted::default();
+    for &(node, variable) in &meanings.variables {
+        let data = &function.variables()[variable];
+        let is_declared = data.kind == VariableKind::Declared;
+        let is_right = match found.references[node as usize] {
+            Reference::Variable(resolved) => {
+                // Names of one declaration differ.
+                let resolved = &found.variables[resolved as usize];
+                resolved.in_header != is_declared
+                    && Some(resolved.declaration) == meanings.places.of(scopes, variable)
+                    && (meanings.places.is_new(variable)
+                        || module.text(resolved.name) == module.text(data.name))
+            }
+            _ => false,
+        };
+        if is_right {
+            continue;
+        }
+        if !is_declared || !can_be_declared(data.space, &data.variable_type) {
+            return None;
+        }
+        wrong.variables.insert(variable);
+    }
     // Mentions of one register must resolve to one register, and to one that no other register resolves to.
-    let registers = expected.iter().map(|&(_, register)| register.index() + 1);
+    let registers = meanings.registers.iter();
+    let registers = registers.map(|&(_, register)| register.index() + 1);
     let mut meaning: IndexVec<Register, Option<u32>> =
         IndexVec::from_elem(None, registers.max().unwrap_or(0));
     let mut owner: Vec<Option<Register>> = vec![None; found.registers.len()];
-    let mut wrong = Vec::new();
-    for &(node, register) in expected {
+    for &(node, register) in &meanings.registers {
         let is_right = match found.references[node as usize] {
             Reference::Register(resolved) => {
                 *meaning[register].get_or_insert(resolved) == resolved
@@ -199,7 +236,7 @@ fn misread(
             _ => false,
         };
         if !is_right {
-            wrong.push(register);
+            wrong.registers.insert(register);
         }
     }
     Some(wrong)

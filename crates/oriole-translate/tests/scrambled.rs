@@ -160,6 +160,7 @@ fn scrambled_functions_keep_their_meaning() {
                 let inserted = out_of_ssa(&mut written, &globals, index, translated)
                     .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
                     .copies;
+                let inserted: usize = inserted.iter().map(|copies| copies.count).sum();
                 // What was written is a function, with the instructions there were and the copies that were announced.
                 let printed = oriole_syntax::print(&written);
                 let (again, errors) = oriole_syntax::parse("again", printed);

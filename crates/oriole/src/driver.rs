@@ -8,20 +8,24 @@
 use crate::cost::{Quality, instructions};
 use crate::{
     Diagnostic, Fuel, Function, FunctionReport, Keep, Module, Observer, Options, Phase, Report,
-    Severity, Statistics, remarks,
+    Severity, Statistics, module_passes, remarks,
 };
+use oriole_analysis::source_lines::SourceFiles;
 use oriole_analysis::{Analyses, Loops};
-use oriole_ir::Formats;
+use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Linkage};
 use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, FunctionKind, Linkage};
+use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
 use rayon::prelude::*;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Statements for which it pays to start another worker.
 const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
+
+/// Bodies taken out of the functions of a module. Prototypes have none, and there may be many of them.
+type Bodies = Vec<Option<Box<Body>>>;
 
 /// See [`crate::optimize_with`].
 pub(crate) fn optimize(
@@ -29,59 +33,142 @@ pub(crate) fn optimize(
     options: &Options,
     observer: Option<&mut Observer<'_>>,
 ) -> Result<Report, Vec<Diagnostic>> {
+    let mut fuel = options.fuel.clone();
+    if !options
+        .phases
+        .iter()
+        .any(|phase| phase.pass.is_for_modules())
+    {
+        return functions(module, options, observer, &mut fuel);
+    }
+    let original = module.clone();
+    let result = module_passes::optimize(module, options, observer, &mut fuel);
+    if result.is_err() {
+        *module = original;
+    }
+    result
+}
+
+/// Runs the phases that are for functions over all of them: callees before callers, if a phase reads callees.
+pub(crate) fn functions(
+    module: &mut Module,
+    options: &Options,
+    mut observer: Option<&mut Observer<'_>>,
+    fuel: &mut Fuel,
+) -> Result<Report, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
-    let is_asked_for = |name: &str| options.phases.iter().any(|phase| phase.pass.includes(name));
-    let callees = match is_asked_for("leaf-inlining") {
-        true => callees(module, &globals),
-        false => Callees::default(),
-    };
-    let plan = Plan {
-        globals: &globals,
-        options,
-        removals: &oriole_opt::removals(&options.phases),
-        callees: &callees,
-        // With errors elsewhere functions are only checked.
-        only_translate: !errors.is_empty(),
-    };
-    let bodies: Vec<Option<Body>> = module
+    let outside = Arc::new(oriole_translate::module_of(module, &globals));
+    let mut callees = Callees::default();
+    let removals = oriole_opt::removals(&options.phases);
+    let files = options.remarks.then(|| SourceFiles::of(&outside, module));
+    let mut bodies: Bodies = module
         .functions
         .iter_mut()
-        .map(|function| function.body.take())
+        .map(|function| function.body.take().map(Box::new))
         .collect();
-    let statements = |body: &Option<Body>| body.as_ref().map_or(0, |body| body.statements.len());
-    let mut order: Vec<usize> = (0..bodies.len())
+    let order: Vec<usize> = (0..bodies.len())
         .filter(|&index| bodies[index].is_some())
         .collect();
+    let reads_callees = |phase: &Phase| phase.pass.includes("leaf-inlining");
+    let mut waves = match options.phases.iter().any(reads_callees) {
+        true => waves(&outside, &order),
+        false => vec![order],
+    };
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(bodies.len());
+    while let Some(wave) = waves.pop() {
+        let plan = Plan {
+            globals: &globals,
+            module: Arc::clone(&outside),
+            files: files.as_ref(),
+            options,
+            removals: &removals,
+            callees: &callees,
+            // With errors elsewhere functions are only checked.
+            only_translate: !errors.is_empty() || outcomes.iter().any(Outcome::is_wrong),
+        };
+        let own = match waves.is_empty() {
+            true => std::mem::take(&mut bodies),
+            false => {
+                let mut own: Bodies = Vec::new();
+                own.resize_with(bodies.len(), || None);
+                for &index in &wave {
+                    own[index] = bodies[index].take();
+                }
+                own
+            }
+        };
+        let observer = observer.as_deref_mut();
+        let mut done = all_of(module, &plan, own, wave, observer, fuel);
+        if !waves.is_empty() {
+            add_callees(module, &globals, &outside, &mut done, &mut callees);
+        }
+        outcomes.extend(done);
+    }
+    outcomes.sort_by_key(|outcome| outcome.index);
+    finish(module, outcomes, errors)
+}
+
+/// Optimizes functions that do not need each other's results.
+fn all_of(
+    module: &mut Module,
+    plan: &Plan<'_>,
+    mut bodies: Bodies,
+    mut order: Vec<usize>,
+    observer: Option<&mut Observer<'_>>,
+    fuel: &mut Fuel,
+) -> Vec<Outcome> {
+    let statements =
+        |body: &Option<Box<Body>>| body.as_ref().map_or(0, |body| body.statements.len());
     let work = bodies.iter().map(statements).sum::<usize>() / STATEMENTS_PER_WORKER;
-    let is_parallel =
-        observer.is_none() && !options.fuel.is_limited() && order.len() > 1 && work > 1;
+    let is_parallel = observer.is_none() && !fuel.is_limited() && order.len() > 1 && work > 1;
     let workers = match is_parallel {
         true => rayon::current_num_threads().min(order.len()).min(work),
         false => 1,
     };
-    let outcomes = if workers > 1 {
+    if workers > 1 {
         order.sort_by_key(|&index| std::cmp::Reverse(statements(&bodies[index])));
-        in_parallel(module, &plan, bodies, &order, workers)
-    } else {
-        let mut bodies = bodies;
-        let mut worker = Worker::new(module, &plan, observer, options.fuel.clone());
-        order
-            .iter()
-            .map(|&index| worker.function(index, bodies[index].take()))
-            .collect()
-    };
-    finish(module, outcomes, errors)
+        return in_parallel(module, plan, bodies, &order, workers);
+    }
+    let mut worker = Worker::new(module, plan, observer, fuel.clone());
+    let outcomes = order
+        .iter()
+        .map(|&index| worker.function(index, bodies[index].take()))
+        .collect();
+    *fuel = worker.fuel;
+    outcomes
+}
+
+/// How many calls deep functions are told apart: those further up see what was made of those below.
+const MOST_WAVES: usize = 16;
+
+/// Functions in groups, the last of which calls no function of the others; the members of one need not see each other.
+fn waves(module: &ir::Module, order: &[usize]) -> Vec<Vec<usize>> {
+    let mut levels = vec![0; module.functions().len()];
+    // Of a cycle of calls some are walked before what they call.
+    for function in module.bottom_up() {
+        let level = module.callees(function).map(|callee| match callee {
+            own if own == function => 0,
+            other => levels[other.index()] + 1,
+        });
+        levels[function.index()] = level.max().unwrap_or(0).min(MOST_WAVES - 1);
+    }
+    let mut waves = vec![Vec::new(); MOST_WAVES];
+    for &function in order {
+        waves[MOST_WAVES - 1 - levels[function]].push(function);
+    }
+    waves.retain(|wave| !wave.is_empty());
+    waves
 }
 
 /// Optimizes functions by several workers; the largest come first, so that none is left with one at the end.
 fn in_parallel(
     module: &mut Module,
     plan: &Plan<'_>,
-    bodies: Vec<Option<Body>>,
+    bodies: Bodies,
     order: &[usize],
     workers: usize,
 ) -> Vec<Outcome> {
-    let bodies: Vec<Mutex<Option<Body>>> = bodies.into_iter().map(Mutex::new).collect();
+    let bodies: Vec<Mutex<Option<Box<Body>>>> = bodies.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
     let length = module.whole_text().len();
     let skeleton = &*module;
@@ -139,7 +226,7 @@ fn finish(
 
 impl Report {
     /// Adds what was done to a function behind those so far.
-    fn merge(&mut self, other: Report) {
+    pub(crate) fn merge(&mut self, other: Report) {
         self.statistics.merge(&other.statistics);
         self.rewrites += other.rewrites;
         self.copies += other.copies;
@@ -152,6 +239,10 @@ impl Report {
 /// What is to be done to each function.
 struct Plan<'run> {
     globals: &'run Globals,
+    /// What functions are told of the module they are in.
+    module: Arc<ir::Module>,
+    /// The source files that remarks name, if somebody wants remarks.
+    files: Option<&'run SourceFiles>,
     options: &'run Options,
     /// The phases for functions that those asked for do not make better.
     removals: &'run [Phase],
@@ -169,43 +260,38 @@ struct Outcome {
     errors: Vec<Diagnostic>,
 }
 
-/// The functions that calls can be replaced by, as they are before anything is optimized.
-fn callees(module: &Module, globals: &Globals) -> Callees {
-    let mut callees = Callees::default();
-    for (index, function) in module.functions.iter().enumerate() {
+impl Outcome {
+    /// Whether something is wrong with the function.
+    fn is_wrong(&self) -> bool {
+        !self.errors.is_empty()
+    }
+}
+
+/// Adds functions that calls can be replaced by, as they are now.
+fn add_callees(
+    tree: &mut Module,
+    globals: &Globals,
+    module: &ir::Module,
+    outcomes: &mut [Outcome],
+    callees: &mut Callees,
+) {
+    for outcome in outcomes {
+        let id = FunctionId::from_index(outcome.index);
+        let function = &module.functions()[id];
         // The linker may choose another definition of what is weak.
         let is_candidate = function.kind == FunctionKind::Function
-            && function.body.is_some()
             && !matches!(function.linkage, Linkage::Weak | Linkage::Common);
-        let Some(global) = globals
-            .index(module.text(function.name))
-            .filter(|_| is_candidate)
-        else {
+        let size = outcome.body.as_ref().map(instructions);
+        if !is_candidate || !size.is_some_and(Callees::accepts) {
             continue;
-        };
-        let Ok(translated) = oriole_translate::into_ssa(module, globals, index, Formats::new())
-        else {
-            continue;
-        };
-        let declared_in = |range: &Option<std::ops::Range<u32>>| -> Vec<u32> {
-            let variables = translated.scopes.variables.iter().enumerate();
-            variables
-                .filter(|(_, variable)| {
-                    variable.in_header
-                        && range
-                            .as_ref()
-                            .is_some_and(|range| range.contains(&variable.declaration))
-                })
-                .map(|(number, _)| number as u32)
-                .collect()
-        };
-        let (results, parameters) = (
-            declared_in(&function.returns),
-            declared_in(&function.parameters),
-        );
-        callees.add(global, translated.function, results, parameters);
+        }
+        tree.functions[outcome.index].body = outcome.body.take();
+        let translated = oriole_translate::into_ssa(tree, globals, outcome.index, Formats::new());
+        if let Ok(translated) = translated {
+            callees.add(id, translated.function);
+        }
+        outcome.body = tree.functions[outcome.index].body.take();
     }
-    callees
 }
 
 /// Optimizes functions one after the other.
@@ -242,8 +328,8 @@ impl Worker<'_, '_> {
     }
 
     /// Optimizes a function, given its body.
-    fn function(&mut self, index: usize, body: Option<Body>) -> Outcome {
-        self.module.functions[index].body = body;
+    fn function(&mut self, index: usize, body: Option<Box<Body>>) -> Outcome {
+        self.module.functions[index].body = body.map(|body| *body);
         let spent = self.fuel.spent();
         let mut errors = Vec::new();
         if let Err(more) = self.optimize(index) {
@@ -274,7 +360,7 @@ impl Worker<'_, '_> {
         let function = &translated.function;
         // Every instruction of the text is one of the function.
         let before = function.instruction_bound() as u64;
-        let mut analyses = Analyses::new();
+        let mut analyses = self.analyses(index);
         let was = Quality::of(function, &mut analyses);
         let is_better = self.improve(index, translated, analyses, &was)?;
         let function = &self.module.functions[index];
@@ -334,7 +420,8 @@ impl Worker<'_, '_> {
             return;
         }
         let fuel = self.fuel.clone();
-        let Some(mut done) = self.phases(index, translated, &mut Analyses::new(), phases) else {
+        let mut analyses = self.analyses(index);
+        let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
             return;
         };
         if done.original.is_some() && was.is_some_and(|was| !done.quality.is_better_than(was)) {
@@ -347,6 +434,12 @@ impl Worker<'_, '_> {
         self.record(index, done);
     }
 
+    /// Analyses of a function, before anything is known of it but its module.
+    fn analyses(&self, index: usize) -> Analyses {
+        let module = Arc::clone(&self.plan.module);
+        Analyses::of(Environment::new(module, FunctionId::from_index(index)))
+    }
+
     fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
         let formats = std::mem::take(&mut self.formats);
         oriole_translate::into_ssa(self.module, self.plan.globals, index, formats)
@@ -357,8 +450,8 @@ impl Worker<'_, '_> {
         self.report.statistics.merge(&done.statistics);
         self.report.copies += done.copies;
         let name = self.module.text(self.module.functions[index].name);
-        if let Some(original) = &done.original {
-            let remarks = remarks::locate(self.module, name, original, done.remarks);
+        if let (Some(original), Some(files)) = (&done.original, self.plan.files) {
+            let remarks = remarks::locate(self.module, files, name, original, done.remarks);
             self.report.remarks.extend(remarks);
         }
         if self.original.is_none() {
@@ -376,12 +469,13 @@ impl Worker<'_, '_> {
     ) -> Option<Done> {
         let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
-        let Plan {
+        let &Plan {
             options,
             globals,
             callees,
             ..
-        } = *self.plan;
+        } = self.plan;
+        let environment = analyses.environment().clone();
         let (module, observer) = (&mut *self.module, &mut self.observer);
         let mut context = oriole_opt::Context {
             knobs: &options.knobs,
@@ -389,6 +483,7 @@ impl Worker<'_, '_> {
             statistics: &mut statistics,
             remarks: options.remarks.then_some(&mut remarks),
             hooks: &options.hooks,
+            environment: &environment,
             callees,
         };
         let mut observer = |phase: &Phase, function: &Function| {
@@ -492,6 +587,76 @@ mod tests {
             assert_eq!(together, alone);
             assert_eq!(format!("{:?}", other.unwrap()), format!("{report:?}"));
         }
+    }
+
+    /// Kernels that call functions that call functions; each comes before what it calls.
+    fn chains(count: usize) -> String {
+        let call = |callee: &str| {
+            format!(
+                "{{\n.param .b32 first;\n.param .b32 value;\nst.param.b32 [first], %r1;\n\
+                 call (value), {callee}, (first);\nld.param.b32 %r2, [value];\n}}\n"
+            )
+        };
+        let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+        for number in 0..count {
+            let function = |name: &str, body: &str| {
+                format!(
+                    ".func (.param .b32 result) {name}_{number}(.param .b32 x)\n{{\n.reg .b32 %r<9>;\n\
+                     ld.param.b32 %r1, [x];\n{body}st.param.b32 [result], %r2;\nret;\n}}\n"
+                )
+            };
+            for name in ["square", "middle"] {
+                text += &format!(".func (.param .b32 result) {name}_{number}(.param .b32 x);\n");
+            }
+            text += &format!(
+                ".entry kernel_{number}(.param .u64 p)\n{{\n.reg .b32 %r<9>;\n.reg .b64 %rd<3>;\n\
+                 ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\n{}{}st.global.u32 [%rd1], %r2;\nret;\n}}\n",
+                call(&format!("middle_{number}")),
+                call(&format!("middle_{number}")),
+            );
+            text += &function("middle", &call(&format!("square_{number}")));
+            text += &function("square", "mul.lo.s32 %r2, %r1, %r1;\n");
+        }
+        text
+    }
+
+    #[test]
+    fn any_number_of_workers_goes_bottom_up_and_removes_the_same() {
+        let names = ["leaf-inlining", "general-optimize", "remove-unused"];
+        let options = Options {
+            phases: oriole_opt::select(names).unwrap(),
+            remarks: true,
+            ..Options::default()
+        };
+        let text = chains(60);
+        let run = |workers: usize| {
+            let mut module = parse("chains.ptx", text.as_str()).unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
+            let report = pool
+                .build()
+                .unwrap()
+                .install(|| optimize(&mut module, &options, None));
+            (print(&module), format!("{:?}", report.unwrap()))
+        };
+        let alone = run(1);
+        assert!(!alone.0.contains("call") && !alone.0.contains(".func"));
+        for workers in [2, 5] {
+            assert_eq!(run(workers), alone);
+        }
+    }
+
+    #[test]
+    fn an_error_behind_a_module_pass_leaves_all_as_they_were() {
+        let options = Options {
+            phases: oriole_opt::select(["remove-unused", "dead-code"]).unwrap(),
+            ..Options::default()
+        };
+        let text =
+            chains(1) + ".func unused()\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, %nowhere;\nret;\n}\n";
+        let mut module = parse("chains.ptx", text).unwrap();
+        let before = print(&module);
+        assert_eq!(optimize(&mut module, &options, None).unwrap_err().len(), 1);
+        assert_eq!(print(&module), before);
     }
 
     #[test]

@@ -32,6 +32,7 @@
 mod acceptance;
 mod cost;
 mod driver;
+mod module_passes;
 mod reduce;
 mod remarks;
 

@@ -58,6 +58,7 @@ impl fmt::Display for Remark {
 /// Says where in a function, whose body was this before, rewrites were made.
 pub(crate) fn locate(
     module: &Module,
+    files: &SourceFiles,
     function: &str,
     body: &Body,
     remarks: Vec<oriole_opt::Remark>,
@@ -66,8 +67,7 @@ pub(crate) fn locate(
         return Vec::new();
     }
     let source = Source::new(module.name(), module.source());
-    let files = SourceFiles::of(module);
-    let lines = SourceLines::of(module, &files, body);
+    let lines = SourceLines::of(module, files, body);
     let line = |statement: u32| match body.statements.get(statement as usize)? {
         Statement::Instruction(instruction) if module.is_source(instruction.mnemonic) => {
             Some(source.position(instruction.mnemonic.span().start).line)

@@ -5,7 +5,7 @@ use crate::{Header, Outcome};
 use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::text::{self, Printer};
-use oriole_ir::{Formats, Function};
+use oriole_ir::{Environment, Formats, Function};
 use oriole_isa::Target;
 use oriole_opt::{Callees, Context, Hooks, Statistics, UnknownProfile};
 use oriole_syntax::scopes::Globals;
@@ -397,6 +397,7 @@ fn run_passes(
             statistics: &mut statistics,
             remarks: Some(&mut remarks),
             hooks: &Hooks::default(),
+            environment: &Environment::default(),
             callees: &Callees::default(),
         };
         oriole_opt::run(

@@ -1,11 +1,10 @@
 //! What a kernel asks of a multiprocessor besides registers: threads, shared memory, barriers, as the PTX says.
 
-use crate::register_model::features::{Summary, directive};
-use oriole_isa::ScalarType;
-use oriole_syntax::scopes::{Global, Globals, Reference, Scopes};
-use oriole_syntax::tree::{
-    self, Body, Declaration, Declarator, Linkage, Module, Statement, Storage,
-};
+use crate::register_model::features::{Summary, call_closures};
+use oriole_ir::{FunctionId, Global, GlobalVariableData, LaunchBounds, Linkage, Module};
+use oriole_isa::Space;
+use oriole_syntax::scopes::{Reference, Scopes};
+use oriole_syntax::tree::{self, Body, Statement};
 
 /// The resources of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,98 +25,38 @@ pub struct Resources {
     pub register_limit: u32,
 }
 
-/// Bytes and alignment of a variable; nothing for one whose size is not known.
-fn size(
-    module: &Module,
-    body: &Body,
-    declaration: &Declaration,
-    declarator: &Declarator,
-) -> Option<(u32, u32)> {
-    let element = module
-        .text(declaration.element)
-        .strip_prefix('.')
-        .and_then(ScalarType::from_text)
-        .map_or(1, |own| own.bytes() * u32::from(declaration.vector.max(1)));
-    let words = body.words(declarator.dimensions);
-    let mut bytes = element;
-    let mut dimensions = 0;
-    for &word in words {
-        let text = module.text(word);
-        if text == "]" {
-            dimensions += 1;
-        } else if let Ok(number) = text.parse::<u32>() {
-            bytes = bytes.saturating_mul(number);
-        }
-    }
-    let numbers = words
-        .iter()
-        .filter(|&&word| module.text(word).parse::<u32>().is_ok())
-        .count();
-    (numbers == dimensions).then_some((bytes, declaration.alignment.max(element).max(1)))
-}
-
-/// The memory and barriers of one function, without what it calls.
+/// The barriers and shared variables of one function, without what it calls.
 #[derive(Clone, Debug, Default)]
 struct Own {
-    local: u32,
     barriers: u32,
-    /// Sizes of its shared variables.
-    shared: Vec<Option<(u32, u32)>>,
-    /// Shared variables of the module that it mentions, by their index among the globals.
-    mentioned: Vec<u32>,
+    /// Shared variables of the module that it mentions.
+    mentioned: Vec<Global>,
 }
 
 impl Own {
-    fn of(module: &Module, globals: &Globals, function: &tree::Function, scopes: &Scopes) -> Own {
-        let Some(body) = &function.body else {
-            return Own::default();
-        };
-        let shared = body
-            .declarations
-            .iter()
-            .filter(|declaration| declaration.storage == Storage::Shared)
-            .flat_map(|declaration| {
-                let declarators = body.declarators(declaration).iter();
-                declarators.map(move |declarator| size(module, body, declaration, declarator))
-            })
-            .collect();
-        let mut mentioned: Vec<u32> = scopes
+    fn of(module: &Module, tree: &tree::Module, body: &Body, scopes: &Scopes) -> Own {
+        let mut mentioned: Vec<Global> = scopes
             .references
             .iter()
             .filter_map(|reference| match reference {
-                Reference::Global(global) => Some(*global),
+                Reference::Global(global) => Some(Global::from_u32(*global)),
                 _ => None,
             })
-            .filter(|&global| shared_variable(module, globals, global).is_some())
+            .filter(|&global| shared_variable(module, global).is_some())
             .collect();
         mentioned.sort_unstable();
         mentioned.dedup();
         Own {
-            local: crate::register_model::features::frame_bytes(module, function),
-            barriers: barriers(module, body),
-            shared,
+            barriers: barriers(tree, body),
             mentioned,
         }
     }
 }
 
-/// A shared variable of the module, if a global is one.
-fn shared_variable<'module>(
-    module: &'module Module,
-    globals: &Globals,
-    global: u32,
-) -> Option<(&'module Declaration, &'module Declarator)> {
-    match globals.entries[global as usize].1 {
-        Global::Variable {
-            declaration,
-            declarator,
-        } => {
-            let declaration = &module.top.declarations[declaration as usize];
-            (declaration.storage == Storage::Shared)
-                .then(|| (declaration, &module.top.declarators[declarator as usize]))
-        }
-        _ => None,
-    }
+/// A shared variable of the module, if a name stands for one.
+fn shared_variable(module: &Module, global: Global) -> Option<&GlobalVariableData> {
+    let variable = module.variable(global)?;
+    (variable.space == Some(Space::Shared)).then_some(variable)
 }
 
 /// What a function and everything it calls come to; functions with shared memory as a list, callers first.
@@ -133,19 +72,19 @@ impl Resources {
     /// The resources of all functions with a summary, each with all it calls; `scopes` are their resolved names.
     pub fn of(
         module: &Module,
-        globals: &Globals,
+        tree: &tree::Module,
         summaries: &[Option<Summary>],
         scopes: &[Option<&Scopes>],
     ) -> Vec<Option<Resources>> {
-        let closures = crate::register_model::features::call_closures(summaries);
-        let own: Vec<Option<Own>> = module
+        let closures = call_closures(summaries);
+        let own: Vec<Option<(Own, &Summary)>> = tree
             .functions
             .iter()
             .zip(scopes)
             .zip(summaries)
             .map(|((function, scopes), summary)| {
-                summary.as_ref()?;
-                Some(Own::of(module, globals, function, (*scopes)?))
+                let own = Own::of(module, tree, function.body.as_ref()?, (*scopes)?);
+                Some((own, summary.as_ref()?))
             })
             .collect();
         let mut lists: Vec<(usize, Option<u32>)> = Vec::new();
@@ -168,25 +107,28 @@ impl Resources {
                 None => closures.walk(index),
             };
             for function in functions {
-                let Some(own) = &own[function] else {
+                let Some((own, summary)) = &own[function] else {
                     continue;
                 };
-                total.local = total.local.saturating_add(own.local);
+                total.local = total.local.saturating_add(summary.local);
                 total.barriers = total.barriers.max(own.barriers);
-                if !own.shared.is_empty() || !own.mentioned.is_empty() {
+                if !summary.shared.is_empty() || !own.mentioned.is_empty() {
                     lists.push((function, total.shared));
                     total.shared = Some(lists.len() as u32 - 1);
                 }
             }
             totals[index] = Some(total);
-            let mut resources = Resources::of_kernel(module, &module.functions[index]);
-            resources.local = total.local;
-            resources.barriers = total.barriers;
-            let mut mentioned: Vec<u32> = Vec::new();
+            let bounds = module.bounds(FunctionId::from_index(index));
+            let mut resources = Resources {
+                local: total.local,
+                barriers: total.barriers,
+                ..Resources::of_kernel(bounds)
+            };
+            let mut mentioned: Vec<Global> = Vec::new();
             let mut at = total.shared;
             while let Some((function, rest)) = at.map(|at| lists[at as usize]) {
-                if let Some(own) = &own[function] {
-                    for &size in &own.shared {
+                if let Some((own, summary)) = &own[function] {
+                    for &size in &summary.shared {
                         resources.add_shared(size);
                     }
                     mentioned.extend(&own.mentioned);
@@ -195,14 +137,15 @@ impl Resources {
             }
             mentioned.sort_unstable();
             mentioned.dedup();
-            for (declaration, declarator) in mentioned
+            for variable in mentioned
                 .into_iter()
-                .filter_map(|global| shared_variable(module, globals, global))
+                .filter_map(|global| shared_variable(module, global))
             {
-                if declaration.linkage == Linkage::Extern {
+                if variable.linkage == Linkage::Extern {
                     resources.dynamic_shared = true;
                 } else {
-                    resources.add_shared(size(module, &module.top, declaration, declarator));
+                    let own = &variable.variable_type;
+                    resources.add_shared(own.bytes.map(|bytes| (bytes, own.alignment)));
                 }
             }
             found[index] = Some(resources);
@@ -210,20 +153,12 @@ impl Resources {
         found
     }
 
-    /// What the directives of a function say.
-    fn of_kernel(module: &Module, kernel: &tree::Function) -> Resources {
-        let shape = |keyword: &str| directive(module, kernel, keyword);
+    /// What a kernel says about its launches.
+    fn of_kernel(bounds: &LaunchBounds) -> Resources {
         Resources {
-            register_limit: crate::register_model::features::register_limit(module, kernel),
-            required_block: shape(".reqntid").map(|sizes| {
-                let at = |index: usize| sizes.get(index).copied().unwrap_or(1).max(1);
-                [at(0), at(1), at(2)]
-            }),
-            maximum_threads: shape(".maxntid").map(|sizes| {
-                sizes
-                    .iter()
-                    .fold(1, |product: u32, &own| product.saturating_mul(own))
-            }),
+            register_limit: bounds.register_limit(),
+            required_block: bounds.required_block,
+            maximum_threads: bounds.maximum_threads,
             ..Resources::default()
         }
     }
@@ -243,7 +178,7 @@ impl Resources {
 }
 
 /// Named barriers a function takes: up to the highest that is written as a number, or all if one is in a register.
-fn barriers(module: &Module, body: &Body) -> u32 {
+fn barriers(module: &tree::Module, body: &Body) -> u32 {
     let mut used = 0;
     for statement in &body.statements {
         let Statement::Instruction(instruction) = statement else {

@@ -52,6 +52,7 @@ impl Analysis for Liveness {
         values: true,
         order: true,
         effects: false,
+        variables: false,
     };
 
     fn compute(function: &Function, _: &mut Analyses) -> Liveness {

@@ -27,7 +27,12 @@ pub struct LocalAccess {
 /// Whether a symbol is a local variable of the function.
 fn is_local(function: &Function, symbol: Symbol) -> bool {
     let data = function.symbols()[symbol];
-    matches!(data.kind, SymbolKind::Variable(_)) && data.space == Some(Space::Local)
+    match data.kind {
+        SymbolKind::Variable(variable) => {
+            data.space == Some(Space::Local) && !function.variables()[variable].is_removed()
+        }
+        _ => false,
+    }
 }
 
 /// Whether a function has local variables.
@@ -69,6 +74,7 @@ impl Analysis for LocalVariables {
         values: true,
         order: true,
         effects: true,
+        variables: true,
     };
 
     fn compute(function: &Function, _: &mut Analyses) -> LocalVariables {
@@ -78,7 +84,7 @@ impl Analysis for LocalVariables {
     /// Nothing changes as long as instructions that name a local variable, or did, stay as they are and in their order. Values
     /// are not named in cells, so replacing one does no harm.
     fn update(&mut self, function: &Function, journal: &Journal, _: &mut Others<'_>) -> Update {
-        if !has_local_variables(function) {
+        if self.mentions.is_empty() && !has_local_variables(function) {
             return Update::Kept;
         }
         for &change in &journal.entries {

@@ -18,6 +18,7 @@ pub struct Place {
 
 impl Place {
     /// Where an access is, given the number of its base; nothing if nobody knows.
+    #[inline]
     pub fn of(access: &Access, number: impl FnOnce(Base) -> u64) -> Option<Place> {
         let address = access.address?;
         Some(Place {

@@ -10,10 +10,10 @@ use super::folding::{Folded, Order, View, is_load};
 use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Values};
 use crate::{Analyses, ControlFlow, Loops};
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Function, Instruction, Operand, SymbolKind};
+use oriole_ir::{
+    Function, FunctionId, Instruction, Module, Operand, SymbolKind, VariableKind, VariableType,
+};
 use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
-use oriole_syntax::scopes::{Global, Globals};
-use oriole_syntax::tree::{self, Module};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
 const PEAKS: usize = 11;
@@ -141,51 +141,6 @@ impl Features {
     }
 }
 
-/// Numbers in a directive of the function's header.
-pub(crate) fn directive(
-    module: &Module,
-    function: &tree::Function,
-    keyword: &str,
-) -> Option<Vec<u32>> {
-    module
-        .function_directives(function)
-        .iter()
-        .find_map(|directive| {
-            let words = module.top.words(directive.words);
-            let (&first, rest) = words.split_first()?;
-            (module.text(first) == keyword).then(|| {
-                rest.iter()
-                    .filter_map(|&word| module.text(word).parse().ok())
-                    .collect()
-            })
-        })
-}
-
-/// Registers a thread may have at most: 255, or what `.maxnreg`, `.maxntid`, `.reqntid` and `.minnctapersm` leave.
-pub fn register_limit(module: &Module, function: &tree::Function) -> u32 {
-    if let Some(&[limit]) = directive(module, function, ".maxnreg").as_deref() {
-        return limit.clamp(16, 255);
-    }
-    let threads = directive(module, function, ".reqntid")
-        .or_else(|| directive(module, function, ".maxntid"))
-        .map(|sizes| {
-            sizes
-                .iter()
-                .fold(1u32, |all, &own| all.saturating_mul(own))
-                .clamp(1, 1024)
-        });
-    let blocks = directive(module, function, ".minnctapersm")
-        .and_then(|counts| counts.first().copied())
-        .unwrap_or(1)
-        .max(1);
-    let Some(threads) = threads else { return 255 };
-    let warps = threads
-        .div_ceil(32)
-        .next_multiple_of(4)
-        .saturating_mul(blocks);
-    (65536 / 32 / warps.max(1) / 8 * 8).clamp(24, 255)
-}
-
 /// What one function contributes to its own features and to those of its callers.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -194,21 +149,25 @@ pub struct Summary {
     counts: [f32; COUNTS],
     /// Functions called, by index in the module, with what is live across the call; nothing for one that is not here.
     calls: Vec<(Option<usize>, f32)>,
+    /// Bytes of local memory that it declares.
+    pub(crate) local: u32,
+    /// Sizes and alignments of its shared variables; nothing for one whose size is not known.
+    pub(crate) shared: Vec<Option<(u32, u32)>>,
 }
 
 impl Summary {
-    /// Summarises a function in both its forms.
+    /// Summarises a function of a module, given its registers and its SSA form.
     #[expect(
         clippy::too_many_lines,
         reason = "one feature after the other, in the order of the model"
     )]
     pub fn of(
         module: &Module,
-        globals: &Globals,
-        tree: &tree::Function,
+        id: FunctionId,
         registers: &Registers,
         function: &Function,
     ) -> Summary {
+        let local = frame_bytes(function);
         let mut analyses = Analyses::new();
         let flow = analyses.get::<ControlFlow>(function);
         let loops = analyses.get::<Loops>(function);
@@ -251,7 +210,7 @@ impl Summary {
             }
             if function.format(instruction_at(number)).effects.is_call {
                 calls.push((
-                    callee(module, globals, function, instruction_at(number)),
+                    callee(module, function, instruction_at(number)),
                     here as f32,
                 ));
             }
@@ -389,9 +348,7 @@ impl Summary {
                 view.instruction_count() as u32,
                 flow.reverse_postorder().len() as u32,
                 loops.iter().count() as u32,
-                tree.parameters
-                    .as_ref()
-                    .map_or(0, |range| range.len() as u32),
+                module.parameters(id).len() as u32,
                 counts.loads_global,
                 counts.loads_shared,
                 counts.loads_local,
@@ -414,7 +371,7 @@ impl Summary {
                 counts.conversions,
                 counts.wide_values,
                 counts.branches,
-                frame_bytes(module, tree) / 4,
+                local / 4,
                 counts.float_work,
                 counts.integer_work,
                 counts.selections,
@@ -423,6 +380,10 @@ impl Summary {
             ]
             .map(|count| count as f32),
             calls,
+            local,
+            shared: variables_in(function, Space::Shared)
+                .map(|own| Some((own.bytes?, own.alignment)))
+                .collect(),
         }
     }
 }
@@ -442,49 +403,37 @@ fn mentioned_units(registers: &Registers) -> u32 {
 }
 
 /// The function a call names, if it is in the module with a body.
-fn callee(
-    module: &Module,
-    globals: &Globals,
-    function: &Function,
-    instruction: Instruction,
-) -> Option<usize> {
+fn callee(module: &Module, function: &Function, instruction: Instruction) -> Option<usize> {
     let format = function.format(instruction);
     let leaves = format.leaves.iter().zip(function.leaves(instruction));
-    let name = leaves
+    let kind = leaves
         .filter(|(leaf, _)| leaf.role == Role::Callee)
         .find_map(|(_, operand)| match operand {
-            Operand::Symbol(symbol) => Some(function.symbols()[*symbol].name),
+            Operand::Symbol(symbol) => Some(function.symbols()[*symbol].kind),
             _ => None,
         })?;
-    let index = globals.get(module.text(name))?;
-    match index {
-        Global::Function(index) => {
-            let index = index as usize;
-            module.functions[index].body.is_some().then_some(index)
-        }
-        _ => None,
-    }
+    let SymbolKind::Global(global) = kind else {
+        return None;
+    };
+    let callee = module.function(global)?;
+    module.functions()[callee]
+        .has_body
+        .then_some(callee.index())
 }
 
-/// Bytes of local memory a function declares.
-pub fn frame_bytes(module: &Module, function: &tree::Function) -> u32 {
-    let Some(body) = &function.body else { return 0 };
-    body.declarations
-        .iter()
-        .filter(|declaration| declaration.storage == tree::Storage::Local)
-        .flat_map(|declaration| {
-            let element = module
-                .text(declaration.element)
-                .strip_prefix('.')
-                .and_then(ScalarType::from_text)
-                .map_or(1, |own| own.bytes() * u32::from(declaration.vector.max(1)));
-            body.declarators(declaration).iter().map(move |declarator| {
-                body.words(declarator.dimensions)
-                    .iter()
-                    .filter_map(|&word| module.text(word).parse::<u32>().ok())
-                    .fold(element, u32::saturating_mul)
-            })
-        })
+/// The types of the variables that a function declares in a state space.
+fn variables_in(function: &Function, space: Space) -> impl Iterator<Item = &VariableType> {
+    function
+        .variables()
+        .values()
+        .filter(move |own| own.kind == VariableKind::Declared && own.space == Some(space))
+        .map(|own| &own.variable_type)
+}
+
+/// Bytes of local memory that a function declares.
+fn frame_bytes(function: &Function) -> u32 {
+    variables_in(function, Space::Local)
+        .map(|own| own.bytes.unwrap_or(0))
         .fold(0, u32::saturating_add)
 }
 
@@ -594,14 +543,11 @@ impl Features {
         total: &Total,
         target: oriole_isa::Target,
     ) -> Features {
-        let tree = &module.functions[index];
-        let debug = module
-            .directive(".target")
-            .is_some_and(|mut words| words.any(|word| word == "debug"));
-        let limit = register_limit(module, tree);
+        let bounds = module.bounds(FunctionId::from_index(index));
+        let limit = bounds.register_limit();
         let flag = |flag: bool| f32::from(u8::from(flag));
         let flags = [
-            flag(debug),
+            flag(module.is_debug),
             flag(target.is_at_least(9, 0)),
             flag(target.is_at_least(10, 0)),
             total.functions as f32,

@@ -3,10 +3,10 @@
 
 use oriole_analysis::liveness::Registers;
 use oriole_analysis::register_model::features::{Features, Summary, features};
-use oriole_ir::Formats;
+use oriole_ir::{Formats, FunctionId};
 use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, resolve};
-use oriole_translate::into_ssa;
+use oriole_translate::{into_ssa, module_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -39,6 +39,7 @@ pub fn recorded(table: &Path, folder: &Path, wanted: impl Fn(&str) -> bool) -> V
         let (module, errors) = oriole_syntax::parse(file, text);
         assert!(errors.is_empty(), "{file}");
         let (globals, _) = Globals::of(&module);
+        let outside = module_of(&module, &globals);
         let summaries: Vec<Option<Summary>> = module
             .functions
             .iter()
@@ -50,9 +51,8 @@ pub fn recorded(table: &Path, folder: &Path, wanted: impl Fn(&str) -> bool) -> V
                 let registers = Registers::of(&module, body, &scopes, &mut formats);
                 let translated = into_ssa(&module, &globals, index, formats).ok()?;
                 Some(Summary::of(
-                    &module,
-                    &globals,
-                    function,
+                    &outside,
+                    FunctionId::from_index(index),
                     &registers,
                     &translated.function,
                 ))
@@ -70,7 +70,7 @@ pub fn recorded(table: &Path, folder: &Path, wanted: impl Fn(&str) -> bool) -> V
                     target,
                     name: name.to_owned(),
                     registers: row[4].parse().expect("a number"),
-                    features: features(&module, &summaries, target)[index]
+                    features: features(&outside, &summaries, target)[index]
                         .clone()
                         .expect("a function with a summary"),
                 });

@@ -2,10 +2,12 @@
 //!
 //! Changes take effect at once: whoever reads an operand behind [`Editor::replace_value`] reads what stands there now.
 //!
-//! [`blocks`] holds what is done to blocks and edges, [`regions`] what is done to several blocks at once.
+//! [`blocks`] holds what is done to blocks and edges, [`regions`] what is done to several blocks at once, [`variables`] what is
+//! done to variables.
 
 mod blocks;
 mod regions;
+mod variables;
 
 pub use regions::{Clones, Imported};
 

@@ -1,11 +1,11 @@
 //! Changes to several blocks at once: copies of a region of the function, and of another function's blocks.
 
 use super::Editor;
-use crate::entities::{Block, Instruction, Value};
-use crate::function::{BlockData, Definition, Function, ValueData};
+use crate::entities::{Block, Global, Instruction, Symbol, Value};
+use crate::function::{BlockData, Definition, Function, SymbolKind, ValueData};
 use crate::journal::Change;
 use crate::operand::Operand;
-use oriole_collections::{DenseMap, PackedOption, SmallVec};
+use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_isa::build;
 
 /// What the blocks and values of a region became in a copy of it.
@@ -45,10 +45,11 @@ pub enum Imported {
 
 impl Editor<'_> {
     /// Copies all blocks of another function of the module to behind `after` in the layout. Nothing leads into the copies yet,
-    /// and copies of blocks that leave the other function have no edges. The copies have no source line.
+    /// and copies of blocks that leave the other function have no edges. The copies have no source line. Variables of its body
+    /// that they name become variables of this function, new ones for each time it is copied.
     ///
     /// # Panics
-    /// If an instruction that is copied mentions a pinned register.
+    /// If an instruction that is copied mentions a pinned register, a parameter or a table.
     pub fn import(
         &mut self,
         other: &Function,
@@ -56,6 +57,7 @@ impl Editor<'_> {
         mut becomes: impl FnMut(Instruction) -> Imported,
     ) -> Clones {
         let mut clones = Clones::default();
+        let mut symbols = self.imported_symbols(other);
         let mut last = after;
         for (value, data) in other.values().iter() {
             let copy = self.function.values.push(ValueData {
@@ -80,7 +82,8 @@ impl Editor<'_> {
         for &block in other.block_order() {
             let new = clones.block(block);
             for instruction in other.instructions_of(block) {
-                self.import_instruction(other, instruction, new, &clones, becomes(instruction));
+                let becomes = becomes(instruction);
+                self.import_instruction(other, instruction, new, &clones, &mut symbols, becomes);
             }
             for &edge in other.edges(block) {
                 let arguments = other.arguments(edge).iter();
@@ -98,12 +101,57 @@ impl Editor<'_> {
         clones
     }
 
+    /// What the symbols of another function are here, as far as there are symbols of the same meaning.
+    fn imported_symbols(&self, other: &Function) -> IndexVec<Symbol, PackedOption<Symbol>> {
+        let mut globals: DenseMap<Global, Symbol> = DenseMap::new();
+        for (symbol, data) in self.function.symbols.iter() {
+            if let SymbolKind::Global(global) = data.kind {
+                globals.insert(global, symbol);
+            }
+        }
+        let found = other.symbols().values().map(|data| match data.kind {
+            SymbolKind::Global(global) => globals.get(&global).copied().into(),
+            _ => PackedOption::none(),
+        });
+        found.collect()
+    }
+
+    /// The symbol that a symbol of another function becomes.
+    fn import_symbol(
+        &mut self,
+        other: &Function,
+        symbol: Symbol,
+        symbols: &mut IndexVec<Symbol, PackedOption<Symbol>>,
+    ) -> Symbol {
+        if let Some(symbol) = symbols[symbol].expand() {
+            return symbol;
+        }
+        let data = other.symbols()[symbol];
+        let imported = match data.kind {
+            SymbolKind::Variable(variable) => {
+                let own = other.variables()[variable];
+                let space = own.space.expect("variables in memory are copied");
+                let variable = self.add_variable(own.name, space, own.variable_type);
+                self.symbol_of(variable)
+            }
+            SymbolKind::Parameter(_) | SymbolKind::Table(_) => {
+                panic!("parameters and tables are not copied")
+            }
+            SymbolKind::Global(_) | SymbolKind::Special(_) | SymbolKind::Other => {
+                self.function.add_symbol(data)
+            }
+        };
+        symbols[symbol] = PackedOption::some(imported);
+        imported
+    }
+
     fn import_instruction(
         &mut self,
         other: &Function,
         instruction: Instruction,
         block: Block,
         clones: &Clones,
+        symbols: &mut IndexVec<Symbol, PackedOption<Symbol>>,
         becomes: Imported,
     ) {
         let data = other.format(instruction);
@@ -122,8 +170,7 @@ impl Editor<'_> {
                             Operand::Constant(self.function.constants.push(constant))
                         }
                         Operand::Symbol(symbol) => {
-                            let symbol = other.symbols()[symbol];
-                            Operand::Symbol(self.function.symbols.push(symbol))
+                            Operand::Symbol(self.import_symbol(other, symbol, symbols))
                         }
                         Operand::Register(_) => panic!("pinned registers are not copied"),
                         operand => operand,

@@ -180,6 +180,11 @@ impl<'a> Lexer<'a> {
         self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'?'))
     }
 
+    /// The type of the elements of a variable, such as `v4.f32`.
+    pub fn element_type(&mut self) -> Option<Text> {
+        self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'?'))
+    }
+
     /// A part of a register, right behind it: `.x`. Empty if there is none.
     pub fn member(&mut self) -> Text {
         let start = self.at;

@@ -6,8 +6,9 @@
 //! ## Form
 //! ```text
 //! entry sum {
-//!     parameter @out: param                               what the code names, and the space of variables
-//!     variable @buffer: local
+//!     parameter @out: param u64                           variables: their space and type
+//!     variable @buffer: local b8[40] align 16
+//!     global @table: const                                what else the code names
 //!     pinned %r7: b32                                     registers that are no values
 //!     undefined v0:b32(%r3)                               values that nothing defines
 //! block0():
@@ -26,6 +27,9 @@
 //!   another type (`?` if nobody knows which).
 //! - Operands are written as in PTX, with values for registers and `#n` where the n-th result stands. `->n` is the n-th edge of the
 //!   block, `pinned %r7` a pinned register, `%tid.x` a special register, `@name` anything else that has a name.
+//! - A variable is a `parameter`, a `result` or a `variable` of the body. Its type is that of its elements, `v4.f32` for
+//!   vectors, and `[n]` if there are several (`[]` if nobody knows how many; `?` is a type that nobody knows); `align n` follows
+//!   if it is not aligned as its elements are, and `inner` if it cannot be named from everywhere in the function.
 //! - Registers of one name, and symbols of one name, are told apart by a number: `%r1#2` is the second one mentioned.
 //! - A constant is one number: an expression is written as its value, `?` is one that has none. `- 4` is the negation of the
 //!   constant 4, `-4` a constant. `S` and `U` behind an integer say that it is signed or unsigned if that is not plain.

@@ -1,10 +1,11 @@
 //! Prints functions in the textual form.
 
 use super::lexer::number_length;
-use crate::entities::{Block, Instruction, Register, Symbol, Value};
+use crate::entities::{Block, Instruction, Register, Symbol, Value, Variable};
 use crate::format::{ShapeKind, ShapeNode};
 use crate::function::{ConstantData, Definition, Function, SymbolKind};
 use crate::operand::Operand;
+use crate::variable::{VariableKind, VariableType};
 use oriole_collections::{BitSet, DenseMap, IndexVec};
 use oriole_isa::ScalarType;
 use oriole_syntax::literal::{self, Literal};
@@ -33,12 +34,13 @@ impl std::fmt::Debug for Printer<'_> {
 struct Mentions {
     /// How many registers of the same name were mentioned before this one, and one more; 0 for those never mentioned.
     registers: IndexVec<Register, u32>,
-    /// Which of the symbols of its name each is, from 1.
+    /// Which of the variables and symbols of its name each is, from 1.
+    variables: IndexVec<Variable, u32>,
     symbols: IndexVec<Symbol, u32>,
     undefined: BitSet<Value>,
 }
 
-/// Whether a symbol is declared before the blocks: special registers and strings are not.
+/// Whether a symbol that is no variable is declared before the blocks: special registers and strings are not.
 fn is_declared(names: &str, name: Text, kind: SymbolKind) -> bool {
     match kind {
         SymbolKind::Special(_) => false,
@@ -51,6 +53,7 @@ impl Mentions {
     fn of(names: &str, function: &Function) -> Mentions {
         let mut mentions = Mentions {
             registers: IndexVec::from_elem(0, function.registers().len()),
+            variables: IndexVec::from_elem(0, function.variables().len()),
             symbols: IndexVec::from_elem(0, function.symbols().len()),
             undefined: BitSet::with_domain(function.values().len()),
         };
@@ -73,13 +76,23 @@ impl Mentions {
                 }
             }
         }
-        let mut symbol_counts: DenseMap<&str, u32> = DenseMap::new();
-        for (symbol, data) in function.symbols().iter() {
-            if is_declared(names, data.name, data.kind) {
-                let count = symbol_counts.get_or_default(&names[data.name.span().range()]);
-                *count += 1;
-                mentions.symbols[symbol] = *count;
+        let mut counts: DenseMap<&str, u32> = DenseMap::new();
+        let mut next = |name: Text| {
+            let count = counts.get_or_default(&names[name.span().range()]);
+            *count += 1;
+            *count
+        };
+        for (variable, data) in function.variables().iter() {
+            if !data.is_removed() {
+                mentions.variables[variable] = next(data.name);
             }
+        }
+        for (symbol, data) in function.symbols().iter() {
+            mentions.symbols[symbol] = match data.variable() {
+                Some(variable) => mentions.variables[variable],
+                None if is_declared(names, data.name, data.kind) => next(data.name),
+                None => 0,
+            };
         }
         mentions.number_registers(names, function, &pinned);
         mentions
@@ -190,13 +203,17 @@ impl<'a> Printer<'a> {
 
     fn declarations(&mut self) {
         let function = self.function;
+        for variable in function.variables().keys() {
+            if !function.variables()[variable].is_removed() {
+                self.variable(variable);
+            }
+        }
         for (symbol, data) in function.symbols().iter() {
-            if !is_declared(self.names, data.name, data.kind) {
+            if data.variable().is_some() || !is_declared(self.names, data.name, data.kind) {
                 continue;
             }
             self.output.push_str(match data.kind {
-                SymbolKind::Parameter(_) => "    parameter ",
-                SymbolKind::Variable(_) => "    variable ",
+                SymbolKind::Parameter(_) | SymbolKind::Variable(_) => continue,
                 SymbolKind::Global(_) => "    global ",
                 SymbolKind::Table(_) => "    table ",
                 SymbolKind::Special(_) | SymbolKind::Other => "    other ",
@@ -222,6 +239,51 @@ impl<'a> Printer<'a> {
             self.output.push_str("    undefined ");
             self.defined(value);
             self.output.push('\n');
+        }
+    }
+
+    /// The declaration of a variable: `variable @buffer: local b8[40] align 16`.
+    fn variable(&mut self, variable: Variable) {
+        let function = self.function;
+        let data = &function.variables()[variable];
+        self.output.push_str(match data.kind {
+            VariableKind::Parameter => "    parameter @",
+            VariableKind::Result => "    result @",
+            VariableKind::Declared => "    variable @",
+        });
+        let name = self.text(data.name);
+        self.numbered(name, self.mentions.variables[variable]);
+        if let Some(space) = data.space {
+            self.put(format_args!(": {}", space.text()));
+            self.variable_type(&data.variable_type);
+            let is_inner = match data.symbol.expand() {
+                Some(symbol) => function.symbols()[symbol].space.is_none(),
+                None => data.scope != 0,
+            };
+            if is_inner {
+                self.output.push_str(" inner");
+            }
+        }
+        self.output.push('\n');
+    }
+
+    fn variable_type(&mut self, variable_type: &VariableType) {
+        if *variable_type == VariableType::UNKNOWN {
+            return;
+        }
+        self.output.push(' ');
+        if variable_type.vector > 1 {
+            self.put(format_args!("v{}.", variable_type.vector));
+        }
+        let element = variable_type.element.map_or("?", ScalarType::text);
+        self.output.push_str(element);
+        match variable_type.count() {
+            Some(1) => {}
+            Some(count) => self.put(format_args!("[{count}]")),
+            None => self.output.push_str("[]"),
+        }
+        if variable_type.alignment != variable_type.element_bytes().max(1) {
+            self.put(format_args!(" align {}", variable_type.alignment));
         }
     }
 
@@ -277,7 +339,7 @@ impl<'a> Printer<'a> {
     fn symbol(&mut self, symbol: Symbol) {
         let data = &self.function.symbols()[symbol];
         let name = self.text(data.name);
-        if is_declared(self.names, data.name, data.kind) {
+        if data.variable().is_some() || is_declared(self.names, data.name, data.kind) {
             self.output.push('@');
             self.numbered(name, self.mentions.symbols[symbol]);
         } else {

@@ -2,12 +2,14 @@
 
 use super::lexer::Lexer;
 use super::operands::{InstructionText, Operands};
-use crate::entities::{Block, Register, Symbol, Value};
+use crate::builder::FunctionBuilder;
+use crate::entities::{Block, Global, Register, Symbol, Value};
 use crate::formats::Formats;
 use crate::function::{
-    Definition, Edge, Function, FunctionBuilder, RegisterData, SymbolData, SymbolKind, ValueData,
+    Definition, Edge, Function, RegisterData, SymbolData, SymbolKind, ValueData,
 };
 use crate::operand::Operand;
+use crate::variable::{VariableData, VariableKind, VariableType};
 use crate::verifier::{Violation, verify};
 use oriole_collections::DenseMap;
 use oriole_diagnostics::{Diagnostic, Span};
@@ -203,10 +205,15 @@ impl<'a> Body<'a> {
     }
 
     fn declaration(&mut self) -> Parsed<()> {
-        const KINDS: [(&str, MakeKind); 5] = [
-            ("parameter", SymbolKind::Parameter),
-            ("variable", SymbolKind::Variable),
-            ("global", SymbolKind::Global),
+        const VARIABLES: [(&str, VariableKind); 3] = [
+            ("parameter", VariableKind::Parameter),
+            ("result", VariableKind::Result),
+            ("variable", VariableKind::Declared),
+        ];
+        const KINDS: [(&str, MakeKind); 3] = [
+            ("global", |number| {
+                SymbolKind::Global(Global::from_u32(number))
+            }),
             ("table", SymbolKind::Table),
             ("other", |_| SymbolKind::Other),
         ];
@@ -223,6 +230,11 @@ impl<'a> Body<'a> {
             self.add_register(key, name, scalar_type, true)?;
             return Ok(());
         }
+        for (word, kind) in VARIABLES {
+            if self.lexer.take_word(word) {
+                return self.variable(kind);
+            }
+        }
         for (word, kind) in KINDS {
             if self.lexer.take_word(word) {
                 expect(&mut self.lexer, "@")?;
@@ -237,15 +249,87 @@ impl<'a> Body<'a> {
                     kind: kind(number),
                     space,
                 };
-                if self.symbols.contains_key(&key) {
-                    let message = format!("a second `@{}`", key.0);
-                    return Err(syntax_error(name.span(), message));
-                }
-                self.symbols.insert(key, self.builder.add_symbol(data));
-                return Ok(());
+                return self.add_symbol(key, data);
             }
         }
         Err(expected(&mut self.lexer, "a declaration or a block"))
+    }
+
+    fn add_symbol(&mut self, key: (&'a str, u32), data: SymbolData) -> Parsed<()> {
+        if self.symbols.contains_key(&key) {
+            let message = format!("a second `@{}`", key.0);
+            return Err(syntax_error(data.name.span(), message));
+        }
+        self.symbols.insert(key, self.builder.add_symbol(data));
+        Ok(())
+    }
+
+    /// `@buffer: local b8[40] align 16 inner`, behind what kind of variable it is.
+    fn variable(&mut self, kind: VariableKind) -> Parsed<()> {
+        expect(&mut self.lexer, "@")?;
+        let (key, name) = self.numbered_name("a name")?;
+        let mut space = None;
+        let mut variable_type = VariableType::UNKNOWN;
+        let mut is_inner = false;
+        if self.lexer.take(":") {
+            space = Some(self.space()?);
+            is_inner = self.lexer.take_word("inner");
+            if !is_inner && !self.lexer.at_line_end() {
+                variable_type = self.variable_type()?;
+                is_inner = self.lexer.take_word("inner");
+            }
+        }
+        let variable = self.builder.add_variable(VariableData {
+            kind,
+            scope: u32::from(is_inner),
+            ..VariableData::declared(name, space, variable_type)
+        });
+        let symbol_kind = match kind {
+            VariableKind::Parameter | VariableKind::Result => SymbolKind::Parameter(variable),
+            VariableKind::Declared => SymbolKind::Variable(variable),
+        };
+        let data = SymbolData {
+            name,
+            kind: symbol_kind,
+            space: space.filter(|_| !is_inner),
+        };
+        self.add_symbol(key, data)
+    }
+
+    /// `v4.f32[10] align 16`
+    fn variable_type(&mut self) -> Parsed<VariableType> {
+        let start = self.lexer;
+        let text = self.lexer.element_type();
+        let text = text.map_or("", |text| self.lexer.text(text));
+        let (vector, element) = match text.split_once('.') {
+            Some(("v2", element)) => (2, element),
+            Some(("v4", element)) => (4, element),
+            Some(("v8", element)) => (8, element),
+            _ => (1, text),
+        };
+        let element = match ScalarType::from_text(element) {
+            None if element != "?" => return Err(expected(&mut { start }, "a type")),
+            element => element,
+        };
+        let mut found = VariableType {
+            element,
+            vector,
+            ..VariableType::UNKNOWN
+        };
+        found.bytes = Some(found.element_bytes());
+        if self.lexer.take("[") {
+            let count = match self.lexer.is_next("]") {
+                true => None,
+                false => Some(self.index("a number of elements")?),
+            };
+            expect(&mut self.lexer, "]")?;
+            found.bytes = count.and_then(|count| found.element_bytes().checked_mul(count));
+        }
+        found.alignment = found.element_bytes().max(1);
+        if self.lexer.take_word("align") {
+            found.alignment = self.index("an alignment")?;
+        }
+        Ok(found)
     }
 
     fn space(&mut self) -> Parsed<Space> {

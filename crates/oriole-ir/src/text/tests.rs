@@ -27,9 +27,15 @@ fn errors(text: &str) -> Vec<String> {
 
 const EVERYTHING: &str = "\
 func everything {
-    parameter @n: param
-    variable @buffer: local
+    parameter @n: param u64
+    result @r: param b32
+    variable @buffer: local b8[40] align 16
     variable @buffer#2
+    variable @buffer#3: local v4.f32[2] inner
+    variable @sized: shared ?[12] align 8
+    variable @open: shared b8[]
+    variable @unknown: local
+    variable @unmentioned: param b64 inner
     global @data: shared::cluster
     global @helper
     table @targets

@@ -361,6 +361,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         statistics: &mut statistics,
         remarks: None,
         hooks: &crate::Hooks::default(),
+        environment: &oriole_ir::Environment::default(),
         callees: &crate::Callees::default(),
     };
     let phases = select(passes.iter().copied()).expect("passes");

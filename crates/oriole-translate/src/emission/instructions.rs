@@ -3,7 +3,8 @@
 use super::Emitter;
 use oriole_collections::PackedOption;
 use oriole_ir::{
-    Block, Constant, FormatData, Instruction, Member, Operand, Register, ShapeKind, Value,
+    Block, Constant, FormatData, Instruction, Member, Operand, Register, ShapeKind, Symbol,
+    SymbolKind, Value,
 };
 use oriole_isa::Terminator;
 use oriole_syntax::literal::Literal;
@@ -73,7 +74,9 @@ impl Emitter<'_> {
         if self.many_scopes {
             for (at, reference) in (start..).zip(references) {
                 if let Reference::Register(register) = *reference {
-                    self.expected.push((at, Register::from_u32(register)));
+                    self.meanings
+                        .registers
+                        .push((at, Register::from_u32(register)));
                 }
             }
         }
@@ -118,9 +121,7 @@ impl Emitter<'_> {
                 {
                     continue;
                 }
-                Operand::Symbol(symbol) if self.says(node, function.symbols()[symbol].name) => {
-                    continue;
-                }
+                Operand::Symbol(symbol) if self.is_meant(symbol, node, *reference) => continue,
                 _ => return false,
             };
             match *reference {
@@ -130,6 +131,19 @@ impl Emitter<'_> {
             }
         }
         true
+    }
+
+    /// Whether a node of the original names a symbol as it is to be named now.
+    #[inline]
+    fn is_meant(&self, symbol: Symbol, node: &tree::Operand, reference: Reference) -> bool {
+        let data = self.function.symbols()[symbol];
+        match data.variable() {
+            Some(variable) => {
+                reference == Reference::Variable(variable.as_u32())
+                    && self.variable_names[variable].is_none()
+            }
+            None => self.says(node, data.name),
+        }
     }
 
     /// Whether a node is spelled like this.
@@ -169,10 +183,7 @@ impl Emitter<'_> {
                 };
                 let mut node = match (table, operand) {
                     (Some(table), Operand::Symbol(symbol))
-                        if matches!(
-                            function.symbols()[symbol].kind,
-                            oriole_ir::SymbolKind::Table(_)
-                        ) =>
+                        if matches!(function.symbols()[symbol].kind, SymbolKind::Table(_)) =>
                     {
                         tree::Operand::leaf(OperandKind::Name, table)
                     }
@@ -222,7 +233,7 @@ impl Emitter<'_> {
         let at = self.body.operands.len();
         if let Some(register) = self.register(instruction, operand) {
             if self.many_scopes {
-                self.expected.push((at as u32, register));
+                self.meanings.registers.push((at as u32, register));
             }
             if let Some((index, node)) = source
                 && self.names[register].is_none()
@@ -267,33 +278,7 @@ impl Emitter<'_> {
                 tree::Operand::leaf(OperandKind::Name, label)
             }
             Operand::Constant(constant) => self.constant(constant, source.map(|(_, node)| node)),
-            Operand::Symbol(symbol) => {
-                let data = function.symbols()[symbol];
-                match source {
-                    Some((_, node))
-                        if self.in_place
-                            && (node.kind != OperandKind::Name
-                                || self.module.text(node.text) == self.module.text(data.name)) =>
-                    {
-                        node
-                    }
-                    _ => {
-                        // A name moved to another place must still mean the same there.
-                        let meant = match data.kind {
-                            oriole_ir::SymbolKind::Global(global) => Reference::Global(global),
-                            oriole_ir::SymbolKind::Variable(variable)
-                            | oriole_ir::SymbolKind::Parameter(variable) => {
-                                Reference::Variable(variable)
-                            }
-                            _ => Reference::None,
-                        };
-                        if self.many_scopes && meant != Reference::None {
-                            self.moved.push((at as u32, meant));
-                        }
-                        tree::Operand::leaf(OperandKind::Name, data.name)
-                    }
-                }
-            }
+            Operand::Symbol(symbol) => self.symbol(symbol, source),
             Operand::Sink => match source {
                 Some((_, node)) if node.kind == OperandKind::Sink => node,
                 _ => {
@@ -305,6 +290,34 @@ impl Emitter<'_> {
                 unreachable!("handled above")
             }
         }
+    }
+
+    /// The node for a symbol: the original one, if it stands where it stood and still says the same.
+    fn symbol(&mut self, symbol: Symbol, source: Option<(usize, tree::Operand)>) -> tree::Operand {
+        let data = self.function.symbols()[symbol];
+        if let Some((index, node)) = source
+            && self.in_place
+            && (node.kind != OperandKind::Name
+                || self.is_meant(symbol, &node, self.scopes.references[index]))
+        {
+            return node;
+        }
+        let at = self.body.operands.len() as u32;
+        let mut name = data.name;
+        // A name at another place must still mean the same there.
+        if let Some(variable) = data.variable() {
+            if let Some(new) = self.variable_names[variable] {
+                name = new;
+            }
+            if self.many_scopes {
+                self.meanings.variables.push((at, variable));
+            }
+        } else if let SymbolKind::Global(global) = data.kind
+            && self.many_scopes
+        {
+            self.meanings.globals.push((at, global));
+        }
+        tree::Operand::leaf(OperandKind::Name, name)
     }
 
     /// The node for a constant: the original one, if it is still that constant.
@@ -339,7 +352,7 @@ impl Emitter<'_> {
             .iter()
             .find_map(|leaf| match leaf {
                 Operand::Symbol(symbol) => match function.symbols()[*symbol].kind {
-                    oriole_ir::SymbolKind::Table(label) => self.scopes.branch_targets.get(&label),
+                    SymbolKind::Table(label) => self.scopes.branch_targets.get(&label),
                     _ => None,
                 },
                 _ => None,
