@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 
 use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Space};
 
-use crate::access::Spot;
+use crate::access::{LaneAccess, Spot};
+use crate::checks::AccessKind;
 use crate::execute::{Executor, lanes_of};
 use crate::limits;
 use crate::memory::SHARED_WINDOW;
@@ -123,14 +124,14 @@ impl Executor<'_> {
 
     /// Makes a group of the copies issued since the last one.
     fn commit_copies(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let open = std::mem::take(&mut scene.warp.open_copies);
+        let open = std::mem::take(&mut scene.state.warp.open_copies);
         let (mine, rest): (Vec<_>, Vec<_>) = open
             .into_iter()
-            .partition(|copy| scene.active >> copy.lane & 1 != 0);
-        scene.warp.open_copies = rest;
-        let groups = &mut scene.warp.copy_groups;
+            .partition(|copy| scene.state.active >> copy.lane & 1 != 0);
+        scene.state.warp.open_copies = rest;
+        let groups = &mut scene.state.warp.copy_groups;
         groups.resize(32, VecDeque::new());
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             groups[lane].push_back(
                 mine.iter()
                     .filter(|copy| copy.lane as usize == lane)
@@ -145,7 +146,7 @@ impl Executor<'_> {
     fn initialize_barrier(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         let counts = scene.values(1)?;
         if let Some(lane) =
-            lanes_of(scene.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
+            lanes_of(scene.state.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
         {
             return Err(Fault::new(
                 TrapKind::InvalidBarrier,
@@ -180,8 +181,8 @@ impl Executor<'_> {
             truth |= u32::from(barrier.phase != awaited) << lane;
             Ok(())
         })?;
-        if truth & scene.active != scene.active {
-            scene.warp.polls += 4;
+        if truth & scene.state.active != scene.state.active {
+            scene.state.warp.polls += 4;
         }
         scene.set_truth(truth);
         Ok(())
@@ -193,7 +194,7 @@ impl Executor<'_> {
             self.scene_addresses(scene, 0)?,
             self.scene_addresses(scene, 1)?,
         );
-        let lane = scene.active.trailing_zeros() as usize;
+        let lane = scene.state.active.trailing_zeros() as usize;
         let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
         let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
         let data = self.read_bytes(scene, lane, from, 128);
@@ -211,7 +212,7 @@ impl Executor<'_> {
             .first_type()
             .ok_or_else(|| scene.missing())?;
         let size = scalar_type.bytes();
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             let spot = self.spot(
                 scene,
                 Space::SharedCluster,
@@ -223,8 +224,7 @@ impl Executor<'_> {
             for (element, &slot) in sources.iter().enumerate() {
                 let value = scene.slot(slot)[lane];
                 self.write(
-                    scene.warp,
-                    scene.group,
+                    &mut scene.state,
                     lane,
                     spot.plus(element as u64 * u64::from(size)),
                     size,
@@ -236,17 +236,12 @@ impl Executor<'_> {
             scene,
             2,
             u64::from(size) * sources.len() as u64,
-            scene.active,
+            scene.state.active,
         )
     }
 
     fn scene_addresses(&self, scene: &Scene<'_>, operand: usize) -> Outcome<crate::program::Lanes> {
-        Ok(self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(operand)?,
-        ))
+        Ok(self.addresses(&scene.state, scene.address(operand)?))
     }
 
     fn spot(
@@ -261,25 +256,25 @@ impl Executor<'_> {
         // Larger than a word: aligned to 16 bytes and inside at both ends.
         let unit = size.min(16);
         let spot = self.locate(
-            scene.warp,
-            scene.group,
-            scene.block,
-            space,
-            address,
-            unit,
-            write,
-            lane,
+            &scene.state,
+            LaneAccess {
+                lane,
+                space,
+                address,
+                size: unit,
+                writes: write,
+            },
         )?;
         if size > unit {
             self.locate(
-                scene.warp,
-                scene.group,
-                scene.block,
-                space,
-                address + u64::from(size - unit),
-                unit,
-                write,
-                lane,
+                &scene.state,
+                LaneAccess {
+                    lane,
+                    space,
+                    address: address + u64::from(size - unit),
+                    size: unit,
+                    writes: write,
+                },
             )?;
         }
         Ok(spot)
@@ -293,15 +288,14 @@ impl Executor<'_> {
         size: u64,
     ) -> Vec<u8> {
         (0..size)
-            .map(|byte| self.read(scene.warp, scene.group, lane, spot.plus(byte), 1) as u8)
+            .map(|byte| self.read(&scene.state, lane, spot.plus(byte), 1) as u8)
             .collect()
     }
 
     pub(crate) fn write_bytes(&self, scene: &mut Scene<'_>, lane: usize, spot: Spot, data: &[u8]) {
         for (byte, &value) in data.iter().enumerate() {
             self.write(
-                scene.warp,
-                scene.group,
+                &mut scene.state,
                 lane,
                 spot.plus(byte as u64),
                 1,
@@ -309,7 +303,7 @@ impl Executor<'_> {
             );
         }
         if let Spot::Shared(block, offset) = spot {
-            scene.group.blocks[block]
+            scene.state.group.blocks[block]
                 .checks
                 .initialize(offset, data.len() as u64);
         }
@@ -327,7 +321,7 @@ impl Executor<'_> {
                 format!("a `cp.async` of {size} bytes; 4, 8 and 16 are possible"),
             ));
         }
-        if scene.warp.open_copies.len() > limits::PENDING_COPIES {
+        if scene.state.warp.open_copies.len() > limits::PENDING_COPIES {
             return Err(Fault::new(
                 TrapKind::MemoryLimit,
                 "too many copies that nobody waits for",
@@ -344,24 +338,11 @@ impl Executor<'_> {
             _ => None,
         };
         if self.launch.options.profile {
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Global,
-                &from,
-                scene.active,
-                size,
-            );
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Shared,
-                &to,
-                scene.active,
-                size,
-            );
+            let active = scene.state.active;
+            self.count(&mut scene.state, Space::Global, &from, active, size);
+            self.count(&mut scene.state, Space::Shared, &to, active, size);
         }
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             let mut given = sizes.map_or(size, |sizes| (sizes[lane] as u32).min(size));
             if ignored.is_some_and(|ignored| ignored >> lane & 1 != 0) {
                 given = 0;
@@ -371,31 +352,22 @@ impl Executor<'_> {
             let mut source = None;
             for byte in 0..u64::from(given) {
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    Space::Global,
-                    from[lane].wrapping_add(byte),
-                    1,
-                    false,
-                    lane,
+                    &scene.state,
+                    LaneAccess {
+                        lane,
+                        space: Space::Global,
+                        address: from[lane].wrapping_add(byte),
+                        size: 1,
+                        writes: false,
+                    },
                 )?;
                 source = source.or(Some(spot));
-                data[byte as usize] = self.read(scene.warp, scene.group, lane, spot, 1) as u8;
+                data[byte as usize] = self.read(&scene.state, lane, spot, 1) as u8;
             }
             if self.launch.options.check_races {
-                self.check_copy(
-                    scene.warp,
-                    scene.fragment,
-                    scene.group,
-                    scene.block,
-                    lane,
-                    target,
-                    source,
-                    size,
-                );
+                self.check_copy(&mut scene.state, lane, target, source, size);
             }
-            scene.warp.open_copies.push(PendingCopy {
+            scene.state.warp.open_copies.push(PendingCopy {
                 lane: lane as u32,
                 destination: target,
                 source,
@@ -408,25 +380,25 @@ impl Executor<'_> {
     /// Lets all but the latest `keep` groups of the active lanes arrive, and the copies in no group where `open` says so.
     fn finish_copies(&self, scene: &mut Scene<'_>, keep: usize, open: bool) {
         let mut arrived = Vec::new();
-        for lane in lanes_of(scene.active) {
-            if let Some(groups) = scene.warp.copy_groups.get_mut(lane) {
+        for lane in lanes_of(scene.state.active) {
+            if let Some(groups) = scene.state.warp.copy_groups.get_mut(lane) {
                 while groups.len() > keep {
                     arrived.extend(groups.pop_front().into_iter().flatten());
                 }
             }
         }
         if open {
-            let copies = std::mem::take(&mut scene.warp.open_copies);
+            let copies = std::mem::take(&mut scene.state.warp.open_copies);
             let (mine, rest): (Vec<_>, Vec<_>) = copies
                 .into_iter()
-                .partition(|copy| scene.active >> copy.lane & 1 != 0);
+                .partition(|copy| scene.state.active >> copy.lane & 1 != 0);
             arrived.extend(mine);
-            scene.warp.open_copies = rest;
+            scene.state.warp.open_copies = rest;
         }
         for copy in arrived {
             let target = copy.destination;
             self.write_bytes(scene, copy.lane as usize, target, &copy.data);
-            self.check_arrived(scene.warp, scene.group, scene.block, &copy, target);
+            self.check_arrived(&mut scene.state, &copy, target);
         }
     }
 
@@ -438,7 +410,7 @@ impl Executor<'_> {
         mut change: impl FnMut(&mut MemoryBarrier, usize) -> Outcome<()>,
     ) -> Outcome<()> {
         let addresses = self.scene_addresses(scene, operand)?;
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             self.with_barrier(scene, addresses[lane], lane, |barrier| {
                 change(barrier, lane)
             })?;
@@ -459,37 +431,34 @@ impl Executor<'_> {
             Space::Shared
         };
         let spot = self.locate(
-            scene.warp,
-            scene.group,
-            scene.block,
-            space,
-            address,
-            8,
-            true,
-            lane,
+            &scene.state,
+            LaneAccess {
+                lane,
+                space,
+                address,
+                size: 8,
+                writes: true,
+            },
         )?;
-        let before = self.read(scene.warp, scene.group, lane, spot, 8);
+        let before = self.read(&scene.state, lane, spot, 8);
         let mut barrier = MemoryBarrier::unpack(before);
         change(&mut barrier)?;
         if barrier.pack() != before {
-            self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
+            self.write(&mut scene.state, lane, spot, 8, barrier.pack());
         }
         if let Spot::Shared(block, offset) = spot {
-            scene.group.blocks[block].checks.initialize(offset, 8);
+            scene.state.group.blocks[block].checks.initialize(offset, 8);
             let order = Order {
                 scope: Scope::Cluster,
                 acquires: true,
                 releases: true,
             };
             self.order(
-                scene.warp,
-                scene.group,
-                scene.block,
+                &mut scene.state,
                 spot,
                 lane,
                 Some(order),
-                true,
-                true,
+                AccessKind::Update,
             );
         }
         Ok(())
@@ -563,7 +532,7 @@ impl Executor<'_> {
             self.scene_addresses(scene, 1)?,
             scene.values(2)?,
         );
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             let size = sizes[lane] as u32;
             if !size.is_multiple_of(16) {
                 return Err(Fault::at(
@@ -581,8 +550,7 @@ impl Executor<'_> {
                     let step = scalar_type.bytes();
                     let operation = operation.ok_or_else(|| scene.missing())?;
                     for at in (0..size).step_by(step as usize) {
-                        let old =
-                            self.read(scene.warp, scene.group, lane, target.plus(at.into()), step);
+                        let old = self.read(&scene.state, lane, target.plus(at.into()), step);
                         let range = at as usize..(at + step) as usize;
                         let mut word = [0; 8];
                         word[..step as usize].copy_from_slice(&data[range.clone()]);
@@ -645,18 +613,19 @@ impl Executor<'_> {
         };
         let space = mnemonic.space().unwrap_or(Space::Generic);
         let values = scene.values(last)?;
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             let spot = self.spot(scene, space, addresses[lane], 128, true, lane)?;
             self.write(
-                scene.warp,
-                scene.group,
+                &mut scene.state,
                 lane,
                 spot.plus(offset),
                 size,
                 values[lane],
             );
             if let Spot::Shared(block, start) = spot {
-                scene.group.blocks[block].checks.initialize(start, 128);
+                scene.state.group.blocks[block]
+                    .checks
+                    .initialize(start, 128);
             }
         }
         Ok(())
@@ -695,10 +664,9 @@ impl Executor<'_> {
             self.scene_addresses(scene, map_operand)?,
             self.scene_addresses(scene, shared_operand)?,
         );
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(scene.state.active) {
             let map = self.spot(scene, Space::Generic, maps[lane], 128, false, lane)?;
-            let field =
-                |at: u64, size: u32| self.read(scene.warp, scene.group, lane, map.plus(at), size);
+            let field = |at: u64, size: u32| self.read(&scene.state, lane, map.plus(at), size);
             let base = field(0, 8);
             let element: u64 = match field(MAP_TYPE, 4) {
                 0 => 1,
@@ -761,7 +729,7 @@ impl Executor<'_> {
                     let value = if inside {
                         let there =
                             self.spot(scene, Space::Generic, address, element as u32, false, lane)?;
-                        self.read(scene.warp, scene.group, lane, there, element as u32)
+                        self.read(&scene.state, lane, there, element as u32)
                     } else {
                         0
                     };
@@ -769,8 +737,8 @@ impl Executor<'_> {
                 } else if inside {
                     let there =
                         self.spot(scene, Space::Generic, address, element as u32, true, lane)?;
-                    let value = self.read(scene.warp, scene.group, lane, here, element as u32);
-                    self.write(scene.warp, scene.group, lane, there, element as u32, value);
+                    let value = self.read(&scene.state, lane, here, element as u32);
+                    self.write(&mut scene.state, lane, there, element as u32, value);
                 }
             }
             if loads {

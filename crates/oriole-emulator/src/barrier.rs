@@ -27,10 +27,10 @@ impl Executor<'_> {
                 format!("barrier {number}: there are 16"),
             ));
         }
-        if scene.fragment.state == State::Released {
+        if scene.state.fragment.state == State::Released {
             if reduces {
                 let (and, or, population) =
-                    scene.group.blocks[scene.block].barriers[number].results;
+                    scene.state.group.blocks[scene.state.block].barriers[number].results;
                 match special.mnemonic.modifiers().operation {
                     Some(ReductionOperation::And) => {
                         scene.set_truth(if and { u32::MAX } else { 0 })
@@ -50,13 +50,13 @@ impl Executor<'_> {
         } else {
             0
         };
-        scene.separate_inactive();
+        scene.state.separate_inactive();
         if self.launch.options.check_races {
             self.check_barrier(scene, number, count);
         }
-        let warp = scene.warp.index as usize;
-        let live = scene.warp.live;
-        let block = &mut scene.group.blocks[scene.block];
+        let warp = scene.state.warp.index as usize;
+        let live = scene.state.warp.live;
+        let block = &mut scene.state.group.blocks[scene.state.block];
         block.live[warp] = live;
         let warps = block.live.len();
         let barrier = &mut block.barriers[number];
@@ -67,7 +67,7 @@ impl Executor<'_> {
         if barrier.threads == 0 {
             (barrier.and, barrier.or, barrier.population) = (true, false, 0);
             barrier.expected = count;
-            barrier.first = (scene.fragment.function, scene.fragment.pc);
+            barrier.first = (scene.state.fragment.function, scene.state.fragment.pc);
         } else if barrier.expected != count {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
@@ -80,21 +80,21 @@ impl Executor<'_> {
         if count.is_some() && barrier.arrived[warp] == 0 {
             barrier.threads += 32 - live.count_ones();
         }
-        barrier.arrived[warp] |= scene.active;
-        barrier.threads += scene.active.count_ones();
-        barrier.and &= truth & scene.active == scene.active;
-        barrier.or |= truth & scene.active != 0;
-        barrier.population += (truth & scene.active).count_ones();
+        barrier.arrived[warp] |= scene.state.active;
+        barrier.threads += scene.state.active.count_ones();
+        barrier.and &= truth & scene.state.active == scene.state.active;
+        barrier.or |= truth & scene.state.active != 0;
+        barrier.population += (truth & scene.state.active).count_ones();
         let waits = !matches!(opcode, Opcode::BarArrive | Opcode::BarrierArrive);
         let generation = barrier.generation;
         if let Some(clocks) = &mut block.checks.clocks {
-            for lane in lanes_of(scene.active) {
+            for lane in lanes_of(scene.state.active) {
                 clocks.arrive(number, (warp * 32 + lane) as u16);
             }
         }
         if waits {
-            barrier.waiting[warp] |= scene.active;
-            scene.fragment.state = State::Barrier {
+            barrier.waiting[warp] |= scene.state.active;
+            scene.state.fragment.state = State::Barrier {
                 number: number as u32,
                 generation,
             };
@@ -109,16 +109,16 @@ impl Executor<'_> {
         let aligned = matches!(opcode, Opcode::BarSync | Opcode::BarRed | Opcode::BarArrive)
             || scene.special.mnemonic.has_modifier("aligned");
         let text = scene.special.mnemonic.text();
-        let block = &scene.group.blocks[scene.block];
+        let block = &scene.state.group.blocks[scene.state.block];
         let barrier = &block.barriers[number];
-        let here = (scene.fragment.function, scene.fragment.pc);
+        let here = (scene.state.fragment.function, scene.state.fragment.pc);
         let threads: u32 = self.launch.block.iter().product();
         let live: u32 = block.live.iter().map(|live| live.count_ones()).sum();
-        let apart = scene.warp.live & !scene.active;
+        let apart = scene.state.warp.live & !scene.state.active;
         let message = if aligned && apart != 0 {
             format!(
                 "lanes {:#x} execute `{text}` without lanes {apart:#x} of their warp, which it needs",
-                scene.active
+                scene.state.active
             )
         } else if count.is_none() && live < threads {
             format!(
@@ -135,9 +135,9 @@ impl Executor<'_> {
         } else {
             return;
         };
-        let lane = scene.active.trailing_zeros().min(31) as usize;
+        let lane = scene.state.active.trailing_zeros().min(31) as usize;
         let report = Report::new(FindingKind::DivergentBarrier, lane, message);
-        self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+        self.report(&mut scene.state, report);
     }
 
     /// Barriers may be complete when threads that have not arrived exit.
@@ -153,22 +153,22 @@ impl Executor<'_> {
     }
 
     pub(crate) fn cluster_barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let warp = scene.warp.index as usize;
+        let warp = scene.state.warp.index as usize;
         if scene.special.mnemonic.opcode() == Opcode::BarrierClusterArrive {
-            scene.warp.cluster_generation = scene.group.cluster_generation;
-            scene.group.cluster_arrived[scene.block][warp] |= scene.active;
-            scene.group.blocks[scene.block].live[warp] = scene.warp.live;
-            complete_cluster(scene.group);
+            scene.state.warp.cluster_generation = scene.state.group.cluster_generation;
+            scene.state.group.cluster_arrived[scene.state.block][warp] |= scene.state.active;
+            scene.state.group.blocks[scene.state.block].live[warp] = scene.state.warp.live;
+            complete_cluster(scene.state.group);
             return Ok(Next::Advance);
         }
-        if scene.fragment.state == State::Released
-            || scene.group.cluster_generation > scene.warp.cluster_generation
+        if scene.state.fragment.state == State::Released
+            || scene.state.group.cluster_generation > scene.state.warp.cluster_generation
         {
             return Ok(Next::Advance);
         }
-        scene.separate_inactive();
-        scene.fragment.state = State::Cluster {
-            generation: scene.warp.cluster_generation,
+        scene.state.separate_inactive();
+        scene.state.fragment.state = State::Cluster {
+            generation: scene.state.warp.cluster_generation,
         };
         Ok(Next::Wait)
     }

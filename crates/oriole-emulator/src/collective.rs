@@ -30,7 +30,7 @@ impl Sources {
     fn gather(&mut self, scene: &Scene<'_>) -> Outcome<()> {
         let take = |to: &mut Lanes, operand: usize| -> Outcome<()> {
             let values = scene.values(operand)?;
-            for lane in lanes_of(scene.active) {
+            for lane in lanes_of(scene.state.active) {
                 to[lane] = values[lane];
             }
             Ok(())
@@ -41,11 +41,13 @@ impl Sources {
                 take(&mut self.offsets, 2)?;
                 take(&mut self.controls, 3)?;
             }
-            Opcode::Vote | Opcode::VoteSync => self.truth |= scene.predicate(1)? & scene.active,
+            Opcode::Vote | Opcode::VoteSync => {
+                self.truth |= scene.predicate(1)? & scene.state.active
+            }
             Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => take(&mut self.values, 1)?,
             _ => {}
         }
-        self.lanes |= scene.active;
+        self.lanes |= scene.state.active;
         Ok(())
     }
 
@@ -138,8 +140,8 @@ impl Executor<'_> {
             return Ok(Next::Advance);
         };
         let masks = scene.values(operand)?;
-        let members = masks[scene.active.trailing_zeros().min(31) as usize];
-        if lanes_of(scene.active).any(|lane| masks[lane] != members) {
+        let members = masks[scene.state.active.trailing_zeros().min(31) as usize];
+        if lanes_of(scene.state.active).any(|lane| masks[lane] != members) {
             return self.collective_by_groups(scene, &masks);
         }
         let members = members as u32;
@@ -155,7 +157,7 @@ impl Executor<'_> {
     /// Lanes that arrive together may belong to different groups: those whose group is complete go on, every other group
     /// waits by itself.
     fn collective_by_groups(&self, scene: &mut Scene<'_>, masks: &Lanes) -> Outcome<Next> {
-        let mut rest = scene.active;
+        let mut rest = scene.state.active;
         let mut waiting = Vec::new();
         while rest != 0 {
             let mask = masks[rest.trailing_zeros() as usize];
@@ -163,28 +165,28 @@ impl Executor<'_> {
                 .filter(|&lane| masks[lane] == mask)
                 .fold(0u32, |group, lane| group | 1 << lane);
             rest &= !group;
-            scene.active = group;
+            scene.state.active = group;
             match self.partners(scene, mask as u32)? {
                 Some(partners) => self.exchange(scene, partners)?,
                 None => waiting.push((group, mask as u32)),
             }
         }
-        scene.active = waiting.iter().fold(0, |all, (group, _)| all | group);
+        scene.state.active = waiting.iter().fold(0, |all, (group, _)| all | group);
         let Some((first, others)) = waiting.split_first() else {
             return Ok(Next::Advance);
         };
-        scene.separate_inactive();
+        scene.state.separate_inactive();
         for &(group, members) in others {
-            let mut other = scene.fragment.clone();
+            let mut other = scene.state.fragment.clone();
             other.mask = group;
             other.state = State::Meeting(Rendezvous {
                 kind: scene.special.kind,
                 members,
             });
-            scene.warp.fragments.push_back(other);
+            scene.state.warp.fragments.push_back(other);
         }
-        scene.fragment.mask = first.0;
-        scene.active = first.0;
+        scene.state.fragment.mask = first.0;
+        scene.state.active = first.0;
         Ok(self.wait_for_members(scene, first.1))
     }
 
@@ -192,8 +194,8 @@ impl Executor<'_> {
     fn check_exchange(&self, scene: &mut Scene<'_>, sources: &Sources) {
         let mnemonic = &scene.special.mnemonic;
         if mnemonic.opcode() == Opcode::BarWarpSync {
-            let first = (scene.warp.index * 32) as u16;
-            if let Some(clocks) = &mut scene.group.blocks[scene.block].checks.clocks {
+            let first = scene.state.thread(0);
+            if let Some(clocks) = &mut scene.state.group.blocks[scene.state.block].checks.clocks {
                 let threads: Vec<u16> = lanes_of(sources.lanes)
                     .map(|lane| first + lane as u16)
                     .collect();
@@ -211,7 +213,7 @@ impl Executor<'_> {
                     mnemonic.text()
                 );
                 let report = Report::new(FindingKind::ShuffleSource, lane, message);
-                self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+                self.report(&mut scene.state, report);
                 return;
             }
         }

@@ -11,8 +11,11 @@
 //! **Rounding.** Integers are exact. Half precision, `.bf16` and `.tf32` are added as a tensor core does, see `tensor_core`. Other
 //! floating-point numbers are added in double precision and rounded once.
 
+use std::ops::Range;
+
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
+use crate::access::LaneAccess;
 use crate::execute::{Executor, Next, lanes_of};
 use crate::lanes::half_to_single;
 use crate::program::SpecialOperand;
@@ -22,6 +25,7 @@ use crate::trap::{Fault, Outcome, TrapKind};
 
 /// A matrix of numbers; integers up to 2⁵³ are exact.
 struct Matrix {
+    rows: usize,
     columns: usize,
     values: Vec<f64>,
 }
@@ -29,6 +33,7 @@ struct Matrix {
 impl Matrix {
     fn new(rows: usize, columns: usize) -> Matrix {
         Matrix {
+            rows,
             columns,
             values: vec![0.0; rows * columns],
         }
@@ -145,13 +150,13 @@ fn width(scalar_type: ScalarType) -> u32 {
 }
 
 fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
-    if scene.active != u32::MAX {
+    if scene.state.active != u32::MAX {
         return Err(Fault::new(
             TrapKind::DivergentBarrier,
             format!(
                 "`{}` needs all lanes of the warp, {:#x} are here",
                 scene.special.mnemonic.text(),
-                scene.active
+                scene.state.active
             ),
         ));
     }
@@ -166,7 +171,7 @@ impl Executor<'_> {
         };
         if let Some(partner) = partners
             .iter()
-            .find(|partner| partner.base != scene.fragment.base)
+            .find(|partner| partner.base != scene.state.fragment.base)
         {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
@@ -174,15 +179,15 @@ impl Executor<'_> {
                     "lanes {:#x} execute `{}` in another call than lanes {:#x}",
                     partner.mask,
                     scene.special.mnemonic.text(),
-                    scene.active
+                    scene.state.active
                 ),
             ));
         }
-        let own = scene.active;
-        scene.active |= partners.iter().fold(0, |mask, partner| mask | partner.mask);
+        let own = scene.state.active;
+        scene.state.active |= partners.iter().fold(0, |mask, partner| mask | partner.mask);
         whole_warp(scene)?;
         self.multiply_or_move(scene)?;
-        scene.active = own;
+        scene.state.active = own;
         self.send_on(scene, partners);
         Ok(Next::Advance)
     }
@@ -238,7 +243,7 @@ impl Executor<'_> {
         let c = self.gather_accumulator(scene, 3, c_type, m, n)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
-        self.scatter_accumulator(scene, 0, d_type, m, n, &d, saturate)
+        self.scatter_accumulator(scene, 0, d_type, &d, saturate)
     }
 
     fn gather_a(
@@ -336,14 +341,11 @@ impl Executor<'_> {
         Ok(matrix)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the shape of a fragment")]
     fn scatter_accumulator(
         &self,
         scene: &mut Scene<'_>,
         operand: usize,
         scalar_type: ScalarType,
-        m: usize,
-        n: usize,
         matrix: &Matrix,
         saturate: bool,
     ) -> Outcome<()> {
@@ -354,7 +356,7 @@ impl Executor<'_> {
                 let mut value = 0;
                 for part in 0..each {
                     let (row, column) = Self::accumulator_place(lane, index * each + part);
-                    if row >= m || column >= n {
+                    if row >= matrix.rows || column >= matrix.columns {
                         return Err(scene.missing());
                     }
                     value |= encode(scalar_type, matrix.get(row, column), saturate) << (16 * part);
@@ -385,12 +387,7 @@ impl Executor<'_> {
         let row_major = mnemonic.has_modifier("row");
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
         let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(memory)?,
-        );
+        let addresses = self.addresses(&scene.state, scene.address(memory)?);
         let default = if row_major { columns } else { rows };
         let stride = if scene.special.operands.len() > 2 {
             scene.uniform(2)? as usize
@@ -423,30 +420,29 @@ impl Executor<'_> {
                 let offset = (element as u64).wrapping_mul(u64::from(size));
                 let address = addresses[lane].wrapping_add(offset);
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    space,
-                    address,
-                    size,
-                    !loads,
-                    lane,
+                    &scene.state,
+                    LaneAccess {
+                        lane,
+                        space,
+                        address,
+                        size,
+                        writes: !loads,
+                    },
                 )?;
-                self.check_spot(scene, lane, spot, size, !loads);
+                self.check_spot(&mut scene.state, lane, spot, size, !loads);
                 if loads {
-                    let value = self.read(scene.warp, scene.group, lane, spot, size);
+                    let value = self.read(&scene.state, lane, spot, size);
                     registers[register][lane] |= value << shift;
                 } else {
                     self.write(
-                        scene.warp,
-                        scene.group,
+                        &mut scene.state,
                         lane,
                         spot,
                         size,
                         registers[register][lane] >> shift,
                     );
                     if let crate::access::Spot::Shared(block, offset) = spot {
-                        scene.group.blocks[block]
+                        scene.state.group.blocks[block]
                             .checks
                             .initialize(offset, size.into());
                     }
@@ -531,12 +527,7 @@ impl Executor<'_> {
         let count = usize::from(mnemonic.modifiers().repeat.unwrap_or(1));
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
         let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(memory)?,
-        );
+        let addresses = self.addresses(&scene.state, scene.address(memory)?);
         let space = mnemonic.space().unwrap_or(Space::Generic);
         if self.launch.options.profile {
             // Each matrix is a phase of eight rows of 16 bytes.
@@ -545,30 +536,23 @@ impl Executor<'_> {
             } else {
                 (1 << (8 * count)) - 1
             };
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Shared,
-                &addresses,
-                lanes,
-                16,
-            );
+            self.count(&mut scene.state, Space::Shared, &addresses, lanes, 16);
         }
         for (index, &slot) in slots.iter().enumerate().take(count) {
             let mut rows = [None; 8];
             for (row, spot) in rows.iter_mut().enumerate() {
                 let lane = 8 * index + row;
                 let place = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    space,
-                    addresses[lane],
-                    16,
-                    !loads,
-                    lane,
+                    &scene.state,
+                    LaneAccess {
+                        lane,
+                        space,
+                        address: addresses[lane],
+                        size: 16,
+                        writes: !loads,
+                    },
                 )?;
-                self.check_spot(scene, lane, place, 16, !loads);
+                self.check_spot(&mut scene.state, lane, place, 16, !loads);
                 *spot = Some(place);
             }
             for lane in 0..32 {
@@ -582,11 +566,11 @@ impl Executor<'_> {
                         .ok_or_else(|| scene.missing())?
                         .plus(2 * column as u64);
                     if loads {
-                        value |= self.read(scene.warp, scene.group, lane, spot, 2) << (16 * part);
+                        value |= self.read(&scene.state, lane, spot, 2) << (16 * part);
                     } else {
-                        self.write(scene.warp, scene.group, lane, spot, 2, value & 0xffff);
+                        self.write(&mut scene.state, lane, spot, 2, value & 0xffff);
                         if let crate::access::Spot::Shared(block, offset) = spot {
-                            scene.group.blocks[block].checks.initialize(offset, 2);
+                            scene.state.group.blocks[block].checks.initialize(offset, 2);
                         }
                         value >>= 16;
                     }
@@ -606,7 +590,7 @@ impl Executor<'_> {
         let &[d_type, a_type, b_type] = mnemonic.types() else {
             return Err(scene.missing());
         };
-        let first_row = scene.warp.index as usize % 4 * 16;
+        let first_row = scene.state.warp.index as usize % 4 * 16;
         let from_registers = matches!(scene.special.operands[1], SpecialOperand::Vector(_));
         let immediate = |scene: &Scene<'_>, index: usize| -> Outcome<i64> {
             match scene.special.operands.get(index) {
@@ -630,11 +614,12 @@ impl Executor<'_> {
             self.gather_a(scene, 1, a_type, 16, k)?
         } else {
             let descriptor = scene.uniform(1)?;
-            self.gather_shared(scene, descriptor, a_type, first_row, 16, k, transpose_a)?
+            let rows = first_row..first_row + 16;
+            self.gather_shared(scene, descriptor, a_type, rows, k, transpose_a)?
         };
         let descriptor = scene.uniform(2)?;
         let mut b = Matrix::new(k, n);
-        let columns = self.gather_shared(scene, descriptor, b_type, 0, n, k, transpose_b)?;
+        let columns = self.gather_shared(scene, descriptor, b_type, 0..n, k, transpose_b)?;
         for row in 0..k {
             for column in 0..n {
                 *b.at(row, column) = columns.get(column, row) * scale_b as f64;
@@ -651,26 +636,17 @@ impl Executor<'_> {
         let one_bit = (a_type == ScalarType::B1).then_some(false);
         let core = TensorCore::of(a_type, d_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
-        self.scatter_accumulator(
-            scene,
-            0,
-            d_type,
-            16,
-            n,
-            &d,
-            mnemonic.has(Flag::SaturateFinite),
-        )
+        let saturate = mnemonic.has(Flag::SaturateFinite);
+        self.scatter_accumulator(scene, 0, d_type, &d, saturate)
     }
 
     /// Rows of a matrix in shared memory, `columns` along the inner dimension, through a descriptor.
-    #[allow(clippy::too_many_arguments, reason = "the shape of a tile")]
     fn gather_shared(
         &self,
         scene: &Scene<'_>,
         descriptor: u64,
         scalar_type: ScalarType,
-        first_row: usize,
-        rows: usize,
+        rows: Range<usize>,
         columns: usize,
         transposed: bool,
     ) -> Outcome<Matrix> {
@@ -687,10 +663,10 @@ impl Executor<'_> {
         if size == 0 || descriptor >> 49 & 7 != 0 {
             return Err(scene.missing());
         }
-        let mut matrix = Matrix::new(rows, columns);
-        for row in 0..rows {
+        let mut matrix = Matrix::new(rows.len(), columns);
+        for row in 0..rows.len() {
             for column in 0..columns {
-                let (r, c) = ((first_row + row) as u64, column as u64);
+                let (r, c) = ((rows.start + row) as u64, column as u64);
                 let plain = if transposed {
                     // Rows run along the span; the inner dimension steps from line to line.
                     let per_span = span / size;
@@ -710,16 +686,16 @@ impl Executor<'_> {
                     _ => plain,
                 };
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    Space::Shared,
-                    address,
-                    size as u32,
-                    false,
-                    0,
+                    &scene.state,
+                    LaneAccess {
+                        lane: 0,
+                        space: Space::Shared,
+                        address,
+                        size: size as u32,
+                        writes: false,
+                    },
                 )?;
-                let bits = self.read(scene.warp, scene.group, 0, spot, size as u32);
+                let bits = self.read(&scene.state, 0, spot, size as u32);
                 *matrix.at(row, column) = decode(scalar_type, bits);
             }
         }
@@ -746,7 +722,7 @@ fn expand(
     let metadata = scene.values(4)?;
     let pattern = metadata[0] as u32;
     let nibble = pattern & 15;
-    let uniform = lanes_of(scene.active).all(|lane| metadata[lane] as u32 == pattern)
+    let uniform = lanes_of(scene.state.active).all(|lane| metadata[lane] as u32 == pattern)
         && pattern == nibble * 0x1111_1111;
     if !uniform
         || width(scalar_type) > 16

@@ -11,6 +11,7 @@
 use oriole_isa::{Mnemonic, Opcode};
 
 use crate::execute::{Executor, Next};
+use crate::execution::Execution;
 use crate::launch::Group;
 use crate::program::{Kind, Special};
 use crate::special::Scene;
@@ -34,7 +35,7 @@ pub(crate) fn is_aligned(mnemonic: &Mnemonic) -> bool {
     )
 }
 
-impl Scene<'_> {
+impl Execution<'_> {
     /// Sends the lanes that the guard turns off on to the next instruction, where they wait for the others. The fragment
     /// keeps the active lanes and may then wait.
     pub(crate) fn separate_inactive(&mut self) {
@@ -81,17 +82,17 @@ impl Executor<'_> {
         scene: &mut Scene<'_>,
         members: u32,
     ) -> Outcome<Option<Vec<Fragment>>> {
-        if scene.active & !members != 0 {
+        if scene.state.active & !members != 0 {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
                 format!(
                     "lanes {:#x} execute `{}` but are not in its member mask {members:#x}",
-                    scene.active & !members,
+                    scene.state.active & !members,
                     scene.special.mnemonic.text()
                 ),
             ));
         }
-        let wanted = members & scene.warp.live & !scene.active;
+        let wanted = members & scene.state.warp.live & !scene.state.active;
         if wanted == 0 {
             return Ok(Some(Vec::new()));
         }
@@ -99,22 +100,22 @@ impl Executor<'_> {
             kind: scene.special.kind,
             members,
         };
-        if wanted & !scene.warp.waiting_at(here) != 0 {
+        if wanted & !scene.state.warp.waiting_at(here) != 0 {
             self.check_mismatch(scene, here)?;
             return Ok(None);
         }
-        let fragments = std::mem::take(&mut scene.warp.fragments);
+        let fragments = std::mem::take(&mut scene.state.warp.fragments);
         let (partners, others) = fragments
             .into_iter()
             .partition(|fragment| fragment.state == State::Meeting(here));
-        scene.warp.fragments = others;
+        scene.state.warp.fragments = others;
         Ok(Some(partners.into()))
     }
 
     /// Lets the active lanes wait for the others of their mask.
     pub(crate) fn wait_for_members(&self, scene: &mut Scene<'_>, members: u32) -> Next {
-        scene.separate_inactive();
-        scene.fragment.state = State::Meeting(Rendezvous {
+        scene.state.separate_inactive();
+        scene.state.fragment.state = State::Meeting(Rendezvous {
             kind: scene.special.kind,
             members,
         });
@@ -125,13 +126,13 @@ impl Executor<'_> {
     /// place go on together with them, as lanes do that come out of a join.
     pub(crate) fn send_on(&self, scene: &mut Scene<'_>, partners: Vec<Fragment>) {
         for mut partner in partners {
-            if scene.fragment.is_beside(&partner) {
-                scene.fragment.mask |= partner.mask;
+            if scene.state.fragment.is_beside(&partner) {
+                scene.state.fragment.mask |= partner.mask;
                 continue;
             }
             partner.state = State::Running;
             partner.pc += 1;
-            scene.warp.fragments.push_back(partner);
+            scene.state.warp.fragments.push_back(partner);
         }
     }
 
@@ -146,23 +147,27 @@ impl Executor<'_> {
         let active = partner.mask;
         let constants = &self.launch.constants[partner.function as usize];
         action(&mut Scene {
-            warp: &mut *scene.warp,
-            fragment: partner,
-            group: &mut *scene.group,
-            block: scene.block,
-            constants,
+            state: Execution {
+                warp: &mut *scene.state.warp,
+                fragment: partner,
+                group: &mut *scene.state.group,
+                block: scene.state.block,
+                constants,
+                active,
+            },
             special,
-            active,
         })
     }
 
     /// Traps when lanes that the active ones wait for wait for the active ones somewhere else.
     fn check_mismatch(&self, scene: &Scene<'_>, here: Rendezvous) -> Outcome<()> {
-        for other in &scene.warp.fragments {
+        for other in &scene.state.warp.fragments {
             let State::Meeting(there) = other.state else {
                 continue;
             };
-            if there == here || there.members & scene.active == 0 || here.members & other.mask == 0
+            if there == here
+                || there.members & scene.state.active == 0
+                || here.members & other.mask == 0
             {
                 continue;
             }
@@ -179,7 +184,7 @@ impl Executor<'_> {
                 format!(
                     "lanes {:#x} execute `{}` with member mask {:#x} while lanes {:#x} of it execute `{}` with member mask \
                      {:#x} at PTX line {}: they wait for each other forever{aligned}",
-                    scene.active,
+                    scene.state.active,
                     scene.special.mnemonic.text(),
                     here.members,
                     here.members & other.mask,
