@@ -166,6 +166,19 @@ impl Origin {
     }
 }
 
+/// What a `.loc` directive says: the place in the source of the instructions behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// The statement of the directive in the function that has it.
+    pub statement: u32,
+    /// The number of the file, as it is written.
+    pub file: Text,
+    /// The line in it.
+    pub line: Text,
+    /// The column.
+    pub column: Text,
+}
+
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
@@ -173,6 +186,7 @@ pub(crate) struct Room {
     values: IndexVec<Value, ValueData>,
     instructions: IndexVec<Instruction, InstructionData>,
     origins: IndexVec<Instruction, Origin>,
+    lines: Vec<Line>,
     operands: Vec<Operand>,
     arguments: Vec<Value>,
     use_lists: UseLists,
@@ -192,6 +206,10 @@ pub struct Function {
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
     origins: IndexVec<Instruction, Origin>,
+    /// The `.loc` directives, in order.
+    lines: Vec<Line>,
+    /// Lines of instructions that come from other functions.
+    imported_lines: DenseMap<Instruction, Line>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) arguments: Vec<Value>,
     pub(crate) use_lists: UseLists,
@@ -224,6 +242,7 @@ impl Function {
         self.values.clear();
         self.instructions.clear();
         self.origins.clear();
+        self.lines.clear();
         self.operands.clear();
         self.arguments.clear();
         self.use_lists.clear();
@@ -237,6 +256,7 @@ impl Function {
             values: self.values,
             instructions: self.instructions,
             origins: self.origins,
+            lines: self.lines,
             operands: self.operands,
             arguments: self.arguments,
             use_lists: self.use_lists,
@@ -357,6 +377,24 @@ impl Function {
     #[inline]
     pub fn location(&self, instruction: Instruction) -> Option<u32> {
         self.origins[instruction].statement_unless(0)
+    }
+
+    /// The `.loc` directives of the function, in order.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The line that an instruction has from another function, from which it was copied.
+    pub fn imported_line(&self, instruction: Instruction) -> Option<Line> {
+        self.imported_lines.get(&instruction).copied()
+    }
+
+    /// The `.loc` directive that a statement stands behind.
+    pub fn line_of(&self, statement: u32) -> Option<Line> {
+        let behind = self
+            .lines
+            .partition_point(|line| line.statement <= statement);
+        Some(self.lines[behind.checked_sub(1)?])
     }
 
     /// The statement an instruction is spelled as, if it still has the same format.
@@ -584,6 +622,20 @@ impl Function {
     pub(crate) fn copy_location(&mut self, instruction: Instruction, copy: Instruction) {
         self.origins[copy] = self.origins[instruction];
         self.mark_moved(copy);
+        self.set_imported_line(copy, self.imported_line(instruction));
+    }
+
+    /// Gives an instruction that was made for another one its line, and no statement that it is spelled as.
+    pub(crate) fn copy_line(&mut self, instruction: Instruction, made: Instruction) {
+        self.copy_location(instruction, made);
+        self.origins[made].mark(Origin::REWRITTEN);
+    }
+
+    /// Gives an instruction the line it had in another function.
+    pub(crate) fn set_imported_line(&mut self, instruction: Instruction, line: Option<Line>) {
+        if let Some(line) = line {
+            self.imported_lines.insert(instruction, line);
+        }
     }
 
     /// Gives an instruction another format and other operands.
@@ -648,6 +700,8 @@ impl FunctionBuilder {
                 values: room.values,
                 instructions: room.instructions,
                 origins: room.origins,
+                lines: room.lines,
+                imported_lines: DenseMap::new(),
                 operands: room.operands,
                 arguments: room.arguments,
                 use_lists: room.use_lists,
@@ -754,6 +808,11 @@ impl FunctionBuilder {
     /// Gives an instruction a location, and no statement that it is spelled as or stands at.
     pub(crate) fn set_location(&mut self, instruction: Instruction, location: u32) {
         self.function.origins[instruction] = Origin(location | Origin::REWRITTEN | Origin::MOVED);
+    }
+
+    /// Adds a `.loc` directive, behind those there are.
+    pub fn add_line(&mut self, line: Line) {
+        self.function.lines.push(line);
     }
 
     /// A block, to set its edges.

@@ -42,7 +42,7 @@ pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, S
 pub use formats::Formats;
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, FunctionBuilder, InstructionData,
-    InstructionParts, RegisterData, SymbolData, SymbolKind, ValueData,
+    InstructionParts, Line, RegisterData, SymbolData, SymbolKind, ValueData,
 };
 pub use journal::{Change, Journal};
 pub use operand::{Member, Operand};

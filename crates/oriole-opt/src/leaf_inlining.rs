@@ -19,7 +19,7 @@
 //!
 //! ## Not done
 //! Recursion, indirect calls, callees with variables, calls or pinned registers, parameters that are structures
-//! (`leaf_inlining_unchanged`). Source lines of the callee are lost.
+//! (`leaf_inlining_unchanged`).
 
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;

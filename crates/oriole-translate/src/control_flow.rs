@@ -8,14 +8,14 @@ use crate::mentions::Mentions;
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Member, Operand, Register,
+    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Line, Member, Operand, Register,
     RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
 use oriole_syntax::scopes::{Global, Globals, Reference, Scopes, Variable};
 use oriole_syntax::tree::{
-    self, Body, Function, Guard, Module, OperandKind, Statement, Storage, Text,
+    self, Body, Directive, Function, Guard, Module, OperandKind, Statement, Storage, Text,
 };
 
 /// A function over registers, and the labels that start blocks.
@@ -140,10 +140,25 @@ impl Entering<'_> {
                     }
                     open = !self.instruction(formats, index as u32, &instruction);
                 }
+                Statement::Directive(directive) => self.line(index as u32, &directive),
                 _ => {}
             }
         }
         self.connect(open);
+    }
+
+    /// Notes what `.loc` says.
+    fn line(&mut self, statement: u32, directive: &Directive) {
+        if let &[keyword, file, line, column, ..] = self.body.words(directive.words)
+            && self.module.text(keyword) == ".loc"
+        {
+            self.builder.add_line(Line {
+                statement,
+                file,
+                line,
+                column,
+            });
+        }
     }
 
     /// Labels that some branch names, directly or through a table.
