@@ -63,6 +63,20 @@ const MAP_INTERLEAVE: u64 = 112;
 const MAP_SWIZZLE: u64 = 116;
 const MAP_FILL: u64 = 120;
 
+/// The fields that `tensormap.replace` names: where they begin, how far one of several is from the next, and their bytes.
+const MAP_FIELDS: [(&str, u64, u64, u32); 10] = [
+    ("global_address", 0, 0, 8),
+    ("rank", MAP_RANK, 0, 4),
+    ("box_dim", MAP_BOX, 4, 4),
+    ("global_dim", MAP_DIMENSIONS, 4, 4),
+    ("global_stride", MAP_STRIDES, 8, 8),
+    ("element_stride", MAP_ELEMENT_STRIDES, 4, 4),
+    ("elemtype", MAP_TYPE, 0, 4),
+    ("interleave_layout", MAP_INTERLEAVE, 0, 4),
+    ("swizzle_mode", MAP_SWIZZLE, 0, 4),
+    ("fill_mode", MAP_FILL, 0, 4),
+];
+
 impl Executor<'_> {
     pub(crate) fn asynchronous(&self, scene: &mut Scene<'_>) -> Outcome<()> {
         use Opcode::*;
@@ -584,33 +598,11 @@ impl Executor<'_> {
         if ordinal > 4 {
             return Err(scene.missing());
         }
-        let field = [
-            "global_address",
-            "rank",
-            "box_dim",
-            "global_dim",
-            "global_stride",
-            "element_stride",
-            "elemtype",
-            "interleave_layout",
-            "swizzle_mode",
-            "fill_mode",
-        ]
-        .into_iter()
-        .find(|field| mnemonic.has_modifier(field))
-        .ok_or_else(|| scene.missing())?;
-        let (offset, size) = match field {
-            "global_address" => (0, 8),
-            "rank" => (MAP_RANK, 4),
-            "box_dim" => (MAP_BOX + 4 * ordinal, 4),
-            "global_dim" => (MAP_DIMENSIONS + 4 * ordinal, 4),
-            "global_stride" => (MAP_STRIDES + 8 * ordinal, 8),
-            "element_stride" => (MAP_ELEMENT_STRIDES + 4 * ordinal, 4),
-            "elemtype" => (MAP_TYPE, 4),
-            "interleave_layout" => (MAP_INTERLEAVE, 4),
-            "swizzle_mode" => (MAP_SWIZZLE, 4),
-            _ => (MAP_FILL, 4),
-        };
+        let &(_, start, step, size) = MAP_FIELDS
+            .iter()
+            .find(|(field, ..)| mnemonic.has_modifier(field))
+            .ok_or_else(|| scene.missing())?;
+        let offset = start + step * ordinal;
         let space = mnemonic.space().unwrap_or(Space::Generic);
         let values = scene.values(last)?;
         for lane in lanes_of(scene.state.active) {

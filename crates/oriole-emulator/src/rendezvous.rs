@@ -8,31 +8,19 @@
 //!
 //! Lanes that wait for each other at different instructions, or with different masks, wait forever. That is a trap.
 
-use oriole_isa::{Mnemonic, Opcode};
+use oriole_isa::Mnemonic;
 
 use crate::execute::{Executor, Next};
 use crate::execution::Execution;
 use crate::launch::Group;
 use crate::program::{Kind, Special};
-use crate::special::Scene;
+use crate::special::{Family, Scene};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Join, Rendezvous, State, Warp};
 
 /// Whether lanes of a warp wait for each other at an instruction, and only at this very one.
 pub(crate) fn is_aligned(mnemonic: &Mnemonic) -> bool {
-    use Opcode::*;
-    matches!(
-        mnemonic.opcode(),
-        WmmaLoad
-            | WmmaStore
-            | WmmaMma
-            | Mma
-            | MmaSp
-            | Ldmatrix
-            | Stmatrix
-            | Movmatrix
-            | WgmmaMmaAsync
-    )
+    Family::of(mnemonic.opcode()) == Some(Family::Matrix)
 }
 
 impl Execution<'_> {

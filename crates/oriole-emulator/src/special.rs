@@ -9,6 +9,65 @@ use crate::program::{Address, CONSTANT, Lanes, NONE, Special, SpecialOperand};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::State;
 
+/// Instructions that are not one loop over lanes, by what executes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Lanes of a warp exchange values.
+    Collective,
+    /// Barriers of a block.
+    Barrier,
+    /// The barrier of a cluster.
+    ClusterBarrier,
+    /// Asynchronous copies and barriers in memory.
+    Asynchronous,
+    /// Matrices over a warp. All its lanes have to execute the same instruction.
+    Matrix,
+    /// What needs no file of its own.
+    Other,
+}
+
+impl Family {
+    /// The family of an opcode, nothing if it is none of these instructions.
+    pub(crate) fn of(opcode: Opcode) -> Option<Family> {
+        use Opcode::*;
+        Some(match opcode {
+            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
+                Family::Collective
+            }
+            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
+                Family::Barrier
+            }
+            BarrierClusterArrive | BarrierClusterWait => Family::ClusterBarrier,
+            CpAsync
+            | CpAsyncCommitGroup
+            | CpAsyncWaitGroup
+            | CpAsyncWaitAll
+            | CpAsyncMbarrierArrive
+            | CpAsyncBulk
+            | CpReduceAsyncBulk
+            | CpAsyncBulkTensor
+            | TensormapReplace
+            | TensormapCpFenceproxy
+            | MbarrierInit
+            | MbarrierInval
+            | MbarrierExpectTx
+            | MbarrierCompleteTx
+            | MbarrierArrive
+            | MbarrierArriveDrop
+            | MbarrierTestWait
+            | MbarrierTryWait
+            | MbarrierPendingCount
+            | StAsync
+            | RedAsync => Family::Asynchronous,
+            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
+            | WgmmaMmaAsync => Family::Matrix,
+            Activemask | Isspacep | Mapa | Getctarank | Createpolicy | Nanosleep | Trap
+            | Alloca | Stacksave | Stackrestore => Family::Other,
+            _ => return None,
+        })
+    }
+}
+
 /// The execution of an instruction that is not one loop over lanes.
 pub(crate) struct Scene<'a> {
     pub(crate) state: Execution<'a>,
@@ -115,45 +174,26 @@ impl Executor<'_> {
     }
 
     fn special_instruction(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+        match Family::of(scene.special.mnemonic.opcode()) {
+            Some(Family::Collective) => self.collective(scene),
+            Some(Family::Barrier) => self.barrier(scene),
+            Some(Family::ClusterBarrier) => self.cluster_barrier(scene),
+            Some(Family::Asynchronous) => self.asynchronous(scene).map(|()| Next::Advance),
+            Some(Family::Matrix) => self.matrix(scene),
+            Some(Family::Other) => self.other(scene),
+            None => Err(scene.missing()),
+        }
+    }
+
+    fn other(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
         use Opcode::*;
         let special = scene.special;
-        let opcode = special.mnemonic.opcode();
-        match opcode {
-            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
-                self.collective(scene)
-            }
+        match special.mnemonic.opcode() {
             Activemask => {
                 let values = [u64::from(scene.state.active); 32];
                 scene.set_destination(&values);
                 Ok(Next::Advance)
             }
-            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
-                self.barrier(scene)
-            }
-            BarrierClusterArrive | BarrierClusterWait => self.cluster_barrier(scene),
-            CpAsync
-            | CpAsyncCommitGroup
-            | CpAsyncWaitGroup
-            | CpAsyncWaitAll
-            | CpAsyncMbarrierArrive
-            | CpAsyncBulk
-            | CpReduceAsyncBulk
-            | CpAsyncBulkTensor
-            | TensormapReplace
-            | TensormapCpFenceproxy
-            | MbarrierInit
-            | MbarrierInval
-            | MbarrierExpectTx
-            | MbarrierCompleteTx
-            | MbarrierArrive
-            | MbarrierArriveDrop
-            | MbarrierTestWait
-            | MbarrierTryWait
-            | MbarrierPendingCount
-            | StAsync
-            | RedAsync => self.asynchronous(scene).map(|()| Next::Advance),
-            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
-            | WgmmaMmaAsync => self.matrix(scene),
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
                 scene.state.warp.polls += 4;
