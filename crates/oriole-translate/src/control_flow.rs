@@ -5,7 +5,7 @@
 //! is, registers as [`Operand::Register`]; renaming makes values of those that are not pinned.
 
 use crate::mentions::Mentions;
-use oriole_collections::{BitSet, DenseMap};
+use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
     Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Line, Member, Operand, Register,
@@ -117,7 +117,7 @@ pub(crate) fn enter(
 impl Entering<'_> {
     fn run(&mut self, formats: &mut Formats) {
         let body = self.body;
-        let targets = self.branch_target_labels();
+        let targets = self.scopes.branch_target_labels();
         let mut label = 0u32;
         let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
@@ -159,28 +159,6 @@ impl Entering<'_> {
                 column,
             });
         }
-    }
-
-    /// Labels that some branch names, directly or through a table.
-    fn branch_target_labels(&mut self) -> BitSet<usize> {
-        let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for (label, data) in self.scopes.labels.iter().enumerate() {
-            if !data.is_mentioned {
-                continue;
-            }
-            match self.scopes.branch_targets.get(&(label as u32)) {
-                Some(listed) => {
-                    for &target in listed {
-                        targets.insert(target as usize);
-                    }
-                }
-                None if data.table.is_none() => {
-                    targets.insert(label);
-                }
-                None => {}
-            }
-        }
-        targets
     }
 
     /// Ends the block with the labels entered since the last one ended.

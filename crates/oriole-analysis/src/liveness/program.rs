@@ -10,7 +10,6 @@
 
 use super::in_flight::InFlight;
 use super::lists::Lists;
-use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
     Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
@@ -333,7 +332,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn run(&mut self) {
         let body = self.body;
-        let targets = self.branch_target_labels();
+        let targets = self.scopes.branch_target_labels();
         let mut label = 0u32;
         let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
@@ -364,22 +363,6 @@ impl Reader<'_> {
 
     fn start_block(&mut self) {
         self.blocks.push(self.statements.len() as u32);
-    }
-
-    fn branch_target_labels(&self) -> BitSet<usize> {
-        let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for reference in &self.scopes.references {
-            if let Reference::Label(label) = *reference {
-                if let Some(listed) = self.scopes.branch_targets.get(&label) {
-                    for &target in listed {
-                        targets.insert(target as usize);
-                    }
-                } else if self.scopes.labels[label as usize].table.is_none() {
-                    targets.insert(label as usize);
-                }
-            }
-        }
-        targets
     }
 
     /// Reads one instruction; whether it ends its block.
