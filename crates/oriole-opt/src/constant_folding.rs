@@ -30,9 +30,9 @@
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
-use crate::few::Few;
 use crate::manager::{Action, Context, Pass, Sees};
 use crate::remark::Rewrite;
+use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{
     Block, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
@@ -55,11 +55,11 @@ pub(crate) const PASS: Pass = Pass {
 const MAXIMUM_INPUTS: usize = 8;
 
 /// The bits of the values that are constant.
-type Constants = Few<u64>;
+type Constants = SparseMap<u64>;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known = Constants::none(editor.function());
+    let mut known = Constants::new(editor.function());
     for &block in flow.reverse_postorder() {
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {

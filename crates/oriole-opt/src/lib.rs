@@ -17,7 +17,6 @@ mod copy_propagation;
 mod dead_code;
 mod dead_stores;
 mod equality;
-mod few;
 mod fuel;
 mod full_unrolling;
 mod fusion;
@@ -34,6 +33,7 @@ mod predication;
 mod profile;
 mod reassociate;
 mod remark;
+mod sparse_map;
 mod speculative_hoist;
 mod statistics;
 
