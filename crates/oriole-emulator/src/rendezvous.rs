@@ -14,7 +14,7 @@ use crate::execute::{Executor, Next};
 use crate::execution::Execution;
 use crate::launch::Group;
 use crate::program::{Kind, Special};
-use crate::special::{Family, Scene};
+use crate::special::{Context, Family};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Join, Rendezvous, State, Warp};
 
@@ -67,44 +67,44 @@ impl Executor<'_> {
     /// still on their way.
     pub(crate) fn partners(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         members: u32,
     ) -> Outcome<Option<Vec<Fragment>>> {
-        if scene.state.active & !members != 0 {
+        if context.state.active & !members != 0 {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
                 format!(
                     "lanes {:#x} execute `{}` but are not in its member mask {members:#x}",
-                    scene.state.active & !members,
-                    scene.special.mnemonic.text()
+                    context.state.active & !members,
+                    context.special.mnemonic.text()
                 ),
             ));
         }
-        let wanted = members & scene.state.warp.live & !scene.state.active;
+        let wanted = members & context.state.warp.live & !context.state.active;
         if wanted == 0 {
             return Ok(Some(Vec::new()));
         }
         let here = Rendezvous {
-            kind: scene.special.kind,
+            kind: context.special.kind,
             members,
         };
-        if wanted & !scene.state.warp.waiting_at(here) != 0 {
-            self.check_mismatch(scene, here)?;
+        if wanted & !context.state.warp.waiting_at(here) != 0 {
+            self.check_mismatch(context, here)?;
             return Ok(None);
         }
-        let fragments = std::mem::take(&mut scene.state.warp.fragments);
+        let fragments = std::mem::take(&mut context.state.warp.fragments);
         let (partners, others) = fragments
             .into_iter()
             .partition(|fragment| fragment.state == State::Meeting(here));
-        scene.state.warp.fragments = others;
+        context.state.warp.fragments = others;
         Ok(Some(partners.into()))
     }
 
     /// Lets the active lanes wait for the others of their mask.
-    pub(crate) fn wait_for_members(&self, scene: &mut Scene<'_>, members: u32) -> Next {
-        scene.state.separate_inactive();
-        scene.state.fragment.state = State::Meeting(Rendezvous {
-            kind: scene.special.kind,
+    pub(crate) fn wait_for_members(&self, context: &mut Context<'_>, members: u32) -> Next {
+        context.state.separate_inactive();
+        context.state.fragment.state = State::Meeting(Rendezvous {
+            kind: context.special.kind,
             members,
         });
         Next::Wait
@@ -112,34 +112,34 @@ impl Executor<'_> {
 
     /// Sends fragments that have met the active lanes on to their next instruction. Those that met them at the very same
     /// place go on together with them, as lanes do that come out of a join.
-    pub(crate) fn send_on(&self, scene: &mut Scene<'_>, partners: Vec<Fragment>) {
+    pub(crate) fn send_on(&self, context: &mut Context<'_>, partners: Vec<Fragment>) {
         for mut partner in partners {
-            if scene.state.fragment.is_beside(&partner) {
-                scene.state.fragment.mask |= partner.mask;
+            if context.state.fragment.is_beside(&partner) {
+                context.state.fragment.mask |= partner.mask;
                 continue;
             }
             partner.state = State::Running;
             partner.pc += 1;
-            scene.state.warp.fragments.push_back(partner);
+            context.state.warp.fragments.push_back(partner);
         }
     }
 
-    /// Executes an instruction for a fragment that the lanes of a scene have met.
+    /// Executes an instruction for a fragment that the lanes of a context have met.
     pub(crate) fn beside<R>(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         partner: &mut Fragment,
-        action: impl FnOnce(&mut Scene<'_>) -> Outcome<R>,
+        action: impl FnOnce(&mut Context<'_>) -> Outcome<R>,
     ) -> Outcome<R> {
-        let special = self.special_of(partner).ok_or_else(|| scene.missing())?;
+        let special = self.special_of(partner).ok_or_else(|| context.missing())?;
         let active = partner.mask;
         let constants = &self.launch.constants[partner.function as usize];
-        action(&mut Scene {
+        action(&mut Context {
             state: Execution {
-                warp: &mut *scene.state.warp,
+                warp: &mut *context.state.warp,
                 fragment: partner,
-                group: &mut *scene.state.group,
-                block: scene.state.block,
+                group: &mut *context.state.group,
+                block: context.state.block,
                 constants,
                 active,
             },
@@ -148,13 +148,13 @@ impl Executor<'_> {
     }
 
     /// Traps when lanes that the active ones wait for wait for the active ones somewhere else.
-    fn check_mismatch(&self, scene: &Scene<'_>, here: Rendezvous) -> Outcome<()> {
-        for other in &scene.state.warp.fragments {
+    fn check_mismatch(&self, context: &Context<'_>, here: Rendezvous) -> Outcome<()> {
+        for other in &context.state.warp.fragments {
             let State::Meeting(there) = other.state else {
                 continue;
             };
             if there == here
-                || there.members & scene.state.active == 0
+                || there.members & context.state.active == 0
                 || here.members & other.mask == 0
             {
                 continue;
@@ -162,7 +162,8 @@ impl Executor<'_> {
             let name = |special: Option<&Special>| {
                 special.map_or(String::new(), |special| special.mnemonic.text().to_string())
             };
-            let aligned = if is_aligned(&scene.special.mnemonic) && here.members == there.members {
+            let aligned = if is_aligned(&context.special.mnemonic) && here.members == there.members
+            {
                 "; an `.aligned` instruction is met only by itself"
             } else {
                 ""
@@ -172,8 +173,8 @@ impl Executor<'_> {
                 format!(
                     "lanes {:#x} execute `{}` with member mask {:#x} while lanes {:#x} of it execute `{}` with member mask \
                      {:#x} at PTX line {}: they wait for each other forever{aligned}",
-                    scene.state.active,
-                    scene.special.mnemonic.text(),
+                    context.state.active,
+                    context.special.mnemonic.text(),
                     here.members,
                     here.members & other.mask,
                     name(self.special_of(other)),

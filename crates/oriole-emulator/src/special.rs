@@ -69,12 +69,12 @@ impl Family {
 }
 
 /// The execution of an instruction that is not one loop over lanes.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) state: Execution<'a>,
     pub(crate) special: &'a Special,
 }
 
-impl Scene<'_> {
+impl Context<'_> {
     pub(crate) fn missing(&self) -> Box<Fault> {
         Fault::new(
             TrapKind::NotEmulated,
@@ -165,91 +165,91 @@ impl Scene<'_> {
 impl Executor<'_> {
     /// Executes an instruction that is not one loop over lanes.
     pub(crate) fn special(&self, state: Execution<'_>, special: &Special) -> Outcome<Next> {
-        let mut scene = Scene { state, special };
-        let next = self.special_instruction(&mut scene)?;
+        let mut context = Context { state, special };
+        let next = self.special_instruction(&mut context)?;
         if let Next::Advance = next {
-            scene.state.fragment.state = State::Running;
+            context.state.fragment.state = State::Running;
         }
         Ok(next)
     }
 
-    fn special_instruction(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        match Family::of(scene.special.mnemonic.opcode()) {
-            Some(Family::Collective) => self.collective(scene),
-            Some(Family::Barrier) => self.barrier(scene),
-            Some(Family::ClusterBarrier) => self.cluster_barrier(scene),
-            Some(Family::Asynchronous) => self.asynchronous(scene).map(|()| Next::Advance),
-            Some(Family::Matrix) => self.matrix(scene),
-            Some(Family::Other) => self.other(scene),
-            None => Err(scene.missing()),
+    fn special_instruction(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        match Family::of(context.special.mnemonic.opcode()) {
+            Some(Family::Collective) => self.collective(context),
+            Some(Family::Barrier) => self.barrier(context),
+            Some(Family::ClusterBarrier) => self.cluster_barrier(context),
+            Some(Family::Asynchronous) => self.asynchronous(context).map(|()| Next::Advance),
+            Some(Family::Matrix) => self.matrix(context),
+            Some(Family::Other) => self.other(context),
+            None => Err(context.missing()),
         }
     }
 
-    fn other(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
+    fn other(&self, context: &mut Context<'_>) -> Outcome<Next> {
         use Opcode::*;
-        let special = scene.special;
+        let special = context.special;
         match special.mnemonic.opcode() {
             Activemask => {
-                let values = [u64::from(scene.state.active); 32];
-                scene.set_destination(&values);
+                let values = [u64::from(context.state.active); 32];
+                context.set_destination(&values);
                 Ok(Next::Advance)
             }
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
-                scene.state.warp.polls += 4;
+                context.state.warp.polls += 4;
                 Ok(Next::Advance)
             }
             Createpolicy => {
-                scene.set_destination(&[0; 32]);
+                context.set_destination(&[0; 32]);
                 Ok(Next::Advance)
             }
-            Isspacep => self.is_in_space(scene),
-            Mapa => self.map_address(scene),
+            Isspacep => self.is_in_space(context),
+            Mapa => self.map_address(context),
             Getctarank => {
-                let mut values = scene.values(1)?;
+                let mut values = context.values(1)?;
                 for value in &mut values {
                     let rank = (*value & 0xffff_ffff) >> CLUSTER_SHIFT;
                     *value = if rank == 0 {
-                        scene.state.block as u64
+                        context.state.block as u64
                     } else {
                         rank - 1
                     };
                 }
-                scene.set_destination(&values);
+                context.set_destination(&values);
                 Ok(Next::Advance)
             }
-            Alloca => self.allocate(scene),
+            Alloca => self.allocate(context),
             Stacksave => {
-                let top = u64::from(scene.state.fragment.local_top);
-                scene.set_destination(&[top; 32]);
+                let top = u64::from(context.state.fragment.local_top);
+                context.set_destination(&[top; 32]);
                 Ok(Next::Advance)
             }
             Stackrestore => {
                 let top = match special.operands.first() {
-                    Some(&SpecialOperand::Value(_)) => scene.uniform(0)?,
-                    _ => return Err(scene.missing()),
+                    Some(&SpecialOperand::Value(_)) => context.uniform(0)?,
+                    _ => return Err(context.missing()),
                 };
-                let range = u64::from(scene.state.fragment.local_base)
-                    ..=scene.state.fragment.local_top.into();
+                let range = u64::from(context.state.fragment.local_base)
+                    ..=context.state.fragment.local_top.into();
                 if !range.contains(&top) {
                     return Err(Fault::new(
                         TrapKind::OutOfBounds,
                         format!("`stackrestore` of {top:#x}, which `stacksave` did not give"),
                     ));
                 }
-                scene.state.fragment.local_top = top as u32;
+                context.state.fragment.local_top = top as u32;
                 Ok(Next::Advance)
             }
-            _ => Err(scene.missing()),
+            _ => Err(context.missing()),
         }
     }
 
     /// Which lanes have an address of a state space.
-    fn is_in_space(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let addresses = scene.values(1)?;
-        let wanted = scene.special.mnemonic.space().unwrap_or(Space::Generic);
+    fn is_in_space(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let addresses = context.values(1)?;
+        let wanted = context.special.mnemonic.space().unwrap_or(Space::Generic);
         let mut truth = 0;
-        for lane in lanes_of(scene.state.active) {
+        for lane in lanes_of(context.state.active) {
             let address = addresses[lane];
             let in_region = address >> crate::memory::REGION_SHIFT != 0;
             let holds = match wanted {
@@ -273,18 +273,18 @@ impl Executor<'_> {
             };
             truth |= u32::from(holds) << lane;
         }
-        scene.set_truth(truth);
+        context.set_truth(truth);
         Ok(Next::Advance)
     }
 
     /// Addresses of shared memory in other blocks of the cluster.
-    fn map_address(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let mut addresses = match scene.special.operands.get(1) {
-            Some(&SpecialOperand::Address(address)) => self.addresses(&scene.state, address),
-            _ => scene.values(1)?,
+    fn map_address(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let mut addresses = match context.special.operands.get(1) {
+            Some(&SpecialOperand::Address(address)) => self.addresses(&context.state, address),
+            _ => context.values(1)?,
         };
-        let ranks = scene.values(2)?;
-        let window = if scene
+        let ranks = context.values(2)?;
+        let window = if context
             .special
             .mnemonic
             .space()
@@ -294,27 +294,27 @@ impl Executor<'_> {
         } else {
             SHARED_WINDOW
         };
-        for lane in lanes_of(scene.state.active) {
+        for lane in lanes_of(context.state.active) {
             let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
             let rank = (ranks[lane] & 0xff) + 1;
             addresses[lane] = window | rank << CLUSTER_SHIFT | offset;
         }
-        scene.set_destination(&addresses);
+        context.set_destination(&addresses);
         Ok(Next::Advance)
     }
 
     /// Room on the stack: as much for each lane as the largest wants.
-    fn allocate(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let sizes = scene.values(1)?;
-        let alignment = match scene.special.operands.get(2) {
-            Some(_) => scene.uniform(2)?.max(16),
+    fn allocate(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let sizes = context.values(1)?;
+        let alignment = match context.special.operands.get(2) {
+            Some(_) => context.uniform(2)?.max(16),
             None => 16,
         };
-        let largest = lanes_of(scene.state.active)
+        let largest = lanes_of(context.state.active)
             .map(|lane| sizes[lane])
             .max()
             .unwrap_or(0);
-        let start = u64::from(scene.state.fragment.local_top)
+        let start = u64::from(context.state.fragment.local_top)
             .checked_next_multiple_of(alignment)
             .unwrap_or(u64::MAX);
         let end = start.saturating_add(largest);
@@ -327,10 +327,10 @@ impl Executor<'_> {
                 format!("`alloca` of {largest} bytes: the stack is full"),
             ));
         }
-        scene.state.fragment.local_top = end as u32;
-        scene.state.warp.local.grow(end);
+        context.state.fragment.local_top = end as u32;
+        context.state.warp.local.grow(end);
         // `alloca` gives an address of local memory.
-        scene.set_destination(&[start; 32]);
+        context.set_destination(&[start; 32]);
         Ok(Next::Advance)
     }
 

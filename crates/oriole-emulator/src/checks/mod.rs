@@ -194,7 +194,7 @@ impl AccessKind {
 
 /// An access of a lane, as it is remembered.
 #[derive(Clone, Copy)]
-struct Touch {
+struct RecordedAccess {
     lane: usize,
     spot: Spot,
     /// Its bytes.
@@ -216,7 +216,7 @@ impl Executor<'_> {
         kind: AccessKind,
     ) -> Outcome<()> {
         let mut spots = [None; 32];
-        let touch = |lane: usize, spot: Spot| Touch {
+        let recorded = |lane: usize, spot: Spot| RecordedAccess {
             lane,
             spot,
             width: access.width,
@@ -226,7 +226,7 @@ impl Executor<'_> {
         };
         for lane in lanes_of(state.active) {
             let spot = self.locate(state, access.of_lane(lane, addresses, kind))?;
-            self.check_written(state, &touch(lane, spot));
+            self.check_written(state, &recorded(lane, spot));
             // Local memory and parameters belong to one thread: equal addresses are different places.
             if !matches!(spot, Spot::Local(_) | Spot::Parameter(_)) {
                 spots[lane] = Some(spot);
@@ -249,11 +249,11 @@ impl Executor<'_> {
                     let mask = u64::MAX >> (64 - 8 * size);
                     self.read(state, lane, at, size) == state.slot(slot)[lane] & mask
                 });
-            self.check_race(state, &touch(lane, spot), same);
+            self.check_race(state, &recorded(lane, spot), same);
         }
         for lane in lanes_of(state.active) {
             if let Some(spot) = spots[lane] {
-                self.remember(state, &touch(lane, spot));
+                self.remember(state, &recorded(lane, spot));
                 self.order(state, spot, lane, access.order, kind);
             }
         }
@@ -261,20 +261,20 @@ impl Executor<'_> {
     }
 
     /// Reports a read of memory that was never written, and marks what is written.
-    fn check_written(&self, state: &mut Execution<'_>, touch: &Touch) {
-        let Touch {
+    fn check_written(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
+        let RecordedAccess {
             lane, spot, width, ..
-        } = *touch;
+        } = *access;
         let unwritten = match spot {
             Spot::Shared(owner, offset) => {
                 let checks = &mut state.group.blocks[owner].checks;
-                if touch.writes {
+                if access.writes {
                     checks.initialize(offset, width.into());
                 }
                 (!checks.is_initialized(offset, width.into()))
                     .then(|| format!("shared memory at offset {offset:#x}"))
             }
-            Spot::Local(offset) if !touch.writes => {
+            Spot::Local(offset) if !access.writes => {
                 (!state.warp.local.is_written(lane as u32, offset, width))
                     .then(|| format!("local memory at offset {offset:#x}"))
             }
@@ -328,7 +328,7 @@ impl Executor<'_> {
         if !options.check_races && !options.check_uninitialized {
             return;
         }
-        let touch = Touch {
+        let access = RecordedAccess {
             lane,
             spot,
             width: bytes,
@@ -336,9 +336,9 @@ impl Executor<'_> {
             strong: None,
             copies: false,
         };
-        self.check_written(state, &touch);
-        self.check_race(state, &touch, false);
-        self.remember(state, &touch);
+        self.check_written(state, &access);
+        self.check_race(state, &access, false);
+        self.remember(state, &access);
     }
 
     /// Checks an atomic before it is executed.
@@ -352,7 +352,7 @@ impl Executor<'_> {
         let order = atomic.order;
         for lane in lanes_of(state.active) {
             let spot = self.locate(state, atomic.of_lane(lane, addresses, width))?;
-            let touch = Touch {
+            let access = RecordedAccess {
                 lane,
                 spot,
                 width,
@@ -360,19 +360,19 @@ impl Executor<'_> {
                 strong: Some(order.scope),
                 copies: false,
             };
-            self.check_race(state, &touch, false);
-            self.remember(state, &touch);
+            self.check_race(state, &access, false);
+            self.remember(state, &access);
             self.order(state, spot, lane, Some(order), AccessKind::Update);
         }
         Ok(())
     }
 
     /// Looks for an access that races with a new one.
-    fn check_race(&self, state: &mut Execution<'_>, touch: &Touch, same_value: bool) {
-        let Some(record) = self.record(state, touch) else {
+    fn check_race(&self, state: &mut Execution<'_>, access: &RecordedAccess, same_value: bool) {
+        let Some(record) = self.record(state, access) else {
             return;
         };
-        let (spot, block) = (touch.spot, state.block);
+        let (spot, block) = (access.spot, state.block);
         let group = &mut *state.group;
         let Some(clocks) = group.blocks[block].checks.clocks.take() else {
             return;
@@ -382,7 +382,7 @@ impl Executor<'_> {
             clocks.knows(record.thread, earlier.block, earlier.thread, earlier.clock)
         };
         let mut found = None;
-        for (word, bytes) in spot_words(spot, touch.width) {
+        for (word, bytes) in spot_words(spot, access.width) {
             let record = Record { bytes, ..record };
             let (shadow, copy) = match spot {
                 Spot::Shared(owner, _) => {
@@ -404,18 +404,18 @@ impl Executor<'_> {
         }
         group.blocks[block].checks.clocks = Some(clocks);
         if let Some(earlier) = found {
-            self.report_race(state, touch, (record, earlier), same_value);
+            self.report_race(state, access, (record, earlier), same_value);
         }
     }
 
     fn report_race(
         &self,
         state: &mut Execution<'_>,
-        touch: &Touch,
+        access: &RecordedAccess,
         (record, earlier): (Record, Record),
         same_value: bool,
     ) {
-        let place = match touch.spot {
+        let place = match access.spot {
             Spot::Global(region, offset) => format!(
                 "`{}` at offset {offset}",
                 self.launch.memory.regions[region].name
@@ -450,7 +450,7 @@ impl Executor<'_> {
             who(&earlier),
             if same { "; the value is the same" } else { "" }
         );
-        let mut report = Report::new(kind, touch.lane, message).with_other(earlier);
+        let mut report = Report::new(kind, access.lane, message).with_other(earlier);
         if same {
             report = report.note();
         }
@@ -463,16 +463,16 @@ impl Executor<'_> {
 
     /// The record of an access of a lane now, for no bytes yet.
     #[inline]
-    fn record(&self, state: &Execution<'_>, touch: &Touch) -> Option<Record> {
+    fn record(&self, state: &Execution<'_>, access: &RecordedAccess) -> Option<Record> {
         let clocks = state.group.blocks[state.block].checks.clocks.as_ref()?;
-        let thread = state.thread(touch.lane);
+        let thread = state.thread(access.lane);
         Some(Record {
             block: clocks.place().block,
             thread,
             bytes: 0,
-            writes: touch.writes,
-            strong: touch.strong,
-            copies: touch.copies,
+            writes: access.writes,
+            strong: access.strong,
+            copies: access.copies,
             clock: clocks.now(thread),
             function: state.fragment.function,
             pc: state.fragment.pc,
@@ -481,9 +481,9 @@ impl Executor<'_> {
 
     /// Remembers an access of a lane.
     #[inline]
-    fn remember(&self, state: &mut Execution<'_>, touch: &Touch) {
-        if let Some(record) = self.record(state, touch) {
-            self.remember_record(state, touch.spot, touch.width, record);
+    fn remember(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
+        if let Some(record) = self.record(state, access) {
+            self.remember_record(state, access.spot, access.width, record);
         }
     }
 
@@ -578,7 +578,7 @@ impl Executor<'_> {
     ) {
         for (spot, writes) in [(Some(to), true), (from, false)] {
             let Some(spot) = spot else { continue };
-            let touch = Touch {
+            let access = RecordedAccess {
                 lane,
                 spot,
                 width: bytes,
@@ -586,8 +586,8 @@ impl Executor<'_> {
                 strong: None,
                 copies: true,
             };
-            self.check_race(state, &touch, false);
-            let Some(record) = self.record(state, &touch) else {
+            self.check_race(state, &access, false);
+            let Some(record) = self.record(state, &access) else {
                 return;
             };
             for (word, bytes) in spot_words(spot, bytes) {
