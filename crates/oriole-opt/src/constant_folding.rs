@@ -30,7 +30,7 @@
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -48,7 +48,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 /// The most operands of an instruction that is folded.

@@ -34,7 +34,7 @@
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
 use crate::knobs::{Number, Switch};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
@@ -50,7 +50,7 @@ use oriole_syntax::tree::{FunctionKind, Guard};
 pub(crate) const PASS: Pass = Pass {
     name: "copy-propagation",
     summary: "Let readers of a register copy read the original",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.

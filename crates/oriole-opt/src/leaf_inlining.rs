@@ -21,7 +21,7 @@
 //! Recursion, indirect calls, callees with variables, calls or pinned registers, parameters that are structures
 //! (`leaf_inlining_unchanged`).
 
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
@@ -36,7 +36,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "leaf-inlining",
     summary: "Put the bodies of small functions that call nobody in the place of calls to them",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Instructions of a function that is copied.

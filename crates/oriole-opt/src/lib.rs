@@ -41,7 +41,7 @@ pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs, Number, Switch};
 pub use leaf_inlining::Callees;
-pub use manager::{Action, Context, Limit, Observer, Pass, Sees, run};
+pub use manager::{Action, Context, Limit, Observer, Pass, Trigger, run};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, removals, select};
 pub use profile::{Generation, Profile, UnknownProfile};
 pub use remark::{Remark, Rewrite};

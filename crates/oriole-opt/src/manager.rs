@@ -65,14 +65,17 @@ impl Context<'_> {
 #[derive(Clone, Copy)]
 pub enum Action {
     /// One walk over the function. It does what it can, so until something it sees has changed it would find nothing.
-    Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
+    Once(
+        fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+        Trigger,
+    ),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
 }
 
 /// What gives a pass work that it did not have before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sees {
+pub enum Trigger {
     /// Any change.
     Changes,
     /// Anything but what only took something away.
@@ -211,19 +214,19 @@ impl Runner<'_> {
     }
 
     /// How many changes were made that give a pass work.
-    fn work(&self, sees: Sees) -> u64 {
-        match sees {
-            Sees::Changes => self.changes,
-            Sees::Rewrites => self.changes - self.removals,
+    fn work(&self, trigger: Trigger) -> u64 {
+        match trigger {
+            Trigger::Changes => self.changes,
+            Trigger::Rewrites => self.changes - self.removals,
         }
     }
 
     /// Whether a pass has seen everything that gives it work.
     fn is_settled(&self, pass: &Pass) -> bool {
         match pass.action {
-            Action::Once(_, sees) => {
+            Action::Once(_, trigger) => {
                 let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
-                seen.is_some_and(|&(_, seen)| seen == self.work(sees))
+                seen.is_some_and(|&(_, seen)| seen == self.work(trigger))
             }
             Action::Repeat(passes, _, last) => {
                 passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
@@ -245,7 +248,7 @@ impl Runner<'_> {
     }
 
     fn once(&mut self, pass: &Pass, context: &mut Context<'_>) {
-        let Action::Once(run, sees) = pass.action else {
+        let Action::Once(run, trigger) = pass.action else {
             unreachable!("others are made of those that run once");
         };
         if self.is_settled(pass) {
@@ -258,7 +261,7 @@ impl Runner<'_> {
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
-        let work = self.work(sees);
+        let work = self.work(trigger);
         match self.seen.iter_mut().find(|(other, _)| *other == name) {
             Some((_, seen)) => *seen = work,
             None => self.seen.push((name, work)),
