@@ -84,6 +84,8 @@ struct Emitter<'a> {
     writes_lines: bool,
     /// The `.loc` directive that was written last.
     line: Option<Words>,
+    /// Whether that one is for an instruction that does not stand where it stood.
+    line_is_added: bool,
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -141,6 +143,7 @@ pub(crate) fn emit(
         dead_tables: DenseSet::new(),
         writes_lines: function.is_edited() && !function.lines().is_empty(),
         line: None,
+        line_is_added: false,
     };
     emitter.find_dead_tables();
     emitter.declare_registers(hoisted);

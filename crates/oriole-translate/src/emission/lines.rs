@@ -15,11 +15,16 @@ impl Emitter<'_> {
             && self.module.text(keyword) == ".loc"
         {
             self.line = Some(directive.words);
+            self.line_is_added = false;
         }
     }
 
     /// Writes the line of the instruction that comes next, unless it is the one in force.
     pub(super) fn line_of(&mut self, instruction: Instruction) {
+        // Original directives are all written, so what stands where it stood is behind its own, unless one was added since.
+        if self.in_place && !self.line_is_added {
+            return;
+        }
         let function = self.function;
         let words = if let Some(line) = function.imported_line(instruction) {
             let keyword = self.module.add_text(".loc");
@@ -39,6 +44,7 @@ impl Emitter<'_> {
             return;
         }
         self.line = Some(words);
+        self.line_is_added = !self.in_place;
         let directive = Directive {
             words,
             semicolon: false,
