@@ -249,6 +249,34 @@ impl Executor<'_> {
         self.scatter_accumulator(context, 0, d_type, &d, saturate)
     }
 
+    /// Reads a matrix of so many rows and columns out of the registers of a warp. `place` says in which row and column an element
+    /// is, by its lane, its register and its number in the register.
+    fn gather(
+        &self,
+        context: &Context<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        (rows, columns): (usize, usize),
+        place: impl Fn(usize, usize, usize) -> (usize, usize),
+    ) -> Outcome<Matrix> {
+        let slots = context.vector(operand)?;
+        let bits = width(scalar_type);
+        let mut matrix = Matrix::new(rows, columns);
+        for lane in 0..32 {
+            for (index, &slot) in slots.iter().enumerate() {
+                let value = context.slot(slot)[lane];
+                for element in 0..elements_of(scalar_type) {
+                    let (row, column) = place(lane, index, element);
+                    if row >= rows || column >= columns {
+                        return Err(context.missing());
+                    }
+                    *matrix.at(row, column) = decode(scalar_type, value >> (element as u32 * bits));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
     fn gather_a(
         &self,
         context: &Context<'_>,
@@ -257,29 +285,22 @@ impl Executor<'_> {
         m: usize,
         k: usize,
     ) -> Outcome<Matrix> {
-        let slots = context.vector(operand)?;
-        let bits = width(scalar_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
-        let mut matrix = Matrix::new(m, k);
-        for lane in 0..32 {
-            let (g, t) = (lane / 4, lane % 4);
-            for (index, &slot) in slots.iter().enumerate() {
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (m, k),
+            |lane, index, element| {
+                let (g, t) = (lane / 4, lane % 4);
                 let (row, block) = if m == 8 {
                     (g, index)
                 } else {
                     (g + 8 * (index & 1), index >> 1)
                 };
-                let value = context.slot(slot)[lane];
-                for element in 0..each {
-                    let column = t * each + 4 * each * block + element;
-                    if row >= m || column >= k {
-                        return Err(context.missing());
-                    }
-                    *matrix.at(row, column) = decode(scalar_type, value >> (element as u32 * bits));
-                }
-            }
-        }
-        Ok(matrix)
+                (row, t * each + 4 * each * block + element)
+            },
+        )
     }
 
     fn gather_b(
@@ -290,24 +311,17 @@ impl Executor<'_> {
         k: usize,
         n: usize,
     ) -> Outcome<Matrix> {
-        let slots = context.vector(operand)?;
-        let bits = width(scalar_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
-        let mut matrix = Matrix::new(k, n);
-        for lane in 0..32 {
-            let (g, t) = (lane / 4, lane % 4);
-            for (index, &slot) in slots.iter().enumerate() {
-                let value = context.slot(slot)[lane];
-                for element in 0..each {
-                    let row = t * each + 4 * each * index + element;
-                    if row >= k || g >= n {
-                        return Err(context.missing());
-                    }
-                    *matrix.at(row, g) = decode(scalar_type, value >> (element as u32 * bits));
-                }
-            }
-        }
-        Ok(matrix)
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (k, n),
+            |lane, index, element| {
+                let (g, t) = (lane / 4, lane % 4);
+                (t * each + 4 * each * index + element, g)
+            },
+        )
     }
 
     /// Row and column of element `element` of register `index` of an accumulator.
@@ -326,22 +340,14 @@ impl Executor<'_> {
         m: usize,
         n: usize,
     ) -> Outcome<Matrix> {
-        let slots = context.vector(operand)?;
-        let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
-        let mut matrix = Matrix::new(m, n);
-        for lane in 0..32 {
-            for (index, &slot) in slots.iter().enumerate() {
-                let value = context.slot(slot)[lane];
-                for part in 0..each {
-                    let (row, column) = Self::accumulator_place(lane, index * each + part);
-                    if row >= m || column >= n {
-                        return Err(context.missing());
-                    }
-                    *matrix.at(row, column) = decode(scalar_type, value >> (16 * part));
-                }
-            }
-        }
-        Ok(matrix)
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (m, n),
+            |lane, index, element| Self::accumulator_place(lane, index * each + element),
+        )
     }
 
     fn scatter_accumulator(
@@ -406,7 +412,7 @@ impl Executor<'_> {
             return Err(context.missing());
         }
         let size = bits / 8;
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let each = elements_of(scalar_type);
         let mut registers = vec![[0u64; 32]; slots.len()];
         if !loads {
             for (register, &slot) in registers.iter_mut().zip(&slots) {
@@ -493,7 +499,7 @@ impl Executor<'_> {
          -> Outcome<Matrix> {
             let slots = context.vector(operand)?;
             let bits = width(scalar_type);
-            let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+            let each = elements_of(scalar_type);
             let mut matrix = Matrix::new(rows, columns);
             for index in 0..rows * columns {
                 let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
@@ -511,7 +517,7 @@ impl Executor<'_> {
         let d = multiply(&a, &b, &c, None, core);
         let slots = context.vector(0)?;
         let bits = width(d_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let each = elements_of(d_type);
         let mut registers = vec![[0u64; 32]; slots.len()];
         for (index, &value) in d.values.iter().enumerate() {
             let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
@@ -718,6 +724,11 @@ impl Executor<'_> {
         }
         Ok(matrix)
     }
+}
+
+/// How many elements of a type a register of a fragment holds.
+fn elements_of(scalar_type: ScalarType) -> usize {
+    (32 / width(scalar_type).clamp(1, 32)) as usize
 }
 
 /// Where element `index` of a `wmma` fragment is: lane, register, and shift in it.
