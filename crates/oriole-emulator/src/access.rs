@@ -2,15 +2,16 @@
 
 use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate};
 
+use crate::checks::AccessKind;
 use crate::counters;
-use crate::execute::{Executor, lanes_of, source};
+use crate::execute::{Executor, lanes_of};
+use crate::execution::Execution;
 use crate::launch::Group;
 use crate::memory::{
     CLUSTER_SHIFT, FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, REGION_SHIFT, SHARED_WINDOW,
 };
 use crate::program::{Access, Address, Atomic, FRAME, Lanes, NONE};
 use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::{Fragment, Warp};
 
 /// Memory behind an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +36,85 @@ impl Spot {
     }
 }
 
+/// An access of one lane, before it is known to what memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneAccess {
+    pub(crate) lane: usize,
+    pub(crate) space: Space,
+    pub(crate) address: u64,
+    /// Its bytes.
+    pub(crate) size: u32,
+    pub(crate) writes: bool,
+}
+
+impl LaneAccess {
+    /// Traps unless the access is aligned and inside memory of so many bytes.
+    #[inline(always)]
+    fn check(&self, offset: u64, bytes: u64, place: &str) -> Outcome<()> {
+        let size = u64::from(self.size);
+        if offset + size > bytes || offset & (size - 1) != 0 {
+            return Err(self.fault(offset, bytes, place));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fault(&self, offset: u64, bytes: u64, place: &str) -> Box<Fault> {
+        let size = self.size;
+        let verb = if self.writes { "store" } else { "load" };
+        let (kind, why) = if offset + u64::from(size) > bytes {
+            (
+                TrapKind::OutOfBounds,
+                format!("of {place}, which has {bytes} bytes"),
+            )
+        } else {
+            (TrapKind::Misaligned, format!("of {place}"))
+        };
+        Fault::at(
+            kind,
+            format!("{verb} of {size} bytes at offset {offset:#x} {why}"),
+            self.lane as u32,
+            self.address,
+        )
+    }
+}
+
+impl Access {
+    /// The access of one lane, all of its elements.
+    pub(crate) fn of_lane(&self, lane: usize, addresses: &Lanes, kind: AccessKind) -> LaneAccess {
+        LaneAccess {
+            lane,
+            space: self.space,
+            address: addresses[lane],
+            size: self.width,
+            writes: kind.writes(),
+        }
+    }
+}
+
+impl Atomic {
+    /// The access of one lane, of so many bytes.
+    pub(crate) fn of_lane(&self, lane: usize, addresses: &Lanes, width: u32) -> LaneAccess {
+        LaneAccess {
+            lane,
+            space: self.space,
+            address: addresses[lane],
+            size: width,
+            writes: true,
+        }
+    }
+}
+
 impl Executor<'_> {
     /// The addresses of all lanes.
     #[inline(always)]
-    pub(crate) fn addresses(
-        &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        constants: &[Lanes],
-        address: Address,
-    ) -> Lanes {
+    pub(crate) fn addresses(&self, state: &Execution<'_>, address: Address) -> Lanes {
         let offset = address.offset as u64;
         match address.base {
             NONE => [offset; 32],
-            FRAME => [offset.wrapping_add(fragment.local_base.into()); 32],
+            FRAME => [offset.wrapping_add(state.fragment.local_base.into()); 32],
             slot => {
-                let mut values =
-                    *source(&warp.registers[fragment.base as usize..], constants, slot);
+                let mut values = *state.slot(slot);
                 for value in &mut values {
                     *value = value.wrapping_add(offset);
                 }
@@ -61,170 +124,95 @@ impl Executor<'_> {
     }
 
     /// The memory behind an address, checked for size, alignment and permission.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    pub(crate) fn locate(
-        &self,
-        warp: &Warp,
-        group: &Group,
-        block: usize,
-        space: Space,
-        address: u64,
-        size: u32,
-        write: bool,
-        lane: usize,
-    ) -> Outcome<Spot> {
-        let lane = lane as u32;
-        match space {
-            Space::Global | Space::Const => {
-                let (_, offset) = self.launch.memory.locate(address, size, write, lane)?;
-                Ok(Spot::Global((address >> REGION_SHIFT) as usize - 1, offset))
-            }
-            Space::Shared | Space::SharedCluster => {
-                let address = address & 0xffff_ffff;
-                let rank = (address >> CLUSTER_SHIFT) as usize;
-                let offset = address & ((1 << CLUSTER_SHIFT) - 1);
-                let owner = if rank == 0 { block } else { rank - 1 };
-                if owner != block {
-                    check_present(group, owner, lane, address)?;
+    pub(crate) fn locate(&self, state: &Execution<'_>, mut access: LaneAccess) -> Outcome<Spot> {
+        // A generic address, or one of a parameter in the frame, is another one of its own space.
+        loop {
+            let address = access.address;
+            (access.space, access.address) = match access.space {
+                Space::Global | Space::Const => {
+                    let offset = self.locate_global(&access)?;
+                    return Ok(Spot::Global((address >> REGION_SHIFT) as usize - 1, offset));
                 }
-                let bytes = group
-                    .blocks
-                    .get(owner)
-                    .map_or(0, |block| block.shared_bytes);
-                self.check(offset, size, bytes, write, lane, address, "shared memory")?;
-                Ok(Spot::Shared(owner, offset))
-            }
-            Space::Local => {
-                let address = address & 0xffff_ffff;
-                self.check(
-                    address,
-                    size,
-                    warp.local.bytes,
-                    write,
-                    lane,
-                    address,
-                    "local memory",
-                )?;
-                Ok(Spot::Local(address))
-            }
-            Space::Param | Space::ParamEntry | Space::ParamFunc => {
-                if address >= FRAME_PARAMETERS {
-                    return self.locate(
-                        warp,
-                        group,
-                        block,
-                        Space::Local,
-                        address - FRAME_PARAMETERS,
-                        size,
-                        write,
-                        lane as usize,
-                    );
+                Space::Shared | Space::SharedCluster => {
+                    access.address &= 0xffff_ffff;
+                    let rank = (access.address >> CLUSTER_SHIFT) as usize;
+                    let offset = access.address & ((1 << CLUSTER_SHIFT) - 1);
+                    let owner = if rank == 0 { state.block } else { rank - 1 };
+                    if owner != state.block {
+                        check_present(state.group, owner, &access)?;
+                    }
+                    let block = state.group.blocks.get(owner);
+                    let bytes = block.map_or(0, |block| block.shared_bytes);
+                    access.check(offset, bytes, "shared memory")?;
+                    return Ok(Spot::Shared(owner, offset));
                 }
-                if write {
-                    return Err(Fault::at(
-                        TrapKind::ReadOnly,
-                        "store to a parameter of the kernel",
-                        lane,
-                        address,
-                    ));
+                Space::Local => {
+                    access.address &= 0xffff_ffff;
+                    let bytes = state.warp.local.bytes;
+                    access.check(access.address, bytes, "local memory")?;
+                    return Ok(Spot::Local(access.address));
                 }
-                self.check(
-                    address,
-                    size,
-                    self.launch.parameter_bytes,
-                    write,
-                    lane,
-                    address,
-                    "the kernel's parameters",
-                )?;
-                Ok(Spot::Parameter(address))
-            }
-            _ => {
-                if address >> REGION_SHIFT != 0 {
-                    return self.locate(
-                        warp,
-                        group,
-                        block,
-                        Space::Global,
-                        address,
-                        size,
-                        write,
-                        lane as usize,
-                    );
+                Space::Param | Space::ParamEntry | Space::ParamFunc => {
+                    if address < FRAME_PARAMETERS {
+                        return self.locate_parameter(&access);
+                    }
+                    (Space::Local, address - FRAME_PARAMETERS)
                 }
-                let (space, window) = match address >> 32 {
-                    1 => (Space::Shared, SHARED_WINDOW),
-                    2 => (Space::Local, LOCAL_WINDOW),
-                    3 => (Space::Param, PARAMETER_WINDOW),
+                _ if address >> REGION_SHIFT != 0 => (Space::Global, address),
+                _ => match address >> 32 {
+                    1 => (Space::Shared, address - SHARED_WINDOW),
+                    2 => (Space::Local, address - LOCAL_WINDOW),
+                    3 => (Space::Param, address - PARAMETER_WINDOW),
                     _ => {
-                        self.launch.memory.locate(address, size, write, lane)?;
+                        self.locate_global(&access)?;
                         return Err(Fault::at(
                             TrapKind::OutOfBounds,
                             format!("address {address:#x} is no memory"),
-                            lane,
+                            access.lane as u32,
                             address,
                         ));
                     }
-                };
-                self.locate(
-                    warp,
-                    group,
-                    block,
-                    space,
-                    address - window,
-                    size,
-                    write,
-                    lane as usize,
-                )
-            }
+                },
+            };
         }
     }
 
+    /// The offset in its region.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "what the message says")]
-    fn check(
-        &self,
-        offset: u64,
-        size: u32,
-        bytes: u64,
-        write: bool,
-        lane: u32,
-        address: u64,
-        place: &str,
-    ) -> Outcome<()> {
-        if offset + u64::from(size) > bytes || offset & u64::from(size - 1) != 0 {
-            let verb = if write { "store" } else { "load" };
-            let (kind, why) = if offset + u64::from(size) > bytes {
-                (
-                    TrapKind::OutOfBounds,
-                    format!("of {place}, which has {bytes} bytes"),
-                )
-            } else {
-                (TrapKind::Misaligned, format!("of {place}"))
-            };
+    fn locate_global(&self, access: &LaneAccess) -> Outcome<u64> {
+        let LaneAccess {
+            lane,
+            address,
+            size,
+            writes,
+            ..
+        } = *access;
+        let memory = self.launch.memory;
+        let (_, offset) = memory.locate(address, size, writes, lane as u32)?;
+        Ok(offset)
+    }
+
+    /// A parameter of the kernel.
+    fn locate_parameter(&self, access: &LaneAccess) -> Outcome<Spot> {
+        if access.writes {
             return Err(Fault::at(
-                kind,
-                format!("{verb} of {size} bytes at offset {offset:#x} {why}"),
-                lane,
-                address,
+                TrapKind::ReadOnly,
+                "store to a parameter of the kernel",
+                access.lane as u32,
+                access.address,
             ));
         }
-        Ok(())
+        let bytes = self.launch.parameter_bytes;
+        access.check(access.address, bytes, "the kernel's parameters")?;
+        Ok(Spot::Parameter(access.address))
     }
 
     #[inline(always)]
-    pub(crate) fn read(
-        &self,
-        warp: &Warp,
-        group: &Group,
-        lane: usize,
-        spot: Spot,
-        size: u32,
-    ) -> u64 {
+    pub(crate) fn read(&self, state: &Execution<'_>, lane: usize, spot: Spot, size: u32) -> u64 {
         match spot {
             Spot::Global(region, offset) => self.launch.memory.regions[region].load(offset, size),
-            Spot::Shared(block, offset) => group.blocks[block].shared.load(offset, size),
-            Spot::Local(offset) => warp.local.load(lane as u32, offset, size),
+            Spot::Shared(block, offset) => state.group.blocks[block].shared.load(offset, size),
+            Spot::Local(offset) => state.warp.local.load(lane as u32, offset, size),
             Spot::Parameter(offset) => self.launch.parameters.load(offset, size),
         }
     }
@@ -232,79 +220,56 @@ impl Executor<'_> {
     #[inline(always)]
     pub(crate) fn write(
         &self,
-        warp: &mut Warp,
-        group: &mut Group,
+        state: &mut Execution<'_>,
         lane: usize,
         spot: Spot,
         size: u32,
         value: u64,
     ) {
-        group.writes += 1;
+        state.group.writes += 1;
         match spot {
             Spot::Global(region, offset) => {
                 self.launch.memory.regions[region].store(offset, size, value)
             }
-            Spot::Shared(block, offset) => group.blocks[block].shared.store(offset, size, value),
-            Spot::Local(offset) => warp.local.store(lane as u32, offset, size, value),
+            Spot::Shared(block, offset) => {
+                state.group.blocks[block].shared.store(offset, size, value)
+            }
+            Spot::Local(offset) => state.warp.local.store(lane as u32, offset, size, value),
             Spot::Parameter(_) => {}
         }
     }
 
     /// The addresses of a load or store, counted and checked as the options ask.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     #[inline(always)]
     fn begin(
         &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
+        state: &mut Execution<'_>,
         access: &Access,
-        active: u32,
-        is_write: bool,
+        kind: AccessKind,
     ) -> Outcome<Lanes> {
-        let addresses = self.addresses(warp, fragment, constants, access.address);
+        let addresses = self.addresses(state, access.address);
         let options = self.launch.options;
         if options.profile {
-            self.count(
-                fragment,
-                group,
-                access.space,
-                &addresses,
-                active,
-                access.width,
-            );
+            let active = state.active;
+            self.count(state, access.space, &addresses, active, access.width);
         }
         if options.check_races || options.check_uninitialized {
-            self.check_access(
-                warp, fragment, group, block, access, &addresses, active, is_write,
-            )?;
+            self.check_access(state, access, &addresses, kind)?;
         }
         Ok(addresses)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    /// Executes a load.
     #[inline]
-    pub(crate) fn load(
-        &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
-        access: &Access,
-        active: u32,
-    ) -> Outcome<()> {
-        let addresses = self.begin(
-            warp, fragment, group, block, constants, access, active, false,
-        )?;
+    pub(crate) fn load(&self, mut state: Execution<'_>, access: &Access) -> Outcome<()> {
+        let addresses = self.begin(&mut state, access, AccessKind::Load)?;
+        let active = state.active;
         let size = access.scalar_type.bytes();
         // The common case: one register.
         if let [slot] = access.registers[..]
             && size <= 8
         {
-            let target = fragment.base.wrapping_add(slot) as usize;
+            let target = state.fragment.base.wrapping_add(slot) as usize;
             let extension = if access.scalar_type.is_signed()
                 && access.register_bits > access.scalar_type.bits()
             {
@@ -315,14 +280,13 @@ impl Executor<'_> {
             let mut values = if slot == NONE {
                 [0; 32]
             } else {
-                warp.registers[target]
+                state.warp.registers[target]
             };
             let wide = u64::from(size);
             let slow = |lane: usize| -> Outcome<u64> {
-                let address = addresses[lane];
-                let spot =
-                    self.locate(warp, group, block, access.space, address, size, false, lane)?;
-                Ok(self.read(warp, group, lane, spot, size))
+                let lane_access = access.of_lane(lane, &addresses, AccessKind::Load);
+                let spot = self.locate(&state, lane_access)?;
+                Ok(self.read(&state, lane, spot, size))
             };
             match access.space {
                 Space::Param if access.address.base == NONE => {
@@ -341,7 +305,7 @@ impl Executor<'_> {
                     }
                 }
                 Space::Shared => {
-                    let owner = &group.blocks[block];
+                    let owner = &state.group.blocks[state.block];
                     for lane in lanes_of(active) {
                         let offset = addresses[lane] & 0xffff_ffff;
                         let inside =
@@ -356,9 +320,10 @@ impl Executor<'_> {
                 Space::Local => {
                     for lane in lanes_of(active) {
                         let offset = addresses[lane] & 0xffff_ffff;
-                        let inside = offset + wide <= warp.local.bytes && offset & (wide - 1) == 0;
+                        let inside =
+                            offset + wide <= state.warp.local.bytes && offset & (wide - 1) == 0;
                         values[lane] = if inside {
-                            warp.local.load(lane as u32, offset, size)
+                            state.warp.local.load(lane as u32, offset, size)
                         } else {
                             slow(lane)?
                         };
@@ -377,84 +342,62 @@ impl Executor<'_> {
                 }
             }
             if slot != NONE {
-                warp.registers[target] = values;
+                state.warp.registers[target] = values;
             }
             return Ok(());
         }
-        self.load_elements(warp, fragment, group, block, access, &addresses, active)
+        self.load_elements(&mut state, access, &addresses)
     }
 
     /// Loads several registers a lane, or one of 128 bits.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     fn load_elements(
         &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
+        state: &mut Execution<'_>,
         access: &Access,
         addresses: &Lanes,
-        active: u32,
     ) -> Outcome<()> {
         let size = access.scalar_type.bytes();
-        for lane in lanes_of(active) {
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                access.space,
-                addresses[lane],
-                access.width,
-                false,
-                lane,
-            )?;
+        let base = state.fragment.base;
+        for lane in lanes_of(state.active) {
+            let lane_access = access.of_lane(lane, addresses, AccessKind::Load);
+            let spot = self.locate(state, lane_access)?;
             for (element, &slot) in access.registers.iter().enumerate() {
                 let at = spot.plus(element as u64 * u64::from(size));
                 if size == 16 {
                     let (low, high) = (
-                        self.read(warp, group, lane, at, 8),
-                        self.read(warp, group, lane, at.plus(8), 8),
+                        self.read(state, lane, at, 8),
+                        self.read(state, lane, at.plus(8), 8),
                     );
                     if slot != NONE {
-                        warp.registers[(fragment.base + slot) as usize][lane] = low;
-                        warp.registers[(fragment.base + slot) as usize + 1][lane] = high;
+                        state.warp.registers[(base + slot) as usize][lane] = low;
+                        state.warp.registers[(base + slot) as usize + 1][lane] = high;
                     }
                     continue;
                 }
-                let value = self.read(warp, group, lane, at, size);
+                let value = self.read(state, lane, at, size);
                 if slot != NONE {
                     let value =
                         oriole_isa::extend(value.into(), access.scalar_type, access.register_bits)
                             as u64;
-                    warp.registers[(fragment.base + slot) as usize][lane] = value;
+                    state.warp.registers[(base + slot) as usize][lane] = value;
                 }
             }
         }
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    /// Executes a store.
     #[inline]
-    pub(crate) fn store(
-        &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
-        access: &Access,
-        active: u32,
-    ) -> Outcome<()> {
-        let addresses = self.begin(
-            warp, fragment, group, block, constants, access, active, true,
-        )?;
+    pub(crate) fn store(&self, mut state: Execution<'_>, access: &Access) -> Outcome<()> {
+        let addresses = self.begin(&mut state, access, AccessKind::Store)?;
+        let active = state.active;
         let size = access.scalar_type.bytes();
         if let [slot] = access.registers[..]
             && size <= 8
         {
-            let values = *source(&warp.registers[fragment.base as usize..], constants, slot);
+            let values = *state.slot(slot);
             let wide = u64::from(size);
-            group.writes += 1;
+            state.group.writes += 1;
             for lane in lanes_of(active) {
                 let address = addresses[lane];
                 let offset = address & 0xffff_ffff;
@@ -466,96 +409,62 @@ impl Executor<'_> {
                         region.store(offset, size, values[lane]);
                     }
                     Space::Shared
-                        if aligned && offset + wide <= group.blocks[block].shared_bytes =>
+                        if aligned
+                            && offset + wide <= state.group.blocks[state.block].shared_bytes =>
                     {
-                        group.blocks[block].shared.store(offset, size, values[lane]);
+                        let block = &mut state.group.blocks[state.block];
+                        block.shared.store(offset, size, values[lane]);
                     }
-                    Space::Local if aligned && offset + wide <= warp.local.bytes => {
-                        warp.local.store(lane as u32, offset, size, values[lane]);
+                    Space::Local if aligned && offset + wide <= state.warp.local.bytes => {
+                        state
+                            .warp
+                            .local
+                            .store(lane as u32, offset, size, values[lane]);
                     }
                     _ => {
-                        let spot = self.locate(
-                            warp,
-                            group,
-                            block,
-                            access.space,
-                            address,
-                            size,
-                            true,
-                            lane,
-                        )?;
-                        self.write(warp, group, lane, spot, size, values[lane]);
+                        let lane_access = access.of_lane(lane, &addresses, AccessKind::Store);
+                        let spot = self.locate(&state, lane_access)?;
+                        self.write(&mut state, lane, spot, size, values[lane]);
                     }
                 }
             }
             return Ok(());
         }
         for lane in lanes_of(active) {
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                access.space,
-                addresses[lane],
-                access.width,
-                true,
-                lane,
-            )?;
+            let lane_access = access.of_lane(lane, &addresses, AccessKind::Store);
+            let spot = self.locate(&state, lane_access)?;
             for (element, &slot) in access.registers.iter().enumerate() {
                 let at = spot.plus(element as u64 * u64::from(size));
-                let registers = &warp.registers[fragment.base as usize..];
                 if size == 16 {
+                    let registers = &state.warp.registers[state.fragment.base as usize..];
                     let (low, high) = (
                         registers[slot as usize][lane],
                         registers[slot as usize + 1][lane],
                     );
-                    self.write(warp, group, lane, at, 8, low);
-                    self.write(warp, group, lane, at.plus(8), 8, high);
+                    self.write(&mut state, lane, at, 8, low);
+                    self.write(&mut state, lane, at.plus(8), 8, high);
                     continue;
                 }
-                let value = source(registers, constants, slot)[lane];
-                self.write(warp, group, lane, at, size, value);
+                let value = state.slot(slot)[lane];
+                self.write(&mut state, lane, at, size, value);
             }
         }
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    pub(crate) fn atomic(
-        &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
-        atomic: &Atomic,
-        active: u32,
-    ) -> Outcome<()> {
-        let addresses = self.addresses(warp, fragment, constants, atomic.address);
+    /// Executes an atomic.
+    pub(crate) fn atomic(&self, mut state: Execution<'_>, atomic: &Atomic) -> Outcome<()> {
+        let addresses = self.addresses(&state, atomic.address);
+        let active = state.active;
         let size = atomic.scalar_type.bytes();
         if self.launch.options.profile {
-            self.count(
-                fragment,
-                group,
-                atomic.space,
-                &addresses,
-                active,
-                size * atomic.sources.len() as u32,
-            );
+            let width = size * atomic.sources.len() as u32;
+            self.count(&mut state, atomic.space, &addresses, active, width);
         }
         let elements = if size == 16 { 1 } else { atomic.sources.len() };
+        let width = size * elements as u32;
         if self.launch.options.check_races {
-            self.check_atomic(
-                warp,
-                fragment,
-                group,
-                block,
-                atomic.space,
-                &addresses,
-                size * elements as u32,
-                atomic.order,
-                active,
-            )?;
+            self.check_atomic(&mut state, atomic, &addresses, width)?;
         }
         for lane in lanes_of(active) {
             if size == 16 {
@@ -564,17 +473,7 @@ impl Executor<'_> {
                     "atomics of 128 bits are not emulated",
                 ));
             }
-            let width = size * elements as u32;
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                atomic.space,
-                addresses[lane],
-                width,
-                true,
-                lane,
-            )?;
+            let spot = self.locate(&state, atomic.of_lane(lane, &addresses, width))?;
             if matches!(spot, Spot::Local(_) | Spot::Parameter(_)) {
                 return Err(Fault::at(
                     TrapKind::InvalidAccess,
@@ -585,12 +484,11 @@ impl Executor<'_> {
             }
             for element in 0..elements {
                 let at = spot.plus(element as u64 * u64::from(size));
-                let registers = &warp.registers[fragment.base as usize..];
-                let operand = source(registers, constants, atomic.sources[element])[lane];
+                let operand = state.slot(atomic.sources[element])[lane];
                 let swap = if atomic.compare == NONE {
                     0
                 } else {
-                    source(registers, constants, atomic.compare)[lane]
+                    state.slot(atomic.compare)[lane]
                 };
                 let apply = |old: u64| {
                     apply_atomic(
@@ -605,16 +503,16 @@ impl Executor<'_> {
                 let old = match at {
                     Spot::Global(region, offset) => {
                         let old = self.update_global(region, offset, size, &apply)?;
-                        group.writes += u64::from(apply(old) != Some(old));
+                        state.group.writes += u64::from(apply(old) != Some(old));
                         old
                     }
                     _ => {
-                        let old = self.read(warp, group, lane, at, size);
+                        let old = self.read(&state, lane, at, size);
                         let new = apply(old).ok_or_else(|| {
                             Fault::new(TrapKind::NotEmulated, "this atomic is not emulated")
                         })?;
                         if new != old {
-                            self.write(warp, group, lane, at, size, new);
+                            self.write(&mut state, lane, at, size, new);
                         }
                         old
                     }
@@ -622,7 +520,7 @@ impl Executor<'_> {
                 if let Some(&slot) = atomic.destinations.get(element)
                     && slot != NONE
                 {
-                    warp.registers[(fragment.base + slot) as usize][lane] = old;
+                    state.warp.registers[(state.fragment.base + slot) as usize][lane] = old;
                 }
             }
         }
@@ -660,15 +558,15 @@ impl Executor<'_> {
     /// Counts sectors or wavefronts of an access.
     pub(crate) fn count(
         &self,
-        fragment: &Fragment,
-        group: &mut Group,
+        state: &mut Execution<'_>,
         space: Space,
         addresses: &Lanes,
-        active: u32,
+        lanes: u32,
         width: u32,
     ) {
-        let counters = &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
-        let first = addresses[active.trailing_zeros().min(31) as usize];
+        let (function, pc) = (state.fragment.function, state.fragment.pc);
+        let counters = &mut state.group.counters.0[function as usize][pc as usize];
+        let first = addresses[lanes.trailing_zeros().min(31) as usize];
         let shared = match space {
             Space::Shared | Space::SharedCluster => true,
             Space::Generic => first >> 32 == 1,
@@ -680,11 +578,11 @@ impl Executor<'_> {
             _ => false,
         };
         if shared {
-            let (count, ideal) = counters::wavefronts(addresses, active, width);
+            let (count, ideal) = counters::wavefronts(addresses, lanes, width);
             counters.wavefronts += count;
             counters.ideal_wavefronts += ideal;
         } else if global {
-            let (count, ideal) = counters::sectors(addresses, active, width);
+            let (count, ideal) = counters::sectors(addresses, lanes, width);
             counters.sectors += count;
             counters.ideal_sectors += ideal;
         }
@@ -693,13 +591,13 @@ impl Executor<'_> {
 
 /// Traps on shared memory of another block of the cluster that has exited.
 #[cold]
-fn check_present(group: &Group, owner: usize, lane: u32, address: u64) -> Outcome<()> {
+fn check_present(group: &Group, owner: usize, access: &LaneAccess) -> Outcome<()> {
     match group.blocks.get(owner) {
         Some(other) if other.live.iter().all(|&live| live == 0) => Err(Fault::at(
             TrapKind::InvalidAccess,
             format!("shared memory of block {owner} of the cluster, which has exited"),
-            lane,
-            address,
+            access.lane as u32,
+            access.address,
         )),
         _ => Ok(()),
     }

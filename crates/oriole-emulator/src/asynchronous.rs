@@ -8,12 +8,14 @@ use std::collections::VecDeque;
 
 use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Space};
 
-use crate::access::Spot;
+use crate::access::{LaneAccess, Spot};
+use crate::checks::AccessKind;
 use crate::execute::{Executor, lanes_of};
+use crate::execution::Execution;
 use crate::limits;
 use crate::memory::SHARED_WINDOW;
 use crate::program::{Order, SpecialOperand};
-use crate::special::Scene;
+use crate::special::Context;
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::PendingCopy;
 
@@ -62,27 +64,53 @@ const MAP_INTERLEAVE: u64 = 112;
 const MAP_SWIZZLE: u64 = 116;
 const MAP_FILL: u64 = 120;
 
+/// A tensor map as it lies in memory.
+struct TensorMap {
+    /// The address of the tensor.
+    base: u64,
+    /// Bytes of an element.
+    element: u64,
+    swizzle: u64,
+    boxes: Vec<u64>,
+    dimensions: Vec<u64>,
+    strides: Vec<u64>,
+}
+
+/// The fields that `tensormap.replace` names: where they begin, how far one of several is from the next, and their bytes.
+const MAP_FIELDS: [(&str, u64, u64, u32); 10] = [
+    ("global_address", 0, 0, 8),
+    ("rank", MAP_RANK, 0, 4),
+    ("box_dim", MAP_BOX, 4, 4),
+    ("global_dim", MAP_DIMENSIONS, 4, 4),
+    ("global_stride", MAP_STRIDES, 8, 8),
+    ("element_stride", MAP_ELEMENT_STRIDES, 4, 4),
+    ("elemtype", MAP_TYPE, 0, 4),
+    ("interleave_layout", MAP_INTERLEAVE, 0, 4),
+    ("swizzle_mode", MAP_SWIZZLE, 0, 4),
+    ("fill_mode", MAP_FILL, 0, 4),
+];
+
 impl Executor<'_> {
-    pub(crate) fn asynchronous(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+    pub(crate) fn asynchronous(&self, context: &mut Context<'_>) -> Outcome<()> {
         use Opcode::*;
-        let opcode = scene.special.mnemonic.opcode();
+        let opcode = context.special.mnemonic.opcode();
         match opcode {
-            CpAsync => self.issue_copy(scene),
-            CpAsyncCommitGroup => self.commit_copies(scene),
+            CpAsync => self.issue_copy(context),
+            CpAsyncCommitGroup => self.commit_copies(context),
             CpAsyncWaitGroup | CpAsyncWaitAll => {
                 let keep = if opcode == CpAsyncWaitAll {
                     0
                 } else {
-                    scene.uniform(0)? as usize
+                    context.uniform(0)? as usize
                 };
-                self.finish_copies(scene, keep, opcode == CpAsyncWaitAll);
+                self.finish_copies(context, keep, opcode == CpAsyncWaitAll);
                 Ok(())
             }
             CpAsyncMbarrierArrive => {
-                self.finish_copies(scene, 0, true);
+                self.finish_copies(context, 0, true);
                 // Without `.noinc` the pending count rises first, so that the arrival is not one of those expected.
-                if scene.special.mnemonic.has_modifier("noinc") {
-                    self.each_barrier(scene, 0, |barrier, _| {
+                if context.special.mnemonic.has_modifier("noinc") {
+                    self.each_barrier(context, 0, |barrier, _| {
                         barrier.pending = barrier.pending.saturating_sub(1);
                         barrier.settle();
                         Ok(())
@@ -90,47 +118,47 @@ impl Executor<'_> {
                 }
                 Ok(())
             }
-            MbarrierInit => self.initialize_barrier(scene),
+            MbarrierInit => self.initialize_barrier(context),
             MbarrierInval => Ok(()),
             MbarrierExpectTx | MbarrierCompleteTx => {
-                let bytes = scene.values(1)?;
+                let bytes = context.values(1)?;
                 let sign = if opcode == MbarrierExpectTx { 1 } else { -1 };
-                self.each_barrier(scene, 0, |barrier, lane| {
+                self.each_barrier(context, 0, |barrier, lane| {
                     barrier.bytes += sign * i64::from(bytes[lane] as u32);
                     barrier.settle();
                     Ok(())
                 })
             }
             MbarrierArrive | MbarrierArriveDrop => {
-                self.arrive_at_barrier(scene, opcode == MbarrierArriveDrop)
+                self.arrive_at_barrier(context, opcode == MbarrierArriveDrop)
             }
-            MbarrierTestWait | MbarrierTryWait => self.test_wait(scene),
+            MbarrierTestWait | MbarrierTryWait => self.test_wait(context),
             MbarrierPendingCount => {
-                let values = scene
+                let values = context
                     .values(1)?
                     .map(|word| MemoryBarrier::unpack(word).pending);
-                scene.set_destination(&values);
+                context.set_destination(&values);
                 Ok(())
             }
-            CpAsyncBulk | CpReduceAsyncBulk => self.bulk_copy(scene),
-            CpAsyncBulkTensor => self.tensor_copy(scene),
-            TensormapReplace => self.replace_field(scene),
-            TensormapCpFenceproxy => self.copy_tensor_map(scene),
-            StAsync => self.store_asynchronously(scene),
-            _ => Err(scene.missing()),
+            CpAsyncBulk | CpReduceAsyncBulk => self.bulk_copy(context),
+            CpAsyncBulkTensor => self.tensor_copy(context),
+            TensormapReplace => self.replace_field(context),
+            TensormapCpFenceproxy => self.copy_tensor_map(context),
+            StAsync => self.store_asynchronously(context),
+            _ => Err(context.missing()),
         }
     }
 
     /// Makes a group of the copies issued since the last one.
-    fn commit_copies(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let open = std::mem::take(&mut scene.warp.open_copies);
+    fn commit_copies(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let open = std::mem::take(&mut context.state.warp.open_copies);
         let (mine, rest): (Vec<_>, Vec<_>) = open
             .into_iter()
-            .partition(|copy| scene.active >> copy.lane & 1 != 0);
-        scene.warp.open_copies = rest;
-        let groups = &mut scene.warp.copy_groups;
+            .partition(|copy| context.state.active >> copy.lane & 1 != 0);
+        context.state.warp.open_copies = rest;
+        let groups = &mut context.state.warp.copy_groups;
         groups.resize(32, VecDeque::new());
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             groups[lane].push_back(
                 mine.iter()
                     .filter(|copy| copy.lane as usize == lane)
@@ -142,10 +170,10 @@ impl Executor<'_> {
     }
 
     /// Sets how many arrivals complete a phase.
-    fn initialize_barrier(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let counts = scene.values(1)?;
+    fn initialize_barrier(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let counts = context.values(1)?;
         if let Some(lane) =
-            lanes_of(scene.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
+            lanes_of(context.state.active).find(|&lane| !(1..1 << 20).contains(&counts[lane]))
         {
             return Err(Fault::new(
                 TrapKind::InvalidBarrier,
@@ -155,7 +183,7 @@ impl Executor<'_> {
                 ),
             ));
         }
-        self.each_barrier(scene, 0, |barrier, lane| {
+        self.each_barrier(context, 0, |barrier, lane| {
             *barrier = MemoryBarrier {
                 pending: counts[lane],
                 expected: counts[lane],
@@ -167,11 +195,11 @@ impl Executor<'_> {
     }
 
     /// Which lanes find the phase they wait for completed.
-    fn test_wait(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let tokens = scene.values(2)?;
-        let parity = scene.special.mnemonic.has_modifier("parity");
+    fn test_wait(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let tokens = context.values(2)?;
+        let parity = context.special.mnemonic.has_modifier("parity");
         let mut truth = 0;
-        self.each_barrier(scene, 1, |barrier, lane| {
+        self.each_barrier(context, 1, |barrier, lane| {
             let awaited = if parity {
                 tokens[lane] & 1
             } else {
@@ -180,40 +208,40 @@ impl Executor<'_> {
             truth |= u32::from(barrier.phase != awaited) << lane;
             Ok(())
         })?;
-        if truth & scene.active != scene.active {
-            scene.warp.polls += 4;
+        if truth & context.state.active != context.state.active {
+            context.state.warp.polls += 4;
         }
-        scene.set_truth(truth);
+        context.set_truth(truth);
         Ok(())
     }
 
     /// Copies a tensor map from shared memory.
-    fn copy_tensor_map(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+    fn copy_tensor_map(&self, context: &mut Context<'_>) -> Outcome<()> {
         let (to, from) = (
-            self.scene_addresses(scene, 0)?,
-            self.scene_addresses(scene, 1)?,
+            self.operand_addresses(context, 0)?,
+            self.operand_addresses(context, 1)?,
         );
-        let lane = scene.active.trailing_zeros() as usize;
-        let from = self.spot(scene, Space::Shared, from[lane], 128, false, lane)?;
-        let to = self.spot(scene, Space::Generic, to[lane], 128, true, lane)?;
-        let data = self.read_bytes(scene, lane, from, 128);
-        self.write_bytes(scene, lane, to, &data);
+        let lane = context.state.active.trailing_zeros() as usize;
+        let from = self.spot(context, Space::Shared, from[lane], 128, false, lane)?;
+        let to = self.spot(context, Space::Generic, to[lane], 128, true, lane)?;
+        let data = self.read_bytes(context, lane, from, 128);
+        self.write_bytes(context, lane, to, &data);
         Ok(())
     }
 
     /// Stores to another block's shared memory and counts the bytes at its barrier.
-    fn store_asynchronously(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let addresses = self.scene_addresses(scene, 0)?;
-        let sources = scene.vector(1)?;
-        let scalar_type = scene
+    fn store_asynchronously(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let addresses = self.operand_addresses(context, 0)?;
+        let sources = context.vector(1)?;
+        let scalar_type = context
             .special
             .mnemonic
             .first_type()
-            .ok_or_else(|| scene.missing())?;
+            .ok_or_else(|| context.missing())?;
         let size = scalar_type.bytes();
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             let spot = self.spot(
-                scene,
+                context,
                 Space::SharedCluster,
                 addresses[lane],
                 size * sources.len() as u32,
@@ -221,10 +249,9 @@ impl Executor<'_> {
                 lane,
             )?;
             for (element, &slot) in sources.iter().enumerate() {
-                let value = scene.slot(slot)[lane];
+                let value = context.slot(slot)[lane];
                 self.write(
-                    scene.warp,
-                    scene.group,
+                    &mut context.state,
                     lane,
                     spot.plus(element as u64 * u64::from(size)),
                     size,
@@ -233,25 +260,24 @@ impl Executor<'_> {
             }
         }
         self.complete_bytes(
-            scene,
+            context,
             2,
             u64::from(size) * sources.len() as u64,
-            scene.active,
+            context.state.active,
         )
     }
 
-    fn scene_addresses(&self, scene: &Scene<'_>, operand: usize) -> Outcome<crate::program::Lanes> {
-        Ok(self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(operand)?,
-        ))
+    fn operand_addresses(
+        &self,
+        context: &Context<'_>,
+        operand: usize,
+    ) -> Outcome<crate::program::Lanes> {
+        Ok(self.addresses(&context.state, context.address(operand)?))
     }
 
     fn spot(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         space: Space,
         address: u64,
         size: u32,
@@ -261,25 +287,25 @@ impl Executor<'_> {
         // Larger than a word: aligned to 16 bytes and inside at both ends.
         let unit = size.min(16);
         let spot = self.locate(
-            scene.warp,
-            scene.group,
-            scene.block,
-            space,
-            address,
-            unit,
-            write,
-            lane,
+            &context.state,
+            LaneAccess {
+                lane,
+                space,
+                address,
+                size: unit,
+                writes: write,
+            },
         )?;
         if size > unit {
             self.locate(
-                scene.warp,
-                scene.group,
-                scene.block,
-                space,
-                address + u64::from(size - unit),
-                unit,
-                write,
-                lane,
+                &context.state,
+                LaneAccess {
+                    lane,
+                    space,
+                    address: address + u64::from(size - unit),
+                    size: unit,
+                    writes: write,
+                },
             )?;
         }
         Ok(spot)
@@ -287,21 +313,26 @@ impl Executor<'_> {
 
     pub(crate) fn read_bytes(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         lane: usize,
         spot: Spot,
         size: u64,
     ) -> Vec<u8> {
         (0..size)
-            .map(|byte| self.read(scene.warp, scene.group, lane, spot.plus(byte), 1) as u8)
+            .map(|byte| self.read(&context.state, lane, spot.plus(byte), 1) as u8)
             .collect()
     }
 
-    pub(crate) fn write_bytes(&self, scene: &mut Scene<'_>, lane: usize, spot: Spot, data: &[u8]) {
+    pub(crate) fn write_bytes(
+        &self,
+        context: &mut Context<'_>,
+        lane: usize,
+        spot: Spot,
+        data: &[u8],
+    ) {
         for (byte, &value) in data.iter().enumerate() {
             self.write(
-                scene.warp,
-                scene.group,
+                &mut context.state,
                 lane,
                 spot.plus(byte as u64),
                 1,
@@ -309,93 +340,71 @@ impl Executor<'_> {
             );
         }
         if let Spot::Shared(block, offset) = spot {
-            scene.group.blocks[block]
+            context.state.group.blocks[block]
                 .checks
                 .initialize(offset, data.len() as u64);
         }
     }
 
-    fn issue_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
+    fn issue_copy(&self, context: &mut Context<'_>) -> Outcome<()> {
         let (to, from) = (
-            self.scene_addresses(scene, 0)?,
-            self.scene_addresses(scene, 1)?,
+            self.operand_addresses(context, 0)?,
+            self.operand_addresses(context, 1)?,
         );
-        let size = scene.uniform(2)? as u32;
+        let size = context.uniform(2)? as u32;
         if !matches!(size, 4 | 8 | 16) {
             return Err(Fault::new(
                 TrapKind::Misaligned,
                 format!("a `cp.async` of {size} bytes; 4, 8 and 16 are possible"),
             ));
         }
-        if scene.warp.open_copies.len() > limits::PENDING_COPIES {
+        if context.state.warp.open_copies.len() > limits::PENDING_COPIES {
             return Err(Fault::new(
                 TrapKind::MemoryLimit,
                 "too many copies that nobody waits for",
             ));
         }
-        let hint = usize::from(scene.special.mnemonic.has(oriole_isa::Flag::CacheHint));
-        let fourth = scene.special.operands.len() - hint > 3;
-        let ignored = match scene.special.operands.get(3) {
-            Some(SpecialOperand::Predicate(_)) if fourth => Some(scene.predicate(3)?),
+        let hint = usize::from(context.special.mnemonic.has(oriole_isa::Flag::CacheHint));
+        let fourth = context.special.operands.len() - hint > 3;
+        let ignored = match context.special.operands.get(3) {
+            Some(SpecialOperand::Predicate(_)) if fourth => Some(context.predicate(3)?),
             _ => None,
         };
-        let sizes = match scene.special.operands.get(3) {
-            Some(SpecialOperand::Value(_)) if fourth => Some(scene.values(3)?),
+        let sizes = match context.special.operands.get(3) {
+            Some(SpecialOperand::Value(_)) if fourth => Some(context.values(3)?),
             _ => None,
         };
         if self.launch.options.profile {
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Global,
-                &from,
-                scene.active,
-                size,
-            );
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Shared,
-                &to,
-                scene.active,
-                size,
-            );
+            let active = context.state.active;
+            self.count(&mut context.state, Space::Global, &from, active, size);
+            self.count(&mut context.state, Space::Shared, &to, active, size);
         }
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             let mut given = sizes.map_or(size, |sizes| (sizes[lane] as u32).min(size));
             if ignored.is_some_and(|ignored| ignored >> lane & 1 != 0) {
                 given = 0;
             }
-            let target = self.spot(scene, Space::Shared, to[lane], size, true, lane)?;
+            let target = self.spot(context, Space::Shared, to[lane], size, true, lane)?;
             let mut data = vec![0; size as usize];
             let mut source = None;
             for byte in 0..u64::from(given) {
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    Space::Global,
-                    from[lane].wrapping_add(byte),
-                    1,
-                    false,
-                    lane,
+                    &context.state,
+                    LaneAccess {
+                        lane,
+                        space: Space::Global,
+                        address: from[lane].wrapping_add(byte),
+                        size: 1,
+                        writes: false,
+                    },
                 )?;
                 source = source.or(Some(spot));
-                data[byte as usize] = self.read(scene.warp, scene.group, lane, spot, 1) as u8;
+                data[byte as usize] = self.read(&context.state, lane, spot, 1) as u8;
             }
             if self.launch.options.check_races {
-                self.check_copy(
-                    scene.warp,
-                    scene.fragment,
-                    scene.group,
-                    scene.block,
-                    lane,
-                    target,
-                    source,
-                    size,
-                );
+                self.check_copy(&mut context.state, lane, target, source, size);
             }
-            scene.warp.open_copies.push(PendingCopy {
+            context.state.warp.open_copies.push(PendingCopy {
                 lane: lane as u32,
                 destination: target,
                 source,
@@ -406,40 +415,40 @@ impl Executor<'_> {
     }
 
     /// Lets all but the latest `keep` groups of the active lanes arrive, and the copies in no group where `open` says so.
-    fn finish_copies(&self, scene: &mut Scene<'_>, keep: usize, open: bool) {
+    fn finish_copies(&self, context: &mut Context<'_>, keep: usize, open: bool) {
         let mut arrived = Vec::new();
-        for lane in lanes_of(scene.active) {
-            if let Some(groups) = scene.warp.copy_groups.get_mut(lane) {
+        for lane in lanes_of(context.state.active) {
+            if let Some(groups) = context.state.warp.copy_groups.get_mut(lane) {
                 while groups.len() > keep {
                     arrived.extend(groups.pop_front().into_iter().flatten());
                 }
             }
         }
         if open {
-            let copies = std::mem::take(&mut scene.warp.open_copies);
+            let copies = std::mem::take(&mut context.state.warp.open_copies);
             let (mine, rest): (Vec<_>, Vec<_>) = copies
                 .into_iter()
-                .partition(|copy| scene.active >> copy.lane & 1 != 0);
+                .partition(|copy| context.state.active >> copy.lane & 1 != 0);
             arrived.extend(mine);
-            scene.warp.open_copies = rest;
+            context.state.warp.open_copies = rest;
         }
         for copy in arrived {
             let target = copy.destination;
-            self.write_bytes(scene, copy.lane as usize, target, &copy.data);
-            self.check_arrived(scene.warp, scene.group, scene.block, &copy, target);
+            self.write_bytes(context, copy.lane as usize, target, &copy.data);
+            self.check_arrived(&mut context.state, &copy, target);
         }
     }
 
     /// Applies `change` to the barrier that each active lane addresses, one after the other.
     fn each_barrier(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         operand: usize,
         mut change: impl FnMut(&mut MemoryBarrier, usize) -> Outcome<()>,
     ) -> Outcome<()> {
-        let addresses = self.scene_addresses(scene, operand)?;
-        for lane in lanes_of(scene.active) {
-            self.with_barrier(scene, addresses[lane], lane, |barrier| {
+        let addresses = self.operand_addresses(context, operand)?;
+        for lane in lanes_of(context.state.active) {
+            self.with_barrier(context, addresses[lane], lane, |barrier| {
                 change(barrier, lane)
             })?;
         }
@@ -448,7 +457,7 @@ impl Executor<'_> {
 
     fn with_barrier(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         address: u64,
         lane: usize,
         change: impl FnOnce(&mut MemoryBarrier) -> Outcome<()>,
@@ -459,50 +468,49 @@ impl Executor<'_> {
             Space::Shared
         };
         let spot = self.locate(
-            scene.warp,
-            scene.group,
-            scene.block,
-            space,
-            address,
-            8,
-            true,
-            lane,
+            &context.state,
+            LaneAccess {
+                lane,
+                space,
+                address,
+                size: 8,
+                writes: true,
+            },
         )?;
-        let before = self.read(scene.warp, scene.group, lane, spot, 8);
+        let before = self.read(&context.state, lane, spot, 8);
         let mut barrier = MemoryBarrier::unpack(before);
         change(&mut barrier)?;
         if barrier.pack() != before {
-            self.write(scene.warp, scene.group, lane, spot, 8, barrier.pack());
+            self.write(&mut context.state, lane, spot, 8, barrier.pack());
         }
         if let Spot::Shared(block, offset) = spot {
-            scene.group.blocks[block].checks.initialize(offset, 8);
+            context.state.group.blocks[block]
+                .checks
+                .initialize(offset, 8);
             let order = Order {
                 scope: Scope::Cluster,
                 acquires: true,
                 releases: true,
             };
             self.order(
-                scene.warp,
-                scene.group,
-                scene.block,
+                &mut context.state,
                 spot,
                 lane,
                 Some(order),
-                true,
-                true,
+                AccessKind::Update,
             );
         }
         Ok(())
     }
 
-    fn arrive_at_barrier(&self, scene: &mut Scene<'_>, drop: bool) -> Outcome<()> {
-        let expects = scene.special.mnemonic.has_modifier("expect_tx");
-        let third = match scene.special.operands.len() {
-            3 => Some(scene.values(2)?),
+    fn arrive_at_barrier(&self, context: &mut Context<'_>, drop: bool) -> Outcome<()> {
+        let expects = context.special.mnemonic.has_modifier("expect_tx");
+        let third = match context.special.operands.len() {
+            3 => Some(context.values(2)?),
             _ => None,
         };
         let mut states = [0; 32];
-        self.each_barrier(scene, 1, |barrier, lane| {
+        self.each_barrier(context, 1, |barrier, lane| {
             states[lane] = barrier.pack();
             let count = match third {
                 Some(values) if !expects => values[lane],
@@ -524,21 +532,21 @@ impl Executor<'_> {
             barrier.settle();
             Ok(())
         })?;
-        scene.set_destination(&states);
+        context.set_destination(&states);
         Ok(())
     }
 
     /// Tells the barrier that operand `operand` addresses that bytes have arrived, once for each lane of the mask.
     fn complete_bytes(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         operand: usize,
         bytes: u64,
         lanes: u32,
     ) -> Outcome<()> {
-        let addresses = self.scene_addresses(scene, operand)?;
+        let addresses = self.operand_addresses(context, operand)?;
         for lane in lanes_of(lanes) {
-            self.with_barrier(scene, addresses[lane], lane, |barrier| {
+            self.with_barrier(context, addresses[lane], lane, |barrier| {
                 barrier.bytes -= bytes as i64;
                 barrier.settle();
                 Ok(())
@@ -547,10 +555,10 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn bulk_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = &scene.special.mnemonic;
+    fn bulk_copy(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = &context.special.mnemonic;
         if mnemonic.has_modifier("multicast::cluster") || mnemonic.has_modifier("cp_mask") {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
         let to_space = mnemonic.destination_space().unwrap_or(Space::Generic);
         let from_space = mnemonic.source_space().unwrap_or(Space::Generic);
@@ -559,11 +567,11 @@ impl Executor<'_> {
         let operation = mnemonic.modifiers().operation;
         let completes = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
         let (to, from, sizes) = (
-            self.scene_addresses(scene, 0)?,
-            self.scene_addresses(scene, 1)?,
-            scene.values(2)?,
+            self.operand_addresses(context, 0)?,
+            self.operand_addresses(context, 1)?,
+            context.values(2)?,
         );
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             let size = sizes[lane] as u32;
             if !size.is_multiple_of(16) {
                 return Err(Fault::at(
@@ -574,15 +582,14 @@ impl Executor<'_> {
                 ));
             }
             if size > 0 {
-                let source = self.spot(scene, from_space, from[lane], size, false, lane)?;
-                let target = self.spot(scene, to_space, to[lane], size, true, lane)?;
-                let mut data = self.read_bytes(scene, lane, source, size.into());
+                let source = self.spot(context, from_space, from[lane], size, false, lane)?;
+                let target = self.spot(context, to_space, to[lane], size, true, lane)?;
+                let mut data = self.read_bytes(context, lane, source, size.into());
                 if reduces {
                     let step = scalar_type.bytes();
-                    let operation = operation.ok_or_else(|| scene.missing())?;
+                    let operation = operation.ok_or_else(|| context.missing())?;
                     for at in (0..size).step_by(step as usize) {
-                        let old =
-                            self.read(scene.warp, scene.group, lane, target.plus(at.into()), step);
+                        let old = self.read(&context.state, lane, target.plus(at.into()), step);
                         let range = at as usize..(at + step) as usize;
                         let mut word = [0; 8];
                         word[..step as usize].copy_from_slice(&data[range.clone()]);
@@ -595,75 +602,79 @@ impl Executor<'_> {
                             0,
                         )
                         .filter(|_| !scalar_type.is_float())
-                        .ok_or_else(|| scene.missing())?;
+                        .ok_or_else(|| context.missing())?;
                         data[range].copy_from_slice(&new.to_le_bytes()[..step as usize]);
                     }
                 }
-                self.write_bytes(scene, lane, target, &data);
+                self.write_bytes(context, lane, target, &data);
             }
             if completes {
-                self.complete_bytes(scene, 3, size.into(), 1 << lane)?;
+                self.complete_bytes(context, 3, size.into(), 1 << lane)?;
             }
         }
         Ok(())
     }
 
-    fn replace_field(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = &scene.special.mnemonic;
-        let addresses = self.scene_addresses(scene, 0)?;
-        let last = scene.special.operands.len() - 1;
-        let ordinal = if last == 2 { scene.uniform(1)? } else { 0 };
+    fn replace_field(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = &context.special.mnemonic;
+        let addresses = self.operand_addresses(context, 0)?;
+        let last = context.special.operands.len() - 1;
+        let ordinal = if last == 2 { context.uniform(1)? } else { 0 };
         if ordinal > 4 {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
-        let field = [
-            "global_address",
-            "rank",
-            "box_dim",
-            "global_dim",
-            "global_stride",
-            "element_stride",
-            "elemtype",
-            "interleave_layout",
-            "swizzle_mode",
-            "fill_mode",
-        ]
-        .into_iter()
-        .find(|field| mnemonic.has_modifier(field))
-        .ok_or_else(|| scene.missing())?;
-        let (offset, size) = match field {
-            "global_address" => (0, 8),
-            "rank" => (MAP_RANK, 4),
-            "box_dim" => (MAP_BOX + 4 * ordinal, 4),
-            "global_dim" => (MAP_DIMENSIONS + 4 * ordinal, 4),
-            "global_stride" => (MAP_STRIDES + 8 * ordinal, 8),
-            "element_stride" => (MAP_ELEMENT_STRIDES + 4 * ordinal, 4),
-            "elemtype" => (MAP_TYPE, 4),
-            "interleave_layout" => (MAP_INTERLEAVE, 4),
-            "swizzle_mode" => (MAP_SWIZZLE, 4),
-            _ => (MAP_FILL, 4),
-        };
+        let &(_, start, step, size) = MAP_FIELDS
+            .iter()
+            .find(|(field, ..)| mnemonic.has_modifier(field))
+            .ok_or_else(|| context.missing())?;
+        let offset = start + step * ordinal;
         let space = mnemonic.space().unwrap_or(Space::Generic);
-        let values = scene.values(last)?;
-        for lane in lanes_of(scene.active) {
-            let spot = self.spot(scene, space, addresses[lane], 128, true, lane)?;
+        let values = context.values(last)?;
+        for lane in lanes_of(context.state.active) {
+            let spot = self.spot(context, space, addresses[lane], 128, true, lane)?;
             self.write(
-                scene.warp,
-                scene.group,
+                &mut context.state,
                 lane,
                 spot.plus(offset),
                 size,
                 values[lane],
             );
             if let Spot::Shared(block, start) = spot {
-                scene.group.blocks[block].checks.initialize(start, 128);
+                context.state.group.blocks[block]
+                    .checks
+                    .initialize(start, 128);
             }
         }
         Ok(())
     }
 
-    fn tensor_copy(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = &scene.special.mnemonic;
+    /// Reads a tensor map of so many dimensions.
+    fn tensor_map(&self, state: &Execution<'_>, lane: usize, map: Spot, rank: u64) -> TensorMap {
+        let field = |at: u64, size: u32| self.read(state, lane, map.plus(at), size);
+        let element = match field(MAP_TYPE, 4) {
+            0 => 1,
+            1 | 6 | 10 => 2,
+            2 | 3 | 7 | 8 | 11 | 12 => 4,
+            _ => 8,
+        };
+        let stride = |d| match d {
+            0 => element,
+            _ => field(MAP_STRIDES + 8 * (d - 1), 8),
+        };
+        TensorMap {
+            base: field(0, 8),
+            element,
+            swizzle: field(MAP_SWIZZLE, 4),
+            boxes: (0..rank).map(|d| field(MAP_BOX + 4 * d, 4)).collect(),
+            dimensions: (0..rank)
+                .map(|d| field(MAP_DIMENSIONS + 4 * d, 4))
+                .collect(),
+            strides: (0..rank).map(stride).collect(),
+        }
+    }
+
+    fn tensor_copy(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = &context.special.mnemonic;
         let unusual = [
             "multicast::cluster",
             "im2col",
@@ -674,7 +685,7 @@ impl Executor<'_> {
             "im2col_no_offs",
         ];
         if unusual.iter().any(|word| mnemonic.has_modifier(word)) {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
         let rank = match mnemonic.modifiers().geometry {
             Some(Geometry::OneDimension) => 1,
@@ -682,47 +693,33 @@ impl Executor<'_> {
             Some(Geometry::ThreeDimensions) => 3,
             Some(Geometry::FourDimensions) => 4,
             Some(Geometry::FiveDimensions) => 5,
-            _ => return Err(scene.missing()),
+            _ => return Err(context.missing()),
         };
         let loads = mnemonic.has_modifier("mbarrier::complete_tx::bytes");
         let (map_operand, shared_operand) = if loads { (1, 0) } else { (0, 1) };
-        let Some(SpecialOperand::Tensor(_, coordinates)) = scene.special.operands.get(map_operand)
+        let Some(SpecialOperand::Tensor(_, coordinates)) =
+            context.special.operands.get(map_operand)
         else {
-            return Err(scene.missing());
+            return Err(context.missing());
         };
         let coordinates = coordinates.clone();
         let (maps, shared) = (
-            self.scene_addresses(scene, map_operand)?,
-            self.scene_addresses(scene, shared_operand)?,
+            self.operand_addresses(context, map_operand)?,
+            self.operand_addresses(context, shared_operand)?,
         );
-        for lane in lanes_of(scene.active) {
-            let map = self.spot(scene, Space::Generic, maps[lane], 128, false, lane)?;
-            let field =
-                |at: u64, size: u32| self.read(scene.warp, scene.group, lane, map.plus(at), size);
-            let base = field(0, 8);
-            let element: u64 = match field(MAP_TYPE, 4) {
-                0 => 1,
-                1 | 6 | 10 => 2,
-                2 | 3 | 7 | 8 | 11 | 12 => 4,
-                _ => 8,
-            };
-            let swizzle = field(MAP_SWIZZLE, 4);
-            let boxes: Vec<u64> = (0..rank).map(|d| field(MAP_BOX + 4 * d, 4)).collect();
-            let dimensions: Vec<u64> = (0..rank)
-                .map(|d| field(MAP_DIMENSIONS + 4 * d, 4))
-                .collect();
-            let strides: Vec<u64> = (0..rank)
-                .map(|d| {
-                    if d == 0 {
-                        element
-                    } else {
-                        field(MAP_STRIDES + 8 * (d - 1), 8)
-                    }
-                })
-                .collect();
+        for lane in lanes_of(context.state.active) {
+            let map = self.spot(context, Space::Generic, maps[lane], 128, false, lane)?;
+            let TensorMap {
+                base,
+                element,
+                swizzle,
+                boxes,
+                dimensions,
+                strides,
+            } = self.tensor_map(&context.state, lane, map, rank);
             let starts: Vec<i64> = coordinates
                 .iter()
-                .map(|&slot| i64::from(scene.slot(slot)[lane] as i32))
+                .map(|&slot| i64::from(context.slot(slot)[lane] as i32))
                 .collect();
             // A box is at most 256 elements long in each direction and has to fit into shared memory.
             let total = boxes
@@ -755,26 +752,43 @@ impl Executor<'_> {
                     3 => plain ^ (plain >> 7 & 7) << 4,
                     _ => plain,
                 };
-                let here =
-                    self.spot(scene, Space::Shared, swizzled, element as u32, loads, lane)?;
+                let here = self.spot(
+                    context,
+                    Space::Shared,
+                    swizzled,
+                    element as u32,
+                    loads,
+                    lane,
+                )?;
                 if loads {
                     let value = if inside {
-                        let there =
-                            self.spot(scene, Space::Generic, address, element as u32, false, lane)?;
-                        self.read(scene.warp, scene.group, lane, there, element as u32)
+                        let there = self.spot(
+                            context,
+                            Space::Generic,
+                            address,
+                            element as u32,
+                            false,
+                            lane,
+                        )?;
+                        self.read(&context.state, lane, there, element as u32)
                     } else {
                         0
                     };
-                    self.write_bytes(scene, lane, here, &value.to_le_bytes()[..element as usize]);
+                    self.write_bytes(
+                        context,
+                        lane,
+                        here,
+                        &value.to_le_bytes()[..element as usize],
+                    );
                 } else if inside {
                     let there =
-                        self.spot(scene, Space::Generic, address, element as u32, true, lane)?;
-                    let value = self.read(scene.warp, scene.group, lane, here, element as u32);
-                    self.write(scene.warp, scene.group, lane, there, element as u32, value);
+                        self.spot(context, Space::Generic, address, element as u32, true, lane)?;
+                    let value = self.read(&context.state, lane, here, element as u32);
+                    self.write(&mut context.state, lane, there, element as u32, value);
                 }
             }
             if loads {
-                self.complete_bytes(scene, 2, total * element, 1 << lane)?;
+                self.complete_bytes(context, 2, total * element, 1 << lane)?;
             }
         }
         Ok(())

@@ -10,53 +10,55 @@ use crate::checks::{BlockClocks, Report};
 use crate::execute::{Executor, Next, lanes_of};
 use crate::launch::{Block, Group};
 use crate::report::FindingKind;
-use crate::special::Scene;
+use crate::special::Context;
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{State, Warp};
 
 impl Executor<'_> {
-    pub(crate) fn barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let special = scene.special;
+    pub(crate) fn barrier(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let special = context.special;
         let opcode = special.mnemonic.opcode();
         let reduces = matches!(opcode, Opcode::BarRed | Opcode::BarrierRed);
         let first = usize::from(reduces);
-        let number = scene.uniform(first)? as usize;
+        let number = context.uniform(first)? as usize;
         if number >= 16 {
             return Err(Fault::new(
                 TrapKind::OutOfBounds,
                 format!("barrier {number}: there are 16"),
             ));
         }
-        if scene.fragment.state == State::Released {
+        if context.state.fragment.state == State::Released {
             if reduces {
                 let (and, or, population) =
-                    scene.group.blocks[scene.block].barriers[number].results;
+                    context.state.group.blocks[context.state.block].barriers[number].results;
                 match special.mnemonic.modifiers().operation {
                     Some(ReductionOperation::And) => {
-                        scene.set_truth(if and { u32::MAX } else { 0 })
+                        context.set_truth(if and { u32::MAX } else { 0 })
                     }
-                    Some(ReductionOperation::Or) => scene.set_truth(if or { u32::MAX } else { 0 }),
-                    _ => scene.set_destination(&[population.into(); 32]),
+                    Some(ReductionOperation::Or) => {
+                        context.set_truth(if or { u32::MAX } else { 0 })
+                    }
+                    _ => context.set_destination(&[population.into(); 32]),
                 }
             }
             return Ok(Next::Advance);
         }
         let count = match special.operands.len() - first - usize::from(reduces) {
-            2 => Some(scene.uniform(first + 1)? as u32),
+            2 => Some(context.uniform(first + 1)? as u32),
             _ => None,
         };
         let truth = if reduces {
-            scene.predicate(special.operands.len() - 1)?
+            context.predicate(special.operands.len() - 1)?
         } else {
             0
         };
-        scene.separate_inactive();
+        context.state.separate_inactive();
         if self.launch.options.check_races {
-            self.check_barrier(scene, number, count);
+            self.check_barrier(context, number, count);
         }
-        let warp = scene.warp.index as usize;
-        let live = scene.warp.live;
-        let block = &mut scene.group.blocks[scene.block];
+        let warp = context.state.warp.index as usize;
+        let live = context.state.warp.live;
+        let block = &mut context.state.group.blocks[context.state.block];
         block.live[warp] = live;
         let warps = block.live.len();
         let barrier = &mut block.barriers[number];
@@ -67,7 +69,7 @@ impl Executor<'_> {
         if barrier.threads == 0 {
             (barrier.and, barrier.or, barrier.population) = (true, false, 0);
             barrier.expected = count;
-            barrier.first = (scene.fragment.function, scene.fragment.pc);
+            barrier.first = (context.state.fragment.function, context.state.fragment.pc);
         } else if barrier.expected != count {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
@@ -80,21 +82,21 @@ impl Executor<'_> {
         if count.is_some() && barrier.arrived[warp] == 0 {
             barrier.threads += 32 - live.count_ones();
         }
-        barrier.arrived[warp] |= scene.active;
-        barrier.threads += scene.active.count_ones();
-        barrier.and &= truth & scene.active == scene.active;
-        barrier.or |= truth & scene.active != 0;
-        barrier.population += (truth & scene.active).count_ones();
+        barrier.arrived[warp] |= context.state.active;
+        barrier.threads += context.state.active.count_ones();
+        barrier.and &= truth & context.state.active == context.state.active;
+        barrier.or |= truth & context.state.active != 0;
+        barrier.population += (truth & context.state.active).count_ones();
         let waits = !matches!(opcode, Opcode::BarArrive | Opcode::BarrierArrive);
         let generation = barrier.generation;
         if let Some(clocks) = &mut block.checks.clocks {
-            for lane in lanes_of(scene.active) {
+            for lane in lanes_of(context.state.active) {
                 clocks.arrive(number, (warp * 32 + lane) as u16);
             }
         }
         if waits {
-            barrier.waiting[warp] |= scene.active;
-            scene.fragment.state = State::Barrier {
+            barrier.waiting[warp] |= context.state.active;
+            context.state.fragment.state = State::Barrier {
                 number: number as u32,
                 generation,
             };
@@ -104,21 +106,21 @@ impl Executor<'_> {
     }
 
     /// Reports a barrier that the lanes of a warp, or the threads of the block, do not reach together.
-    fn check_barrier(&self, scene: &mut Scene<'_>, number: usize, count: Option<u32>) {
-        let opcode = scene.special.mnemonic.opcode();
+    fn check_barrier(&self, context: &mut Context<'_>, number: usize, count: Option<u32>) {
+        let opcode = context.special.mnemonic.opcode();
         let aligned = matches!(opcode, Opcode::BarSync | Opcode::BarRed | Opcode::BarArrive)
-            || scene.special.mnemonic.has_modifier("aligned");
-        let text = scene.special.mnemonic.text();
-        let block = &scene.group.blocks[scene.block];
+            || context.special.mnemonic.has_modifier("aligned");
+        let text = context.special.mnemonic.text();
+        let block = &context.state.group.blocks[context.state.block];
         let barrier = &block.barriers[number];
-        let here = (scene.fragment.function, scene.fragment.pc);
+        let here = (context.state.fragment.function, context.state.fragment.pc);
         let threads: u32 = self.launch.block.iter().product();
         let live: u32 = block.live.iter().map(|live| live.count_ones()).sum();
-        let apart = scene.warp.live & !scene.active;
+        let apart = context.state.warp.live & !context.state.active;
         let message = if aligned && apart != 0 {
             format!(
                 "lanes {:#x} execute `{text}` without lanes {apart:#x} of their warp, which it needs",
-                scene.active
+                context.state.active
             )
         } else if count.is_none() && live < threads {
             format!(
@@ -135,9 +137,9 @@ impl Executor<'_> {
         } else {
             return;
         };
-        let lane = scene.active.trailing_zeros().min(31) as usize;
+        let lane = context.state.active.trailing_zeros().min(31) as usize;
         let report = Report::new(FindingKind::DivergentBarrier, lane, message);
-        self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+        self.report(&mut context.state, report);
     }
 
     /// Barriers may be complete when threads that have not arrived exit.
@@ -152,23 +154,23 @@ impl Executor<'_> {
         complete_cluster(group);
     }
 
-    pub(crate) fn cluster_barrier(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let warp = scene.warp.index as usize;
-        if scene.special.mnemonic.opcode() == Opcode::BarrierClusterArrive {
-            scene.warp.cluster_generation = scene.group.cluster_generation;
-            scene.group.cluster_arrived[scene.block][warp] |= scene.active;
-            scene.group.blocks[scene.block].live[warp] = scene.warp.live;
-            complete_cluster(scene.group);
+    pub(crate) fn cluster_barrier(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let warp = context.state.warp.index as usize;
+        if context.special.mnemonic.opcode() == Opcode::BarrierClusterArrive {
+            context.state.warp.cluster_generation = context.state.group.cluster_generation;
+            context.state.group.cluster_arrived[context.state.block][warp] |= context.state.active;
+            context.state.group.blocks[context.state.block].live[warp] = context.state.warp.live;
+            complete_cluster(context.state.group);
             return Ok(Next::Advance);
         }
-        if scene.fragment.state == State::Released
-            || scene.group.cluster_generation > scene.warp.cluster_generation
+        if context.state.fragment.state == State::Released
+            || context.state.group.cluster_generation > context.state.warp.cluster_generation
         {
             return Ok(Next::Advance);
         }
-        scene.separate_inactive();
-        scene.fragment.state = State::Cluster {
-            generation: scene.warp.cluster_generation,
+        context.state.separate_inactive();
+        context.state.fragment.state = State::Cluster {
+            generation: context.state.warp.cluster_generation,
         };
         Ok(Next::Wait)
     }

@@ -1,37 +1,36 @@
 //! Calls and returns: frames, arguments and results.
 
 use crate::execute::{Executor, commit, lanes_of, predicate, set_predicate, source};
-use crate::launch::Group;
-use crate::program::{Call, CallTarget, Function, Lanes, NONE, Passed, PredicateSource};
+use crate::execution::Execution;
+use crate::program::{CallTarget, Function, Lanes, NONE, Passed, PredicateSource};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Frame, Join, Warp};
 
 impl Executor<'_> {
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    /// Executes a call, by its number in the function.
     pub(crate) fn call(
         &self,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        group: &mut Group,
-        block: usize,
+        mut state: Execution<'_>,
         function: &Function,
-        constants: &[Lanes],
         index: u32,
-        call: &Call,
-        active: u32,
     ) -> Outcome<()> {
+        let call = &function.calls[index as usize];
         let targets: Vec<(u32, u32)> = match &call.target {
             CallTarget::External(name) => {
-                self.external(warp, fragment, group, block, constants, call, name, active)?;
-                fragment.pc += 1;
+                self.external(&mut state, call, name)?;
+                state.fragment.pc += 1;
                 return Ok(());
             }
-            &CallTarget::Direct(target) => vec![(active, target)],
-            &CallTarget::Indirect(slot) => {
-                let values = source(&warp.registers[fragment.base as usize..], constants, slot);
-                self.indirect_targets(values, active)?
-            }
+            &CallTarget::Direct(target) => vec![(state.active, target)],
+            &CallTarget::Indirect(slot) => self.indirect_targets(state.slot(slot), state.active)?,
         };
+        let Execution {
+            warp,
+            fragment,
+            constants,
+            active,
+            ..
+        } = state;
         let return_to = fragment.pc + 1;
         // Lanes that do not call, or call something else, wait behind the call.
         if targets.len() > 1 || active != fragment.mask {

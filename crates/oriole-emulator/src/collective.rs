@@ -11,7 +11,7 @@ use crate::checks::Report;
 use crate::execute::{Executor, Next, lanes_of};
 use crate::program::{Lanes, Special};
 use crate::report::FindingKind;
-use crate::special::Scene;
+use crate::special::Context;
 use crate::trap::Outcome;
 use crate::warp::{Fragment, Rendezvous, State};
 
@@ -27,25 +27,27 @@ struct Sources {
 
 impl Sources {
     /// Adds those of the active lanes of one fragment.
-    fn gather(&mut self, scene: &Scene<'_>) -> Outcome<()> {
+    fn gather(&mut self, context: &Context<'_>) -> Outcome<()> {
         let take = |to: &mut Lanes, operand: usize| -> Outcome<()> {
-            let values = scene.values(operand)?;
-            for lane in lanes_of(scene.active) {
+            let values = context.values(operand)?;
+            for lane in lanes_of(context.state.active) {
                 to[lane] = values[lane];
             }
             Ok(())
         };
-        match scene.special.mnemonic.opcode() {
+        match context.special.mnemonic.opcode() {
             Opcode::Shfl => {
                 take(&mut self.values, 1)?;
                 take(&mut self.offsets, 2)?;
                 take(&mut self.controls, 3)?;
             }
-            Opcode::Vote | Opcode::VoteSync => self.truth |= scene.predicate(1)? & scene.active,
+            Opcode::Vote | Opcode::VoteSync => {
+                self.truth |= context.predicate(1)? & context.state.active
+            }
             Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => take(&mut self.values, 1)?,
             _ => {}
         }
-        self.lanes |= scene.active;
+        self.lanes |= context.state.active;
         Ok(())
     }
 
@@ -132,30 +134,30 @@ fn mask_operand(special: &Special) -> Option<usize> {
 }
 
 impl Executor<'_> {
-    pub(crate) fn collective(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let Some(operand) = mask_operand(scene.special) else {
-            self.exchange(scene, Vec::new())?;
+    pub(crate) fn collective(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let Some(operand) = mask_operand(context.special) else {
+            self.exchange(context, Vec::new())?;
             return Ok(Next::Advance);
         };
-        let masks = scene.values(operand)?;
-        let members = masks[scene.active.trailing_zeros().min(31) as usize];
-        if lanes_of(scene.active).any(|lane| masks[lane] != members) {
-            return self.collective_by_groups(scene, &masks);
+        let masks = context.values(operand)?;
+        let members = masks[context.state.active.trailing_zeros().min(31) as usize];
+        if lanes_of(context.state.active).any(|lane| masks[lane] != members) {
+            return self.collective_by_groups(context, &masks);
         }
         let members = members as u32;
-        match self.partners(scene, members)? {
+        match self.partners(context, members)? {
             Some(partners) => {
-                self.exchange(scene, partners)?;
+                self.exchange(context, partners)?;
                 Ok(Next::Advance)
             }
-            None => Ok(self.wait_for_members(scene, members)),
+            None => Ok(self.wait_for_members(context, members)),
         }
     }
 
     /// Lanes that arrive together may belong to different groups: those whose group is complete go on, every other group
     /// waits by itself.
-    fn collective_by_groups(&self, scene: &mut Scene<'_>, masks: &Lanes) -> Outcome<Next> {
-        let mut rest = scene.active;
+    fn collective_by_groups(&self, context: &mut Context<'_>, masks: &Lanes) -> Outcome<Next> {
+        let mut rest = context.state.active;
         let mut waiting = Vec::new();
         while rest != 0 {
             let mask = masks[rest.trailing_zeros() as usize];
@@ -163,37 +165,40 @@ impl Executor<'_> {
                 .filter(|&lane| masks[lane] == mask)
                 .fold(0u32, |group, lane| group | 1 << lane);
             rest &= !group;
-            scene.active = group;
-            match self.partners(scene, mask as u32)? {
-                Some(partners) => self.exchange(scene, partners)?,
+            context.state.active = group;
+            match self.partners(context, mask as u32)? {
+                Some(partners) => self.exchange(context, partners)?,
                 None => waiting.push((group, mask as u32)),
             }
         }
-        scene.active = waiting.iter().fold(0, |all, (group, _)| all | group);
+        context.state.active = waiting.iter().fold(0, |all, (group, _)| all | group);
         let Some((first, others)) = waiting.split_first() else {
             return Ok(Next::Advance);
         };
-        scene.separate_inactive();
+        context.state.separate_inactive();
         for &(group, members) in others {
-            let mut other = scene.fragment.clone();
+            let mut other = context.state.fragment.clone();
             other.mask = group;
             other.state = State::Meeting(Rendezvous {
-                kind: scene.special.kind,
+                kind: context.special.kind,
                 members,
             });
-            scene.warp.fragments.push_back(other);
+            context.state.warp.fragments.push_back(other);
         }
-        scene.fragment.mask = first.0;
-        scene.active = first.0;
-        Ok(self.wait_for_members(scene, first.1))
+        context.state.fragment.mask = first.0;
+        context.state.active = first.0;
+        Ok(self.wait_for_members(context, first.1))
     }
 
     /// Lets lanes that execute `bar.warp.sync` know of each other, and reports shuffles that read from lanes that take no part.
-    fn check_exchange(&self, scene: &mut Scene<'_>, sources: &Sources) {
-        let mnemonic = &scene.special.mnemonic;
+    fn check_exchange(&self, context: &mut Context<'_>, sources: &Sources) {
+        let mnemonic = &context.special.mnemonic;
         if mnemonic.opcode() == Opcode::BarWarpSync {
-            let first = (scene.warp.index * 32) as u16;
-            if let Some(clocks) = &mut scene.group.blocks[scene.block].checks.clocks {
+            let first = context.state.thread(0);
+            if let Some(clocks) = &mut context.state.group.blocks[context.state.block]
+                .checks
+                .clocks
+            {
                 let threads: Vec<u16> = lanes_of(sources.lanes)
                     .map(|lane| first + lane as u16)
                     .collect();
@@ -211,37 +216,37 @@ impl Executor<'_> {
                     mnemonic.text()
                 );
                 let report = Report::new(FindingKind::ShuffleSource, lane, message);
-                self.report(scene.group, scene.block, scene.warp, scene.fragment, report);
+                self.report(&mut context.state, report);
                 return;
             }
         }
     }
 
     /// Executes an instruction for the active lanes and for those that they have met.
-    fn exchange(&self, scene: &mut Scene<'_>, mut partners: Vec<Fragment>) -> Outcome<()> {
+    fn exchange(&self, context: &mut Context<'_>, mut partners: Vec<Fragment>) -> Outcome<()> {
         let mut sources = Sources::default();
-        sources.gather(scene)?;
+        sources.gather(context)?;
         for partner in &mut partners {
-            self.beside(scene, partner, |scene| sources.gather(scene))?;
+            self.beside(context, partner, |context| sources.gather(context))?;
         }
         let (values, truth) = sources
-            .results(&scene.special.mnemonic)
-            .ok_or_else(|| scene.missing())?;
+            .results(&context.special.mnemonic)
+            .ok_or_else(|| context.missing())?;
         if self.launch.options.check_races {
-            self.check_exchange(scene, &sources);
+            self.check_exchange(context, &sources);
         }
-        let give = |scene: &mut Scene<'_>| {
-            if scene.special.mnemonic.opcode() != Opcode::BarWarpSync {
-                scene.set_destination(&values);
-                scene.set_truth(truth);
+        let give = |context: &mut Context<'_>| {
+            if context.special.mnemonic.opcode() != Opcode::BarWarpSync {
+                context.set_destination(&values);
+                context.set_truth(truth);
             }
             Ok(())
         };
-        give(scene)?;
+        give(context)?;
         for partner in &mut partners {
-            self.beside(scene, partner, give)?;
+            self.beside(context, partner, give)?;
         }
-        self.send_on(scene, partners);
+        self.send_on(context, partners);
         Ok(())
     }
 }

@@ -7,11 +7,12 @@ use oriole_isa::{
     Bits, BooleanOperation, VideoOperands, approximate, evaluate_unpack, evaluate_video, extend,
 };
 
+use crate::execution::Execution;
 use crate::lanes;
 use crate::launch::{Group, LaunchContext};
 use crate::program::{
-    CONSTANT, Destination, General, Kind, Lanes, MOST_SOURCES, NONE, Operation, PredicateSource,
-    Source,
+    CONSTANT, Destination, Function, General, Kind, Lanes, MOST_SOURCES, NONE, Operation,
+    PredicateSource, Source,
 };
 use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, Join, State, Warp};
@@ -38,6 +39,17 @@ enum FragmentStop {
     Ended,
     Waiting,
     Yielded { polling: bool },
+}
+
+/// Where a fragment is after an instruction.
+enum Flow {
+    /// Still at it: the next one follows.
+    Next,
+    /// At another one of the function.
+    Elsewhere,
+    /// Perhaps in another function.
+    Function,
+    Stop(FragmentStop),
 }
 
 /// What follows a special instruction.
@@ -238,7 +250,15 @@ impl Executor<'_> {
                     counters.lanes += u64::from(active.count_ones());
                 }
                 if check_uninitialized {
-                    self.check_registers(warp, fragment, group, block, function, active);
+                    let mut state = Execution {
+                        warp,
+                        fragment,
+                        group,
+                        block,
+                        constants,
+                        active,
+                    };
+                    self.check_registers(&mut state, function);
                 }
                 if active == 0 {
                     // Nobody executes it; a branch not taken goes on below.
@@ -246,18 +266,6 @@ impl Executor<'_> {
                     continue;
                 }
                 match &operation.kind {
-                    &Kind::SpecialRegister { d, register, bits } => {
-                        let values = self.special_register(warp, group, block, register, bits);
-                        let registers = &mut warp.registers[fragment.base as usize..];
-                        commit(registers, d, values, active);
-                    }
-                    &Kind::General(index) => {
-                        let general = &function.generals[index as usize];
-                        self.general(warp, fragment, constants, general, active)?;
-                    }
-                    kind @ (Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Fence(_)) => {
-                        self.access_memory(warp, fragment, group, block, kind, active)?;
-                    }
                     Kind::Branch { .. } | Kind::BranchIndexed { .. } => {
                         self.branch(warp, fragment, operation, active)?;
                         if fragment.mask == 0 {
@@ -270,49 +278,92 @@ impl Executor<'_> {
                         }
                         continue;
                     }
-                    &Kind::Call(index) => {
-                        let call = &function.calls[index as usize];
-                        self.call(
-                            warp, fragment, group, block, function, constants, index, call, active,
-                        )?;
-                        continue 'function;
-                    }
-                    Kind::Return if !fragment.frames.is_empty() => {
-                        match self.return_lanes(warp, fragment, active) {
-                            Returned::Partly => continue,
-                            Returned::Wholly => continue 'function,
-                            Returned::Waiting => return Ok(FragmentStop::Ended),
+                    kind => {
+                        let state = Execution {
+                            warp,
+                            fragment,
+                            group,
+                            block,
+                            constants,
+                            active,
+                        };
+                        match self.step(state, function, kind)? {
+                            Flow::Next => {}
+                            Flow::Elsewhere => continue,
+                            Flow::Function => continue 'function,
+                            Flow::Stop(stop) => return Ok(stop),
                         }
                     }
-                    Kind::Return | Kind::Exit => {
-                        warp.live &= !active;
-                        warp.withdraw(active, fragment.join, NONE);
-                        self.lanes_exited(warp, group, block);
-                        fragment.mask &= !active;
-                        if fragment.mask == 0 {
-                            return Ok(FragmentStop::Ended);
-                        }
-                    }
-                    &Kind::Special(index) => {
-                        let special = &function.specials[index as usize];
-                        match self
-                            .special(warp, fragment, group, block, constants, special, active)?
-                        {
-                            Next::Advance => fragment.state = State::Running,
-                            Next::Wait => return Ok(FragmentStop::Waiting),
-                        }
-                    }
-                    &Kind::Unsupported(index) => {
-                        return Err(Fault::new(
-                            TrapKind::NotEmulated,
-                            function.messages[index as usize].clone(),
-                        ));
-                    }
-                    kind => compute(kind, warp, fragment, constants, active),
                 }
                 fragment.pc += 1;
             }
         }
+    }
+
+    /// Executes an instruction that is no branch.
+    #[inline(always)]
+    fn step(&self, mut state: Execution<'_>, function: &Function, kind: &Kind) -> Outcome<Flow> {
+        match kind {
+            &Kind::SpecialRegister { d, register, bits } => {
+                let values = self.special_register(&state, register, bits);
+                let registers = &mut state.warp.registers[state.fragment.base as usize..];
+                commit(registers, d, values, state.active);
+            }
+            &Kind::General(index) => self.general(state, &function.generals[index as usize])?,
+            &Kind::Load(index) => {
+                let access = &function.accesses[index as usize];
+                state.warp.polls += u32::from(access.order.is_some());
+                self.load(state, access)?;
+            }
+            &Kind::Store(index) => self.store(state, &function.accesses[index as usize])?,
+            &Kind::Atomic(index) => {
+                state.warp.polls += 1;
+                self.atomic(state, &function.atomics[index as usize])?;
+            }
+            &Kind::Fence(scope) => {
+                if self.launch.options.check_races {
+                    self.check_fence(&mut state, scope);
+                }
+            }
+            &Kind::Call(index) => {
+                self.call(state, function, index)?;
+                return Ok(Flow::Function);
+            }
+            Kind::Return if !state.fragment.frames.is_empty() => {
+                return Ok(self.return_lanes(state));
+            }
+            Kind::Return | Kind::Exit => {
+                let Execution {
+                    warp,
+                    fragment,
+                    group,
+                    block,
+                    active,
+                    ..
+                } = state;
+                warp.live &= !active;
+                warp.withdraw(active, fragment.join, NONE);
+                self.lanes_exited(warp, group, block);
+                fragment.mask &= !active;
+                if fragment.mask == 0 {
+                    return Ok(Flow::Stop(FragmentStop::Ended));
+                }
+            }
+            &Kind::Special(index) => {
+                let special = &function.specials[index as usize];
+                if let Next::Wait = self.special(state, special)? {
+                    return Ok(Flow::Stop(FragmentStop::Waiting));
+                }
+            }
+            &Kind::Unsupported(index) => {
+                return Err(Fault::new(
+                    TrapKind::NotEmulated,
+                    function.messages[index as usize].clone(),
+                ));
+            }
+            kind => compute(kind, state),
+        }
+        Ok(Flow::Next)
     }
 
     /// Tries the instruction at which a fragment waits again; whether it goes on.
@@ -331,50 +382,21 @@ impl Executor<'_> {
             .ok_or_else(|| Fault::new(TrapKind::NotEmulated, "an instruction to wait at"))?;
         let guard = function.code[fragment.pc as usize].guard;
         let active = fragment.mask & predicate(warp, fragment, guard);
-        match self.special(warp, fragment, group, block, constants, special, active)? {
+        let state = Execution {
+            warp,
+            fragment,
+            group,
+            block,
+            constants,
+            active,
+        };
+        match self.special(state, special)? {
             Next::Advance => {
-                fragment.state = State::Running;
                 fragment.pc += 1;
                 Ok(true)
             }
             Next::Wait => Ok(false),
         }
-    }
-
-    /// Executes a load, a store, an atomic or a fence.
-    #[inline(always)]
-    fn access_memory(
-        &self,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        group: &mut Group,
-        block: usize,
-        kind: &Kind,
-        active: u32,
-    ) -> Outcome<()> {
-        let function = &self.launch.program.functions[fragment.function as usize];
-        let constants = &self.launch.constants[fragment.function as usize][..];
-        match *kind {
-            Kind::Load(index) => {
-                let access = &function.accesses[index as usize];
-                self.load(warp, fragment, group, block, constants, access, active)?;
-                warp.polls += u32::from(access.order.is_some());
-            }
-            Kind::Store(index) => {
-                let access = &function.accesses[index as usize];
-                self.store(warp, fragment, group, block, constants, access, active)?;
-            }
-            Kind::Atomic(index) => {
-                let atomic = &function.atomics[index as usize];
-                self.atomic(warp, fragment, group, block, constants, atomic, active)?;
-                warp.polls += 1;
-            }
-            Kind::Fence(scope) if self.launch.options.check_races => {
-                self.check_fence(warp, group, block, active, scope);
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     /// Takes a branch of either kind: all lanes go one way, or they part.
@@ -446,7 +468,13 @@ impl Executor<'_> {
     }
 
     /// Lets lanes return from a function that was called.
-    fn return_lanes(&self, warp: &mut Warp, fragment: &mut Fragment, active: u32) -> Returned {
+    fn return_lanes(&self, state: Execution<'_>) -> Flow {
+        let Execution {
+            warp,
+            fragment,
+            active,
+            ..
+        } = state;
         if active != fragment.mask {
             // The others go on; these return.
             let mut returning = fragment.clone();
@@ -454,15 +482,15 @@ impl Executor<'_> {
             fragment.mask &= !active;
             fragment.pc += 1;
             self.return_from(warp, returning);
-            return Returned::Partly;
+            return Flow::Elsewhere;
         }
         let returning = std::mem::replace(fragment, placeholder());
         match self.return_from_last(warp, returning) {
             Some(resumed) => {
                 *fragment = resumed;
-                Returned::Wholly
+                Flow::Function
             }
-            None => Returned::Waiting,
+            None => Flow::Stop(FragmentStop::Ended),
         }
     }
 
@@ -533,14 +561,14 @@ impl Executor<'_> {
         (fragment.mask, fragment.pc) = (first_mask, first_pc);
     }
 
-    fn general(
-        &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        constants: &[Lanes],
-        general: &General,
-        active: u32,
-    ) -> Outcome<()> {
+    fn general(&self, state: Execution<'_>, general: &General) -> Outcome<()> {
+        let Execution {
+            warp,
+            fragment,
+            constants,
+            active,
+            ..
+        } = state;
         let effects = general.mnemonic.effects();
         let mut inputs = [0 as Bits; MOST_SOURCES + 1];
         for lane in lanes_of(active) {
@@ -624,19 +652,16 @@ impl Executor<'_> {
     }
 }
 
-/// Which lanes of a fragment returned.
-enum Returned {
-    /// Not all: the others go on behind the return.
-    Partly,
-    /// All of them: the fragment is in the caller now.
-    Wholly,
-    /// All of them, and others of their call are still to come.
-    Waiting,
-}
-
 /// Executes an instruction that reads and writes nothing but registers.
 #[inline(always)]
-fn compute(kind: &Kind, warp: &mut Warp, fragment: &Fragment, constants: &[Lanes], active: u32) {
+fn compute(kind: &Kind, state: Execution<'_>) {
+    let Execution {
+        warp,
+        fragment,
+        constants,
+        active,
+        ..
+    } = state;
     let registers = &mut warp.registers[fragment.base as usize..];
     match kind {
         Kind::Nothing => {}

@@ -2,57 +2,49 @@
 
 use oriole_isa::Space;
 
-use crate::execute::{Executor, lanes_of, source};
+use crate::access::LaneAccess;
+use crate::execute::{Executor, lanes_of};
+use crate::execution::Execution;
 use crate::heap::Heap;
-use crate::launch::Group;
 use crate::limits;
 use crate::memory::GlobalMemory;
-use crate::program::{Call, Lanes, Passed};
+use crate::program::{Call, Passed};
 use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::{Fragment, Warp};
 
 /// The longest string that is read.
 const MAXIMUM_STRING: u64 = 4096;
 
 impl Executor<'_> {
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
+    /// Executes a call of one of them.
     pub(crate) fn external(
         &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
+        state: &mut Execution<'_>,
         call: &Call,
         name: &str,
-        active: u32,
     ) -> Outcome<()> {
-        let argument = |warp: &Warp, index: usize, lane: usize| -> u64 {
+        let argument = |state: &Execution<'_>, index: usize, lane: usize| -> u64 {
             match call.arguments.get(index) {
-                Some(&Passed::Memory { offset, bytes }) => warp.local.load(
+                Some(&Passed::Memory { offset, bytes }) => state.warp.local.load(
                     lane as u32,
-                    u64::from(fragment.local_base + offset),
+                    u64::from(state.fragment.local_base + offset),
                     bytes.min(8),
                 ),
-                Some(&Passed::Register(slot)) => {
-                    source(&warp.registers[fragment.base as usize..], constants, slot)[lane]
-                }
+                Some(&Passed::Register(slot)) => state.slot(slot)[lane],
                 _ => 0,
             }
         };
-        for lane in lanes_of(active) {
+        for lane in lanes_of(state.active) {
             let result = match name {
                 "vprintf" => {
-                    let (format, arguments) = (argument(warp, 0, lane), argument(warp, 1, lane));
+                    let (format, arguments) = (argument(state, 0, lane), argument(state, 1, lane));
                     if format == 0 {
                         // As on the machine: no format, no output.
                         u64::from(u32::MAX)
                     } else {
-                        let format = self.string(warp, group, block, format, lane)?;
-                        let (text, count) =
-                            self.print(warp, group, block, &format, arguments, lane)?;
-                        group.output.extend(text);
-                        if group.output.len() > limits::OUTPUT {
+                        let format = self.string(state, format, lane)?;
+                        let (text, count) = self.print(state, &format, arguments, lane)?;
+                        state.group.output.extend(text);
+                        if state.group.output.len() > limits::OUTPUT {
                             return Err(Fault::new(
                                 TrapKind::MemoryLimit,
                                 format!("`printf` wrote more than {} bytes", limits::OUTPUT),
@@ -62,7 +54,7 @@ impl Executor<'_> {
                     }
                 }
                 "malloc" => {
-                    let bytes = argument(warp, 0, lane);
+                    let bytes = argument(state, 0, lane);
                     let offset = self.heap(|heap| heap.allocate(bytes)).flatten();
                     // Out of memory is a null pointer.
                     let base = self.launch.heap_region.map(GlobalMemory::base);
@@ -72,7 +64,7 @@ impl Executor<'_> {
                     }
                 }
                 "free" => {
-                    let address = argument(warp, 0, lane);
+                    let address = argument(state, 0, lane);
                     let base = self.launch.heap_region.map_or(0, GlobalMemory::base);
                     let freed = self.heap(|heap| heap.free(address.wrapping_sub(base)));
                     if let Some(Err(why)) = freed.filter(|_| address != 0) {
@@ -86,7 +78,7 @@ impl Executor<'_> {
                     0
                 }
                 "__assertfail" => {
-                    let message = self.string(warp, group, block, argument(warp, 0, lane), lane)?;
+                    let message = self.string(state, argument(state, 0, lane), lane)?;
                     let message = String::from_utf8_lossy(&message).into_owned();
                     return Err(Box::new(Fault {
                         kind: TrapKind::Trapped,
@@ -104,15 +96,15 @@ impl Executor<'_> {
             };
             match call.results.first() {
                 Some(&Passed::Memory { offset, bytes }) => {
-                    warp.local.store(
+                    state.warp.local.store(
                         lane as u32,
-                        u64::from(fragment.local_base + offset),
+                        u64::from(state.fragment.local_base + offset),
                         bytes.min(8),
                         result,
                     );
                 }
                 Some(&Passed::Register(slot)) => {
-                    warp.registers[(fragment.base + slot) as usize][lane] = result
+                    state.warp.registers[(state.fragment.base + slot) as usize][lane] = result
                 }
                 _ => {}
             }
@@ -127,27 +119,18 @@ impl Executor<'_> {
         Some(action(&mut heap))
     }
 
-    fn string(
-        &self,
-        warp: &Warp,
-        group: &Group,
-        block: usize,
-        address: u64,
-        lane: usize,
-    ) -> Outcome<Vec<u8>> {
+    fn string(&self, state: &Execution<'_>, address: u64, lane: usize) -> Outcome<Vec<u8>> {
         let mut text = Vec::new();
         for offset in 0..MAXIMUM_STRING {
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                Space::Generic,
-                address.wrapping_add(offset),
-                1,
-                false,
+            let access = LaneAccess {
                 lane,
-            )?;
-            match self.read(warp, group, lane, spot, 1) as u8 {
+                space: Space::Generic,
+                address: address.wrapping_add(offset),
+                size: 1,
+                writes: false,
+            };
+            let spot = self.locate(state, access)?;
+            match self.read(state, lane, spot, 1) as u8 {
                 0 => break,
                 byte => text.push(byte),
             }
@@ -159,9 +142,7 @@ impl Executor<'_> {
     /// arguments, which `vprintf` returns.
     fn print(
         &self,
-        warp: &Warp,
-        group: &Group,
-        block: usize,
+        state: &Execution<'_>,
         format: &[u8],
         arguments: u64,
         lane: usize,
@@ -172,11 +153,18 @@ impl Executor<'_> {
             count += 1;
             at = at.checked_next_multiple_of(size).unwrap_or(u64::MAX);
             let bytes = size as u32;
-            let spot = self.locate(warp, group, block, Space::Generic, at, bytes, false, lane)?;
+            let access = LaneAccess {
+                lane,
+                space: Space::Generic,
+                address: at,
+                size: bytes,
+                writes: false,
+            };
+            let spot = self.locate(state, access)?;
             at = at.wrapping_add(size);
-            Ok(self.read(warp, group, lane, spot, bytes))
+            Ok(self.read(state, lane, spot, bytes))
         };
-        let string = |address: u64| self.string(warp, group, block, address, lane);
+        let string = |address: u64| self.string(state, address, lane);
         let text = crate::printf::format(format, argument, string)?;
         Ok((text, count))
     }

@@ -47,6 +47,7 @@ mod control_flow;
 mod counters;
 mod decode;
 mod execute;
+mod execution;
 mod external;
 mod heap;
 mod lanes;

@@ -11,17 +11,21 @@
 //! **Rounding.** Integers are exact. Half precision, `.bf16` and `.tf32` are added as a tensor core does, see `tensor_core`. Other
 //! floating-point numbers are added in double precision and rounded once.
 
+use std::ops::Range;
+
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
+use crate::access::LaneAccess;
 use crate::execute::{Executor, Next, lanes_of};
 use crate::lanes::half_to_single;
 use crate::program::SpecialOperand;
-use crate::special::Scene;
+use crate::special::Context;
 use crate::tensor_core::TensorCore;
 use crate::trap::{Fault, Outcome, TrapKind};
 
 /// A matrix of numbers; integers up to 2⁵³ are exact.
 struct Matrix {
+    rows: usize,
     columns: usize,
     values: Vec<f64>,
 }
@@ -29,6 +33,7 @@ struct Matrix {
 impl Matrix {
     fn new(rows: usize, columns: usize) -> Matrix {
         Matrix {
+            rows,
             columns,
             values: vec![0.0; rows * columns],
         }
@@ -144,14 +149,14 @@ fn width(scalar_type: ScalarType) -> u32 {
     }
 }
 
-fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
-    if scene.active != u32::MAX {
+fn whole_warp(context: &Context<'_>) -> Outcome<()> {
+    if context.state.active != u32::MAX {
         return Err(Fault::new(
             TrapKind::DivergentBarrier,
             format!(
                 "`{}` needs all lanes of the warp, {:#x} are here",
-                scene.special.mnemonic.text(),
-                scene.active
+                context.special.mnemonic.text(),
+                context.state.active
             ),
         ));
     }
@@ -160,42 +165,42 @@ fn whole_warp(scene: &Scene<'_>) -> Outcome<()> {
 
 impl Executor<'_> {
     /// Executes a matrix instruction when all lanes of the warp have come to it.
-    pub(crate) fn matrix(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let Some(partners) = self.partners(scene, u32::MAX)? else {
-            return Ok(self.wait_for_members(scene, u32::MAX));
+    pub(crate) fn matrix(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let Some(partners) = self.partners(context, u32::MAX)? else {
+            return Ok(self.wait_for_members(context, u32::MAX));
         };
         if let Some(partner) = partners
             .iter()
-            .find(|partner| partner.base != scene.fragment.base)
+            .find(|partner| partner.base != context.state.fragment.base)
         {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
                 format!(
                     "lanes {:#x} execute `{}` in another call than lanes {:#x}",
                     partner.mask,
-                    scene.special.mnemonic.text(),
-                    scene.active
+                    context.special.mnemonic.text(),
+                    context.state.active
                 ),
             ));
         }
-        let own = scene.active;
-        scene.active |= partners.iter().fold(0, |mask, partner| mask | partner.mask);
-        whole_warp(scene)?;
-        self.multiply_or_move(scene)?;
-        scene.active = own;
-        self.send_on(scene, partners);
+        let own = context.state.active;
+        context.state.active |= partners.iter().fold(0, |mask, partner| mask | partner.mask);
+        whole_warp(context)?;
+        self.multiply_or_move(context)?;
+        context.state.active = own;
+        self.send_on(context, partners);
         Ok(Next::Advance)
     }
 
-    fn multiply_or_move(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        match scene.special.mnemonic.opcode() {
-            Opcode::Mma | Opcode::MmaSp => self.mma(scene),
-            Opcode::WmmaLoad => self.wmma_memory(scene, true),
-            Opcode::WmmaStore => self.wmma_memory(scene, false),
-            Opcode::WmmaMma => self.wmma(scene),
-            Opcode::Ldmatrix | Opcode::Stmatrix => self.matrix_memory(scene),
+    fn multiply_or_move(&self, context: &mut Context<'_>) -> Outcome<()> {
+        match context.special.mnemonic.opcode() {
+            Opcode::Mma | Opcode::MmaSp => self.mma(context),
+            Opcode::WmmaLoad => self.wmma_memory(context, true),
+            Opcode::WmmaStore => self.wmma_memory(context, false),
+            Opcode::WmmaMma => self.wmma(context),
+            Opcode::Ldmatrix | Opcode::Stmatrix => self.matrix_memory(context),
             Opcode::Movmatrix => {
-                let values = scene.values(1)?;
+                let values = context.values(1)?;
                 let mut result = [0; 32];
                 for (lane, slot) in result.iter_mut().enumerate() {
                     let (row, column) = (lane / 4, lane % 4 * 2);
@@ -204,23 +209,26 @@ impl Executor<'_> {
                     };
                     *slot = half(column, row) | half(column + 1, row) << 16;
                 }
-                scene.set_destination(&result);
+                context.set_destination(&result);
                 Ok(())
             }
-            _ => self.wgmma(scene),
+            _ => self.wgmma(context),
         }
     }
 
-    fn mma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = &scene.special.mnemonic;
+    fn mma(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = &context.special.mnemonic;
         let sparse = mnemonic.opcode() == Opcode::MmaSp;
-        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let shape = mnemonic
+            .modifiers()
+            .shape
+            .ok_or_else(|| context.missing())?;
         let &[d_type, a_type, b_type, c_type] = mnemonic.types() else {
-            return Err(scene.missing());
+            return Err(context.missing());
         };
-        let scaled = scene.special.operands.len() > if sparse { 6 } else { 4 };
+        let scaled = context.special.operands.len() > if sparse { 6 } else { 4 };
         if scaled || (shape.m == 8 && shape.k == 4 && a_type == ScalarType::F16) {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
         let (m, n, k) = (
             usize::from(shape.m),
@@ -230,42 +238,37 @@ impl Executor<'_> {
         let saturate = mnemonic.has(Flag::SaturateFinite);
         let one_bit = (a_type == ScalarType::B1).then(|| mnemonic.has_modifier("xor"));
         let stored = if sparse { k / 2 } else { k };
-        let mut a = self.gather_a(scene, 1, a_type, m, stored)?;
-        let b = self.gather_b(scene, 2, b_type, k, n)?;
+        let mut a = self.gather_a(context, 1, a_type, m, stored)?;
+        let b = self.gather_b(context, 2, b_type, k, n)?;
         if sparse {
-            a = expand(scene, &a, m, k, a_type)?;
+            a = expand(context, &a, m, k, a_type)?;
         }
-        let c = self.gather_accumulator(scene, 3, c_type, m, n)?;
+        let c = self.gather_accumulator(context, 3, c_type, m, n)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
-        self.scatter_accumulator(scene, 0, d_type, m, n, &d, saturate)
+        self.scatter_accumulator(context, 0, d_type, &d, saturate)
     }
 
-    fn gather_a(
+    /// Reads a matrix of so many rows and columns out of the registers of a warp. `place` says in which row and column an element
+    /// is, by its lane, its register and its number in the register.
+    fn gather(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         operand: usize,
         scalar_type: ScalarType,
-        m: usize,
-        k: usize,
+        (rows, columns): (usize, usize),
+        place: impl Fn(usize, usize, usize) -> (usize, usize),
     ) -> Outcome<Matrix> {
-        let slots = scene.vector(operand)?;
+        let slots = context.vector(operand)?;
         let bits = width(scalar_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
-        let mut matrix = Matrix::new(m, k);
+        let mut matrix = Matrix::new(rows, columns);
         for lane in 0..32 {
-            let (g, t) = (lane / 4, lane % 4);
             for (index, &slot) in slots.iter().enumerate() {
-                let (row, block) = if m == 8 {
-                    (g, index)
-                } else {
-                    (g + 8 * (index & 1), index >> 1)
-                };
-                let value = scene.slot(slot)[lane];
-                for element in 0..each {
-                    let column = t * each + 4 * each * block + element;
-                    if row >= m || column >= k {
-                        return Err(scene.missing());
+                let value = context.slot(slot)[lane];
+                for element in 0..elements_of(scalar_type) {
+                    let (row, column) = place(lane, index, element);
+                    if row >= rows || column >= columns {
+                        return Err(context.missing());
                     }
                     *matrix.at(row, column) = decode(scalar_type, value >> (element as u32 * bits));
                 }
@@ -274,32 +277,51 @@ impl Executor<'_> {
         Ok(matrix)
     }
 
+    fn gather_a(
+        &self,
+        context: &Context<'_>,
+        operand: usize,
+        scalar_type: ScalarType,
+        m: usize,
+        k: usize,
+    ) -> Outcome<Matrix> {
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (m, k),
+            |lane, index, element| {
+                let (g, t) = (lane / 4, lane % 4);
+                let (row, block) = if m == 8 {
+                    (g, index)
+                } else {
+                    (g + 8 * (index & 1), index >> 1)
+                };
+                (row, t * each + 4 * each * block + element)
+            },
+        )
+    }
+
     fn gather_b(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         operand: usize,
         scalar_type: ScalarType,
         k: usize,
         n: usize,
     ) -> Outcome<Matrix> {
-        let slots = scene.vector(operand)?;
-        let bits = width(scalar_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
-        let mut matrix = Matrix::new(k, n);
-        for lane in 0..32 {
-            let (g, t) = (lane / 4, lane % 4);
-            for (index, &slot) in slots.iter().enumerate() {
-                let value = scene.slot(slot)[lane];
-                for element in 0..each {
-                    let row = t * each + 4 * each * index + element;
-                    if row >= k || g >= n {
-                        return Err(scene.missing());
-                    }
-                    *matrix.at(row, g) = decode(scalar_type, value >> (element as u32 * bits));
-                }
-            }
-        }
-        Ok(matrix)
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (k, n),
+            |lane, index, element| {
+                let (g, t) = (lane / 4, lane % 4);
+                (t * each + 4 * each * index + element, g)
+            },
+        )
     }
 
     /// Row and column of element `element` of register `index` of an accumulator.
@@ -312,69 +334,61 @@ impl Executor<'_> {
 
     fn gather_accumulator(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         operand: usize,
         scalar_type: ScalarType,
         m: usize,
         n: usize,
     ) -> Outcome<Matrix> {
-        let slots = scene.vector(operand)?;
-        let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
-        let mut matrix = Matrix::new(m, n);
-        for lane in 0..32 {
-            for (index, &slot) in slots.iter().enumerate() {
-                let value = scene.slot(slot)[lane];
-                for part in 0..each {
-                    let (row, column) = Self::accumulator_place(lane, index * each + part);
-                    if row >= m || column >= n {
-                        return Err(scene.missing());
-                    }
-                    *matrix.at(row, column) = decode(scalar_type, value >> (16 * part));
-                }
-            }
-        }
-        Ok(matrix)
+        let each = elements_of(scalar_type);
+        self.gather(
+            context,
+            operand,
+            scalar_type,
+            (m, n),
+            |lane, index, element| Self::accumulator_place(lane, index * each + element),
+        )
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the shape of a fragment")]
     fn scatter_accumulator(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         operand: usize,
         scalar_type: ScalarType,
-        m: usize,
-        n: usize,
         matrix: &Matrix,
         saturate: bool,
     ) -> Outcome<()> {
-        let slots = scene.vector(operand)?;
+        let slots = context.vector(operand)?;
         let each = if scalar_type == ScalarType::F16 { 2 } else { 1 };
         for lane in 0..32 {
             for (index, &slot) in slots.iter().enumerate() {
                 let mut value = 0;
                 for part in 0..each {
                     let (row, column) = Self::accumulator_place(lane, index * each + part);
-                    if row >= m || column >= n {
-                        return Err(scene.missing());
+                    if row >= matrix.rows || column >= matrix.columns {
+                        return Err(context.missing());
                     }
                     value |= encode(scalar_type, matrix.get(row, column), saturate) << (16 * part);
                 }
-                scene.set(slot, lane, value);
+                context.set(slot, lane, value);
             }
         }
         Ok(())
     }
 
     /// Loads or stores a `wmma` fragment.
-    fn wmma_memory(&self, scene: &mut Scene<'_>, loads: bool) -> Outcome<()> {
-        let mnemonic = scene.special.mnemonic.clone();
-        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+    fn wmma_memory(&self, context: &mut Context<'_>, loads: bool) -> Outcome<()> {
+        let mnemonic = context.special.mnemonic.clone();
+        let shape = mnemonic
+            .modifiers()
+            .shape
+            .ok_or_else(|| context.missing())?;
         let (m, n, k) = (
             usize::from(shape.m),
             usize::from(shape.n),
             usize::from(shape.k),
         );
-        let scalar_type = mnemonic.first_type().ok_or_else(|| scene.missing())?;
+        let scalar_type = mnemonic.first_type().ok_or_else(|| context.missing())?;
         let (rows, columns) = if mnemonic.has_modifier("a") {
             (m, k)
         } else if mnemonic.has_modifier("b") {
@@ -384,30 +398,25 @@ impl Executor<'_> {
         };
         let row_major = mnemonic.has_modifier("row");
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
-        let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(memory)?,
-        );
+        let slots = context.vector(fragment)?;
+        let addresses = self.addresses(&context.state, context.address(memory)?);
         let default = if row_major { columns } else { rows };
-        let stride = if scene.special.operands.len() > 2 {
-            scene.uniform(2)? as usize
+        let stride = if context.special.operands.len() > 2 {
+            context.uniform(2)? as usize
         } else {
             default
         };
         let bits = width(scalar_type);
         let space = mnemonic.space().unwrap_or(Space::Generic);
         if bits < 8 {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
         let size = bits / 8;
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let each = elements_of(scalar_type);
         let mut registers = vec![[0u64; 32]; slots.len()];
         if !loads {
             for (register, &slot) in registers.iter_mut().zip(&slots) {
-                *register = *scene.slot(slot);
+                *register = *context.slot(slot);
             }
         }
         for row in 0..rows {
@@ -423,30 +432,29 @@ impl Executor<'_> {
                 let offset = (element as u64).wrapping_mul(u64::from(size));
                 let address = addresses[lane].wrapping_add(offset);
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    space,
-                    address,
-                    size,
-                    !loads,
-                    lane,
+                    &context.state,
+                    LaneAccess {
+                        lane,
+                        space,
+                        address,
+                        size,
+                        writes: !loads,
+                    },
                 )?;
-                self.check_spot(scene, lane, spot, size, !loads);
+                self.check_spot(&mut context.state, lane, spot, size, !loads);
                 if loads {
-                    let value = self.read(scene.warp, scene.group, lane, spot, size);
+                    let value = self.read(&context.state, lane, spot, size);
                     registers[register][lane] |= value << shift;
                 } else {
                     self.write(
-                        scene.warp,
-                        scene.group,
+                        &mut context.state,
                         lane,
                         spot,
                         size,
                         registers[register][lane] >> shift,
                     );
                     if let crate::access::Spot::Shared(block, offset) = spot {
-                        scene.group.blocks[block]
+                        context.state.group.blocks[block]
                             .checks
                             .initialize(offset, size.into());
                     }
@@ -456,16 +464,19 @@ impl Executor<'_> {
         if loads {
             for (register, &slot) in registers.iter().zip(&slots) {
                 for (lane, &value) in register.iter().enumerate() {
-                    scene.set(slot, lane, value);
+                    context.set(slot, lane, value);
                 }
             }
         }
         Ok(())
     }
 
-    fn wmma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = &scene.special.mnemonic;
-        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+    fn wmma(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = &context.special.mnemonic;
+        let shape = mnemonic
+            .modifiers()
+            .shape
+            .ok_or_else(|| context.missing())?;
         let (m, n, k) = (
             usize::from(shape.m),
             usize::from(shape.n),
@@ -474,39 +485,39 @@ impl Executor<'_> {
         let [d_type, a_type, b_type, c_type] = match *mnemonic.types() {
             [d, c] => [d, ScalarType::F16, ScalarType::F16, c],
             [d, a, b, c] => [d, a, b, c],
-            _ => return Err(scene.missing()),
+            _ => return Err(context.missing()),
         };
         let saturate = mnemonic.has(Flag::SaturateFinite);
         if width(a_type) < 8 {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
-        let gather = |scene: &Scene<'_>,
+        let gather = |context: &Context<'_>,
                       operand: usize,
                       scalar_type: ScalarType,
                       rows: usize,
                       columns: usize|
          -> Outcome<Matrix> {
-            let slots = scene.vector(operand)?;
+            let slots = context.vector(operand)?;
             let bits = width(scalar_type);
-            let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+            let each = elements_of(scalar_type);
             let mut matrix = Matrix::new(rows, columns);
             for index in 0..rows * columns {
                 let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
                 matrix.values[index] =
-                    decode(scalar_type, scene.slot(slots[register])[lane] >> shift);
+                    decode(scalar_type, context.slot(slots[register])[lane] >> shift);
             }
             Ok(matrix)
         };
         let (a, b) = (
-            gather(scene, 1, a_type, m, k)?,
-            gather(scene, 2, b_type, k, n)?,
+            gather(context, 1, a_type, m, k)?,
+            gather(context, 2, b_type, k, n)?,
         );
-        let c = gather(scene, 3, c_type, m, n)?;
+        let c = gather(context, 3, c_type, m, n)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, None, core);
-        let slots = scene.vector(0)?;
+        let slots = context.vector(0)?;
         let bits = width(d_type);
-        let each = if bits == 64 { 1 } else { (32 / bits) as usize };
+        let each = elements_of(d_type);
         let mut registers = vec![[0u64; 32]; slots.len()];
         for (index, &value) in d.values.iter().enumerate() {
             let (lane, register, shift) = wmma_place(index, slots.len(), each, bits);
@@ -514,29 +525,27 @@ impl Executor<'_> {
         }
         for (register, &slot) in registers.iter().zip(&slots) {
             for (lane, &value) in register.iter().enumerate() {
-                scene.set(slot, lane, value);
+                context.set(slot, lane, value);
             }
         }
         Ok(())
     }
 
-    fn matrix_memory(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = scene.special.mnemonic.clone();
+    fn matrix_memory(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = context.special.mnemonic.clone();
         let loads = mnemonic.opcode() == Opcode::Ldmatrix;
-        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+        let shape = mnemonic
+            .modifiers()
+            .shape
+            .ok_or_else(|| context.missing())?;
         if (shape.m, shape.n) != (8, 8) || mnemonic.first_type() != Some(ScalarType::B16) {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
         let transposed = mnemonic.has(Flag::Transpose);
         let count = usize::from(mnemonic.modifiers().repeat.unwrap_or(1));
         let (fragment, memory) = if loads { (0, 1) } else { (1, 0) };
-        let slots = scene.vector(fragment)?;
-        let addresses = self.addresses(
-            scene.warp,
-            scene.fragment,
-            scene.constants,
-            scene.address(memory)?,
-        );
+        let slots = context.vector(fragment)?;
+        let addresses = self.addresses(&context.state, context.address(memory)?);
         let space = mnemonic.space().unwrap_or(Space::Generic);
         if self.launch.options.profile {
             // Each matrix is a phase of eight rows of 16 bytes.
@@ -545,96 +554,95 @@ impl Executor<'_> {
             } else {
                 (1 << (8 * count)) - 1
             };
-            self.count(
-                scene.fragment,
-                scene.group,
-                Space::Shared,
-                &addresses,
-                lanes,
-                16,
-            );
+            self.count(&mut context.state, Space::Shared, &addresses, lanes, 16);
         }
         for (index, &slot) in slots.iter().enumerate().take(count) {
             let mut rows = [None; 8];
             for (row, spot) in rows.iter_mut().enumerate() {
                 let lane = 8 * index + row;
                 let place = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    space,
-                    addresses[lane],
-                    16,
-                    !loads,
-                    lane,
+                    &context.state,
+                    LaneAccess {
+                        lane,
+                        space,
+                        address: addresses[lane],
+                        size: 16,
+                        writes: !loads,
+                    },
                 )?;
-                self.check_spot(scene, lane, place, 16, !loads);
+                self.check_spot(&mut context.state, lane, place, 16, !loads);
                 *spot = Some(place);
             }
             for lane in 0..32 {
-                let mut value = if loads { 0 } else { scene.slot(slot)[lane] };
+                let mut value = if loads { 0 } else { context.slot(slot)[lane] };
                 for part in 0..2 {
                     let (mut row, mut column) = (lane / 4, lane % 4 * 2 + part);
                     if transposed {
                         (row, column) = (column, row);
                     }
                     let spot = rows[row]
-                        .ok_or_else(|| scene.missing())?
+                        .ok_or_else(|| context.missing())?
                         .plus(2 * column as u64);
                     if loads {
-                        value |= self.read(scene.warp, scene.group, lane, spot, 2) << (16 * part);
+                        value |= self.read(&context.state, lane, spot, 2) << (16 * part);
                     } else {
-                        self.write(scene.warp, scene.group, lane, spot, 2, value & 0xffff);
+                        self.write(&mut context.state, lane, spot, 2, value & 0xffff);
                         if let crate::access::Spot::Shared(block, offset) = spot {
-                            scene.group.blocks[block].checks.initialize(offset, 2);
+                            context.state.group.blocks[block]
+                                .checks
+                                .initialize(offset, 2);
                         }
                         value >>= 16;
                     }
                 }
                 if loads {
-                    scene.set(slot, lane, value);
+                    context.set(slot, lane, value);
                 }
             }
         }
         Ok(())
     }
 
-    fn wgmma(&self, scene: &mut Scene<'_>) -> Outcome<()> {
-        let mnemonic = scene.special.mnemonic.clone();
-        let shape = mnemonic.modifiers().shape.ok_or_else(|| scene.missing())?;
+    fn wgmma(&self, context: &mut Context<'_>) -> Outcome<()> {
+        let mnemonic = context.special.mnemonic.clone();
+        let shape = mnemonic
+            .modifiers()
+            .shape
+            .ok_or_else(|| context.missing())?;
         let (n, k) = (usize::from(shape.n), usize::from(shape.k));
         let &[d_type, a_type, b_type] = mnemonic.types() else {
-            return Err(scene.missing());
+            return Err(context.missing());
         };
-        let first_row = scene.warp.index as usize % 4 * 16;
-        let from_registers = matches!(scene.special.operands[1], SpecialOperand::Vector(_));
-        let immediate = |scene: &Scene<'_>, index: usize| -> Outcome<i64> {
-            match scene.special.operands.get(index) {
-                Some(_) => Ok(i64::from(scene.uniform(index)? as i32)),
+        let first_row = context.state.warp.index as usize % 4 * 16;
+        let from_registers = matches!(context.special.operands[1], SpecialOperand::Vector(_));
+        let immediate = |context: &Context<'_>, index: usize| -> Outcome<i64> {
+            match context.special.operands.get(index) {
+                Some(_) => Ok(i64::from(context.uniform(index)? as i32)),
                 None => Ok(0),
             }
         };
-        let accumulate = scene.predicate(3)? != 0;
+        let accumulate = context.predicate(3)? != 0;
         let floating = d_type.is_float();
-        let (scale_a, scale_b) = if floating && scene.special.operands.len() > 5 {
-            (immediate(scene, 4)?, immediate(scene, 5)?)
+        let (scale_a, scale_b) = if floating && context.special.operands.len() > 5 {
+            (immediate(context, 4)?, immediate(context, 5)?)
         } else {
             (1, 1)
         };
         let (transpose_a, transpose_b) = if from_registers {
-            (false, immediate(scene, 6)? != 0)
+            (false, immediate(context, 6)? != 0)
         } else {
-            (immediate(scene, 6)? != 0, immediate(scene, 7)? != 0)
+            (immediate(context, 6)? != 0, immediate(context, 7)? != 0)
         };
         let mut a = if from_registers {
-            self.gather_a(scene, 1, a_type, 16, k)?
+            self.gather_a(context, 1, a_type, 16, k)?
         } else {
-            let descriptor = scene.uniform(1)?;
-            self.gather_shared(scene, descriptor, a_type, first_row, 16, k, transpose_a)?
+            let descriptor = context.uniform(1)?;
+            let rows = first_row..first_row + 16;
+            self.gather_shared(context, descriptor, a_type, rows, k, transpose_a)?
         };
-        let descriptor = scene.uniform(2)?;
+        let descriptor = context.uniform(2)?;
         let mut b = Matrix::new(k, n);
-        let columns = self.gather_shared(scene, descriptor, b_type, 0, n, k, transpose_b)?;
+        let columns = self.gather_shared(context, descriptor, b_type, 0..n, k, transpose_b)?;
         for row in 0..k {
             for column in 0..n {
                 *b.at(row, column) = columns.get(column, row) * scale_b as f64;
@@ -644,33 +652,24 @@ impl Executor<'_> {
             *value *= scale_a as f64;
         }
         let c = if accumulate {
-            self.gather_accumulator(scene, 0, d_type, 16, n)?
+            self.gather_accumulator(context, 0, d_type, 16, n)?
         } else {
             Matrix::new(16, n)
         };
         let one_bit = (a_type == ScalarType::B1).then_some(false);
         let core = TensorCore::of(a_type, d_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
-        self.scatter_accumulator(
-            scene,
-            0,
-            d_type,
-            16,
-            n,
-            &d,
-            mnemonic.has(Flag::SaturateFinite),
-        )
+        let saturate = mnemonic.has(Flag::SaturateFinite);
+        self.scatter_accumulator(context, 0, d_type, &d, saturate)
     }
 
     /// Rows of a matrix in shared memory, `columns` along the inner dimension, through a descriptor.
-    #[allow(clippy::too_many_arguments, reason = "the shape of a tile")]
     fn gather_shared(
         &self,
-        scene: &Scene<'_>,
+        context: &Context<'_>,
         descriptor: u64,
         scalar_type: ScalarType,
-        first_row: usize,
-        rows: usize,
+        rows: Range<usize>,
         columns: usize,
         transposed: bool,
     ) -> Outcome<Matrix> {
@@ -685,12 +684,12 @@ impl Executor<'_> {
         };
         let size = u64::from(width(scalar_type) / 8);
         if size == 0 || descriptor >> 49 & 7 != 0 {
-            return Err(scene.missing());
+            return Err(context.missing());
         }
-        let mut matrix = Matrix::new(rows, columns);
-        for row in 0..rows {
+        let mut matrix = Matrix::new(rows.len(), columns);
+        for row in 0..rows.len() {
             for column in 0..columns {
-                let (r, c) = ((first_row + row) as u64, column as u64);
+                let (r, c) = ((rows.start + row) as u64, column as u64);
                 let plain = if transposed {
                     // Rows run along the span; the inner dimension steps from line to line.
                     let per_span = span / size;
@@ -710,21 +709,26 @@ impl Executor<'_> {
                     _ => plain,
                 };
                 let spot = self.locate(
-                    scene.warp,
-                    scene.group,
-                    scene.block,
-                    Space::Shared,
-                    address,
-                    size as u32,
-                    false,
-                    0,
+                    &context.state,
+                    LaneAccess {
+                        lane: 0,
+                        space: Space::Shared,
+                        address,
+                        size: size as u32,
+                        writes: false,
+                    },
                 )?;
-                let bits = self.read(scene.warp, scene.group, 0, spot, size as u32);
+                let bits = self.read(&context.state, 0, spot, size as u32);
                 *matrix.at(row, column) = decode(scalar_type, bits);
             }
         }
         Ok(matrix)
     }
+}
+
+/// How many elements of a type a register of a fragment holds.
+fn elements_of(scalar_type: ScalarType) -> usize {
+    (32 / width(scalar_type).clamp(1, 32)) as usize
 }
 
 /// Where element `index` of a `wmma` fragment is: lane, register, and shift in it.
@@ -737,21 +741,21 @@ fn wmma_place(index: usize, registers: usize, each: usize, bits: u32) -> (usize,
 /// Spreads a 2:4 sparse matrix by its metadata. How metadata is spread over lanes differs by shape; only metadata that is
 /// the same in all of them is emulated.
 fn expand(
-    scene: &Scene<'_>,
+    context: &Context<'_>,
     stored: &Matrix,
     m: usize,
     k: usize,
     scalar_type: ScalarType,
 ) -> Outcome<Matrix> {
-    let metadata = scene.values(4)?;
+    let metadata = context.values(4)?;
     let pattern = metadata[0] as u32;
     let nibble = pattern & 15;
-    let uniform = lanes_of(scene.active).all(|lane| metadata[lane] as u32 == pattern)
+    let uniform = lanes_of(context.state.active).all(|lane| metadata[lane] as u32 == pattern)
         && pattern == nibble * 0x1111_1111;
     if !uniform
         || width(scalar_type) > 16
         || width(scalar_type) < 8
-        || scene.special.operands.len() > 6
+        || context.special.operands.len() > 6
     {
         return Err(Fault::new(
             TrapKind::NotEmulated,

@@ -8,33 +8,22 @@
 //!
 //! Lanes that wait for each other at different instructions, or with different masks, wait forever. That is a trap.
 
-use oriole_isa::{Mnemonic, Opcode};
+use oriole_isa::Mnemonic;
 
 use crate::execute::{Executor, Next};
+use crate::execution::Execution;
 use crate::launch::Group;
 use crate::program::{Kind, Special};
-use crate::special::Scene;
+use crate::special::{Context, Family};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Join, Rendezvous, State, Warp};
 
 /// Whether lanes of a warp wait for each other at an instruction, and only at this very one.
 pub(crate) fn is_aligned(mnemonic: &Mnemonic) -> bool {
-    use Opcode::*;
-    matches!(
-        mnemonic.opcode(),
-        WmmaLoad
-            | WmmaStore
-            | WmmaMma
-            | Mma
-            | MmaSp
-            | Ldmatrix
-            | Stmatrix
-            | Movmatrix
-            | WgmmaMmaAsync
-    )
+    Family::of(mnemonic.opcode()) == Some(Family::Matrix)
 }
 
-impl Scene<'_> {
+impl Execution<'_> {
     /// Sends the lanes that the guard turns off on to the next instruction, where they wait for the others. The fragment
     /// keeps the active lanes and may then wait.
     pub(crate) fn separate_inactive(&mut self) {
@@ -78,44 +67,44 @@ impl Executor<'_> {
     /// still on their way.
     pub(crate) fn partners(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         members: u32,
     ) -> Outcome<Option<Vec<Fragment>>> {
-        if scene.active & !members != 0 {
+        if context.state.active & !members != 0 {
             return Err(Fault::new(
                 TrapKind::DivergentBarrier,
                 format!(
                     "lanes {:#x} execute `{}` but are not in its member mask {members:#x}",
-                    scene.active & !members,
-                    scene.special.mnemonic.text()
+                    context.state.active & !members,
+                    context.special.mnemonic.text()
                 ),
             ));
         }
-        let wanted = members & scene.warp.live & !scene.active;
+        let wanted = members & context.state.warp.live & !context.state.active;
         if wanted == 0 {
             return Ok(Some(Vec::new()));
         }
         let here = Rendezvous {
-            kind: scene.special.kind,
+            kind: context.special.kind,
             members,
         };
-        if wanted & !scene.warp.waiting_at(here) != 0 {
-            self.check_mismatch(scene, here)?;
+        if wanted & !context.state.warp.waiting_at(here) != 0 {
+            self.check_mismatch(context, here)?;
             return Ok(None);
         }
-        let fragments = std::mem::take(&mut scene.warp.fragments);
+        let fragments = std::mem::take(&mut context.state.warp.fragments);
         let (partners, others) = fragments
             .into_iter()
             .partition(|fragment| fragment.state == State::Meeting(here));
-        scene.warp.fragments = others;
+        context.state.warp.fragments = others;
         Ok(Some(partners.into()))
     }
 
     /// Lets the active lanes wait for the others of their mask.
-    pub(crate) fn wait_for_members(&self, scene: &mut Scene<'_>, members: u32) -> Next {
-        scene.separate_inactive();
-        scene.fragment.state = State::Meeting(Rendezvous {
-            kind: scene.special.kind,
+    pub(crate) fn wait_for_members(&self, context: &mut Context<'_>, members: u32) -> Next {
+        context.state.separate_inactive();
+        context.state.fragment.state = State::Meeting(Rendezvous {
+            kind: context.special.kind,
             members,
         });
         Next::Wait
@@ -123,53 +112,58 @@ impl Executor<'_> {
 
     /// Sends fragments that have met the active lanes on to their next instruction. Those that met them at the very same
     /// place go on together with them, as lanes do that come out of a join.
-    pub(crate) fn send_on(&self, scene: &mut Scene<'_>, partners: Vec<Fragment>) {
+    pub(crate) fn send_on(&self, context: &mut Context<'_>, partners: Vec<Fragment>) {
         for mut partner in partners {
-            if scene.fragment.is_beside(&partner) {
-                scene.fragment.mask |= partner.mask;
+            if context.state.fragment.is_beside(&partner) {
+                context.state.fragment.mask |= partner.mask;
                 continue;
             }
             partner.state = State::Running;
             partner.pc += 1;
-            scene.warp.fragments.push_back(partner);
+            context.state.warp.fragments.push_back(partner);
         }
     }
 
-    /// Executes an instruction for a fragment that the lanes of a scene have met.
+    /// Executes an instruction for a fragment that the lanes of a context have met.
     pub(crate) fn beside<R>(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut Context<'_>,
         partner: &mut Fragment,
-        action: impl FnOnce(&mut Scene<'_>) -> Outcome<R>,
+        action: impl FnOnce(&mut Context<'_>) -> Outcome<R>,
     ) -> Outcome<R> {
-        let special = self.special_of(partner).ok_or_else(|| scene.missing())?;
+        let special = self.special_of(partner).ok_or_else(|| context.missing())?;
         let active = partner.mask;
         let constants = &self.launch.constants[partner.function as usize];
-        action(&mut Scene {
-            warp: &mut *scene.warp,
-            fragment: partner,
-            group: &mut *scene.group,
-            block: scene.block,
-            constants,
+        action(&mut Context {
+            state: Execution {
+                warp: &mut *context.state.warp,
+                fragment: partner,
+                group: &mut *context.state.group,
+                block: context.state.block,
+                constants,
+                active,
+            },
             special,
-            active,
         })
     }
 
     /// Traps when lanes that the active ones wait for wait for the active ones somewhere else.
-    fn check_mismatch(&self, scene: &Scene<'_>, here: Rendezvous) -> Outcome<()> {
-        for other in &scene.warp.fragments {
+    fn check_mismatch(&self, context: &Context<'_>, here: Rendezvous) -> Outcome<()> {
+        for other in &context.state.warp.fragments {
             let State::Meeting(there) = other.state else {
                 continue;
             };
-            if there == here || there.members & scene.active == 0 || here.members & other.mask == 0
+            if there == here
+                || there.members & context.state.active == 0
+                || here.members & other.mask == 0
             {
                 continue;
             }
             let name = |special: Option<&Special>| {
                 special.map_or(String::new(), |special| special.mnemonic.text().to_string())
             };
-            let aligned = if is_aligned(&scene.special.mnemonic) && here.members == there.members {
+            let aligned = if is_aligned(&context.special.mnemonic) && here.members == there.members
+            {
                 "; an `.aligned` instruction is met only by itself"
             } else {
                 ""
@@ -179,8 +173,8 @@ impl Executor<'_> {
                 format!(
                     "lanes {:#x} execute `{}` with member mask {:#x} while lanes {:#x} of it execute `{}` with member mask \
                      {:#x} at PTX line {}: they wait for each other forever{aligned}",
-                    scene.active,
-                    scene.special.mnemonic.text(),
+                    context.state.active,
+                    context.special.mnemonic.text(),
                     here.members,
                     here.members & other.mask,
                     name(self.special_of(other)),

@@ -2,25 +2,79 @@
 
 use oriole_isa::{Component, Opcode, Space, SpecialRegister, SpecialRegisterKind};
 
-use crate::execute::{Executor, Next, lanes_of, predicate, set_predicate, source};
-use crate::launch::Group;
+use crate::execute::{Executor, Next, lanes_of, predicate, set_predicate};
+use crate::execution::Execution;
 use crate::memory::{CLUSTER_SHIFT, SHARED_WINDOW};
 use crate::program::{Address, CONSTANT, Lanes, NONE, Special, SpecialOperand};
 use crate::trap::{Fault, Outcome, TrapKind};
-use crate::warp::{Fragment, Warp};
+use crate::warp::State;
 
-/// Everything an instruction can see.
-pub(crate) struct Scene<'a> {
-    pub(crate) warp: &'a mut Warp,
-    pub(crate) fragment: &'a mut Fragment,
-    pub(crate) group: &'a mut Group,
-    pub(crate) block: usize,
-    pub(crate) constants: &'a [Lanes],
-    pub(crate) special: &'a Special,
-    pub(crate) active: u32,
+/// Instructions that are not one loop over lanes, by what executes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Lanes of a warp exchange values.
+    Collective,
+    /// Barriers of a block.
+    Barrier,
+    /// The barrier of a cluster.
+    ClusterBarrier,
+    /// Asynchronous copies and barriers in memory.
+    Asynchronous,
+    /// Matrices over a warp. All its lanes have to execute the same instruction.
+    Matrix,
+    /// What needs no file of its own.
+    Other,
 }
 
-impl Scene<'_> {
+impl Family {
+    /// The family of an opcode, nothing if it is none of these instructions.
+    pub(crate) fn of(opcode: Opcode) -> Option<Family> {
+        use Opcode::*;
+        Some(match opcode {
+            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
+                Family::Collective
+            }
+            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
+                Family::Barrier
+            }
+            BarrierClusterArrive | BarrierClusterWait => Family::ClusterBarrier,
+            CpAsync
+            | CpAsyncCommitGroup
+            | CpAsyncWaitGroup
+            | CpAsyncWaitAll
+            | CpAsyncMbarrierArrive
+            | CpAsyncBulk
+            | CpReduceAsyncBulk
+            | CpAsyncBulkTensor
+            | TensormapReplace
+            | TensormapCpFenceproxy
+            | MbarrierInit
+            | MbarrierInval
+            | MbarrierExpectTx
+            | MbarrierCompleteTx
+            | MbarrierArrive
+            | MbarrierArriveDrop
+            | MbarrierTestWait
+            | MbarrierTryWait
+            | MbarrierPendingCount
+            | StAsync
+            | RedAsync => Family::Asynchronous,
+            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
+            | WgmmaMmaAsync => Family::Matrix,
+            Activemask | Isspacep | Mapa | Getctarank | Createpolicy | Nanosleep | Trap
+            | Alloca | Stacksave | Stackrestore => Family::Other,
+            _ => return None,
+        })
+    }
+}
+
+/// The execution of an instruction that is not one loop over lanes.
+pub(crate) struct Context<'a> {
+    pub(crate) state: Execution<'a>,
+    pub(crate) special: &'a Special,
+}
+
+impl Context<'_> {
     pub(crate) fn missing(&self) -> Box<Fault> {
         Fault::new(
             TrapKind::NotEmulated,
@@ -41,22 +95,18 @@ impl Scene<'_> {
     }
 
     pub(crate) fn slot(&self, slot: u32) -> &Lanes {
-        source(
-            &self.warp.registers[self.fragment.base as usize..],
-            self.constants,
-            slot,
-        )
+        self.state.slot(slot)
     }
 
     /// A value operand that must be the same in all active lanes.
     pub(crate) fn uniform(&self, index: usize) -> Outcome<u64> {
-        Ok(self.values(index)?[self.active.trailing_zeros().min(31) as usize])
+        Ok(self.values(index)?[self.state.active.trailing_zeros().min(31) as usize])
     }
 
     pub(crate) fn predicate(&self, index: usize) -> Outcome<u32> {
         match self.special.operands.get(index) {
             Some(&SpecialOperand::Predicate(source)) => {
-                Ok(predicate(self.warp, self.fragment, source))
+                Ok(predicate(self.state.warp, self.state.fragment, source))
             }
             Some(&SpecialOperand::Value(slot)) if slot & CONSTANT != 0 => {
                 Ok(if self.slot(slot)[0] != 0 { u32::MAX } else { 0 })
@@ -83,7 +133,8 @@ impl Scene<'_> {
 
     pub(crate) fn set(&mut self, slot: u32, lane: usize, value: u64) {
         if slot != NONE {
-            self.warp.registers[(self.fragment.base + slot) as usize][lane] = value;
+            let base = self.state.fragment.base;
+            self.state.warp.registers[(base + slot) as usize][lane] = value;
         }
     }
 
@@ -94,7 +145,7 @@ impl Scene<'_> {
             Some(&SpecialOperand::Pair(slot, _)) => slot,
             _ => return,
         };
-        for lane in lanes_of(self.active) {
+        for lane in lanes_of(self.state.active) {
             self.set(slot, lane, values[lane]);
         }
     }
@@ -106,122 +157,99 @@ impl Scene<'_> {
             Some(&SpecialOperand::Predicate(source)) => source.0 >> 1,
             _ => return,
         };
-        let active = self.active;
-        set_predicate(self.warp, self.fragment, slot, truth, active);
+        let active = self.state.active;
+        set_predicate(self.state.warp, self.state.fragment, slot, truth, active);
     }
 }
 
 impl Executor<'_> {
     /// Executes an instruction that is not one loop over lanes.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    pub(crate) fn special(
-        &self,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        group: &mut Group,
-        block: usize,
-        constants: &[Lanes],
-        special: &Special,
-        active: u32,
-    ) -> Outcome<Next> {
+    pub(crate) fn special(&self, state: Execution<'_>, special: &Special) -> Outcome<Next> {
+        let mut context = Context { state, special };
+        let next = self.special_instruction(&mut context)?;
+        if let Next::Advance = next {
+            context.state.fragment.state = State::Running;
+        }
+        Ok(next)
+    }
+
+    fn special_instruction(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        match Family::of(context.special.mnemonic.opcode()) {
+            Some(Family::Collective) => self.collective(context),
+            Some(Family::Barrier) => self.barrier(context),
+            Some(Family::ClusterBarrier) => self.cluster_barrier(context),
+            Some(Family::Asynchronous) => self.asynchronous(context).map(|()| Next::Advance),
+            Some(Family::Matrix) => self.matrix(context),
+            Some(Family::Other) => self.other(context),
+            None => Err(context.missing()),
+        }
+    }
+
+    fn other(&self, context: &mut Context<'_>) -> Outcome<Next> {
         use Opcode::*;
-        let mut scene = Scene {
-            warp,
-            fragment,
-            group,
-            block,
-            constants,
-            special,
-            active,
-        };
-        let opcode = special.mnemonic.opcode();
-        match opcode {
-            Shfl | Vote | VoteSync | MatchAny | MatchAll | Redux | Elect | BarWarpSync => {
-                self.collective(&mut scene)
-            }
+        let special = context.special;
+        match special.mnemonic.opcode() {
             Activemask => {
-                let values = [u64::from(active); 32];
-                scene.set_destination(&values);
+                let values = [u64::from(context.state.active); 32];
+                context.set_destination(&values);
                 Ok(Next::Advance)
             }
-            BarSync | BarArrive | BarRed | BarrierSync | BarrierArrive | BarrierRed => {
-                self.barrier(&mut scene)
-            }
-            BarrierClusterArrive | BarrierClusterWait => self.cluster_barrier(&mut scene),
-            CpAsync
-            | CpAsyncCommitGroup
-            | CpAsyncWaitGroup
-            | CpAsyncWaitAll
-            | CpAsyncMbarrierArrive
-            | CpAsyncBulk
-            | CpReduceAsyncBulk
-            | CpAsyncBulkTensor
-            | TensormapReplace
-            | TensormapCpFenceproxy
-            | MbarrierInit
-            | MbarrierInval
-            | MbarrierExpectTx
-            | MbarrierCompleteTx
-            | MbarrierArrive
-            | MbarrierArriveDrop
-            | MbarrierTestWait
-            | MbarrierTryWait
-            | MbarrierPendingCount
-            | StAsync
-            | RedAsync => self.asynchronous(&mut scene).map(|()| Next::Advance),
-            WmmaLoad | WmmaStore | WmmaMma | Mma | MmaSp | Ldmatrix | Stmatrix | Movmatrix
-            | WgmmaMmaAsync => self.matrix(&mut scene),
             Trap => Err(Fault::new(TrapKind::Trapped, "`trap` was executed")),
             Nanosleep => {
-                scene.warp.polls += 4;
+                context.state.warp.polls += 4;
                 Ok(Next::Advance)
             }
             Createpolicy => {
-                scene.set_destination(&[0; 32]);
+                context.set_destination(&[0; 32]);
                 Ok(Next::Advance)
             }
-            Isspacep => self.is_in_space(&mut scene),
-            Mapa => self.map_address(&mut scene),
+            Isspacep => self.is_in_space(context),
+            Mapa => self.map_address(context),
             Getctarank => {
-                let mut values = scene.values(1)?;
+                let mut values = context.values(1)?;
                 for value in &mut values {
                     let rank = (*value & 0xffff_ffff) >> CLUSTER_SHIFT;
-                    *value = if rank == 0 { block as u64 } else { rank - 1 };
+                    *value = if rank == 0 {
+                        context.state.block as u64
+                    } else {
+                        rank - 1
+                    };
                 }
-                scene.set_destination(&values);
+                context.set_destination(&values);
                 Ok(Next::Advance)
             }
-            Alloca => self.allocate(&mut scene),
+            Alloca => self.allocate(context),
             Stacksave => {
-                let top = u64::from(scene.fragment.local_top);
-                scene.set_destination(&[top; 32]);
+                let top = u64::from(context.state.fragment.local_top);
+                context.set_destination(&[top; 32]);
                 Ok(Next::Advance)
             }
             Stackrestore => {
                 let top = match special.operands.first() {
-                    Some(&SpecialOperand::Value(_)) => scene.uniform(0)?,
-                    _ => return Err(scene.missing()),
+                    Some(&SpecialOperand::Value(_)) => context.uniform(0)?,
+                    _ => return Err(context.missing()),
                 };
-                let range = u64::from(scene.fragment.local_base)..=scene.fragment.local_top.into();
+                let range = u64::from(context.state.fragment.local_base)
+                    ..=context.state.fragment.local_top.into();
                 if !range.contains(&top) {
                     return Err(Fault::new(
                         TrapKind::OutOfBounds,
                         format!("`stackrestore` of {top:#x}, which `stacksave` did not give"),
                     ));
                 }
-                scene.fragment.local_top = top as u32;
+                context.state.fragment.local_top = top as u32;
                 Ok(Next::Advance)
             }
-            _ => Err(scene.missing()),
+            _ => Err(context.missing()),
         }
     }
 
     /// Which lanes have an address of a state space.
-    fn is_in_space(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let addresses = scene.values(1)?;
-        let wanted = scene.special.mnemonic.space().unwrap_or(Space::Generic);
+    fn is_in_space(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let addresses = context.values(1)?;
+        let wanted = context.special.mnemonic.space().unwrap_or(Space::Generic);
         let mut truth = 0;
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             let address = addresses[lane];
             let in_region = address >> crate::memory::REGION_SHIFT != 0;
             let holds = match wanted {
@@ -245,20 +273,18 @@ impl Executor<'_> {
             };
             truth |= u32::from(holds) << lane;
         }
-        scene.set_truth(truth);
+        context.set_truth(truth);
         Ok(Next::Advance)
     }
 
     /// Addresses of shared memory in other blocks of the cluster.
-    fn map_address(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let mut addresses = match scene.special.operands.get(1) {
-            Some(&SpecialOperand::Address(address)) => {
-                self.addresses(scene.warp, scene.fragment, scene.constants, address)
-            }
-            _ => scene.values(1)?,
+    fn map_address(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let mut addresses = match context.special.operands.get(1) {
+            Some(&SpecialOperand::Address(address)) => self.addresses(&context.state, address),
+            _ => context.values(1)?,
         };
-        let ranks = scene.values(2)?;
-        let window = if scene
+        let ranks = context.values(2)?;
+        let window = if context
             .special
             .mnemonic
             .space()
@@ -268,27 +294,27 @@ impl Executor<'_> {
         } else {
             SHARED_WINDOW
         };
-        for lane in lanes_of(scene.active) {
+        for lane in lanes_of(context.state.active) {
             let offset = addresses[lane] & ((1 << CLUSTER_SHIFT) - 1);
             let rank = (ranks[lane] & 0xff) + 1;
             addresses[lane] = window | rank << CLUSTER_SHIFT | offset;
         }
-        scene.set_destination(&addresses);
+        context.set_destination(&addresses);
         Ok(Next::Advance)
     }
 
     /// Room on the stack: as much for each lane as the largest wants.
-    fn allocate(&self, scene: &mut Scene<'_>) -> Outcome<Next> {
-        let sizes = scene.values(1)?;
-        let alignment = match scene.special.operands.get(2) {
-            Some(_) => scene.uniform(2)?.max(16),
+    fn allocate(&self, context: &mut Context<'_>) -> Outcome<Next> {
+        let sizes = context.values(1)?;
+        let alignment = match context.special.operands.get(2) {
+            Some(_) => context.uniform(2)?.max(16),
             None => 16,
         };
-        let largest = lanes_of(scene.active)
+        let largest = lanes_of(context.state.active)
             .map(|lane| sizes[lane])
             .max()
             .unwrap_or(0);
-        let start = u64::from(scene.fragment.local_top)
+        let start = u64::from(context.state.fragment.local_top)
             .checked_next_multiple_of(alignment)
             .unwrap_or(u64::MAX);
         let end = start.saturating_add(largest);
@@ -301,24 +327,23 @@ impl Executor<'_> {
                 format!("`alloca` of {largest} bytes: the stack is full"),
             ));
         }
-        scene.fragment.local_top = end as u32;
-        scene.warp.local.grow(end);
+        context.state.fragment.local_top = end as u32;
+        context.state.warp.local.grow(end);
         // `alloca` gives an address of local memory.
-        scene.set_destination(&[start; 32]);
+        context.set_destination(&[start; 32]);
         Ok(Next::Advance)
     }
 
     /// The values of a special register in all lanes.
     pub(crate) fn special_register(
         &self,
-        warp: &Warp,
-        group: &Group,
-        block: usize,
+        state: &Execution<'_>,
         register: SpecialRegister,
         bits: u32,
     ) -> Lanes {
         use SpecialRegisterKind::*;
         let launch = self.launch;
+        let (warp, group, block) = (&*state.warp, &*state.group, state.block);
         let component = match register.component() {
             Some(Component::X) | None => 0,
             Some(Component::Y) => 1,

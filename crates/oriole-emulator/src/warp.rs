@@ -220,14 +220,11 @@ impl Warp {
 
     /// The next fragment that can run. Fragments that wait for each other's lanes can when all have come.
     pub(crate) fn next_runnable(&mut self) -> Option<Fragment> {
-        let index = self
-            .fragments
-            .iter()
-            .position(|fragment| match fragment.state {
-                State::Running | State::Released => true,
-                State::Meeting(here) => here.members & self.live & !self.waiting_at(here) == 0,
-                State::Barrier { .. } | State::Cluster { .. } => false,
-            })?;
+        let index = (0..self.fragments.len()).find(|&index| match self.fragments[index].state {
+            State::Running | State::Released => true,
+            State::Meeting(here) => here.members & self.live & !self.waiting_at(here) == 0,
+            State::Barrier { .. } | State::Cluster { .. } => false,
+        })?;
         self.fragments.remove(index)
     }
 

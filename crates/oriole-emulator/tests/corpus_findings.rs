@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use oriole_diagnostics::Severity;
-use oriole_emulator::{Argument, FindingKind, Launch, Machine, Options};
+use oriole_emulator::{FindingKind, Machine, Options};
 use rayon::prelude::*;
 use recorded::Recording;
 
@@ -47,24 +47,9 @@ fn programs_that_work_have_no_findings() {
         .par_iter()
         .map(|launch| {
             let run = &runs[launch.run];
-            let path = corpus.join("ptx").join(&launch.ptx);
-            let text = std::fs::read_to_string(&path).expect("a file of the corpus");
-            let (module, _) = oriole_syntax::parse(&launch.ptx, text);
+            let (module, _) = oriole_syntax::parse(&launch.ptx, launch.text(&corpus));
             let mut machine = Machine::new(&module).expect("a valid module");
-            let arguments: Vec<Argument> = run
-                .arguments
-                .iter()
-                .enumerate()
-                .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
-                .collect();
-            let arguments = machine.arguments(&arguments);
-            let request = Launch {
-                kernel: &launch.kernel,
-                grid: run.grid,
-                block: run.block,
-                dynamic_shared: run.shared,
-                arguments,
-            };
+            let request = launch.on(&mut machine, run);
             let options = Options {
                 step_limit: 200_000_000,
                 check_races: true,

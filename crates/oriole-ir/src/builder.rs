@@ -4,7 +4,7 @@ use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Va
 use crate::format::FormatData;
 use crate::formats::Formats;
 use crate::function::{
-    BlockData, ConstantData, Function, InstructionData, Origin, RegisterData, SymbolData,
+    BlockData, ConstantData, Function, InstructionData, Line, Origin, RegisterData, SymbolData,
     SymbolKind, ValueData,
 };
 use crate::operand::Operand;
@@ -56,6 +56,8 @@ impl FunctionBuilder {
                 values: room.values,
                 instructions: room.instructions,
                 origins: room.origins,
+                lines: room.lines,
+                imported_lines: DenseMap::new(),
                 operands: room.operands,
                 arguments: room.arguments,
                 use_lists: room.use_lists,
@@ -177,6 +179,11 @@ impl FunctionBuilder {
     /// Gives an instruction a location, and no statement that it is spelled as or stands at.
     pub(crate) fn set_location(&mut self, instruction: Instruction, location: u32) {
         self.function.origins[instruction] = Origin(location | Origin::REWRITTEN | Origin::MOVED);
+    }
+
+    /// Adds a `.loc` directive, behind those there are.
+    pub fn add_line(&mut self, line: Line) {
+        self.function.lines.push(line);
     }
 
     /// A block, to set its edges.

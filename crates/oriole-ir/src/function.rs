@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
 use crate::variable::VariableData;
-use oriole_collections::{BitSet, IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
@@ -179,6 +179,19 @@ impl Origin {
     }
 }
 
+/// What a `.loc` directive says: the place in the source of the instructions behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// The statement of the directive in the function that has it.
+    pub statement: u32,
+    /// The number of the file, as it is written.
+    pub file: Text,
+    /// The line in it.
+    pub line: Text,
+    /// The column.
+    pub column: Text,
+}
+
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
@@ -186,6 +199,7 @@ pub(crate) struct Room {
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
     pub(crate) origins: IndexVec<Instruction, Origin>,
+    pub(crate) lines: Vec<Line>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) arguments: Vec<Value>,
     pub(crate) use_lists: UseLists,
@@ -206,6 +220,10 @@ pub struct Function {
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
     pub(crate) origins: IndexVec<Instruction, Origin>,
+    /// The `.loc` directives, in order.
+    pub(crate) lines: Vec<Line>,
+    /// Lines of instructions that come from other functions.
+    pub(crate) imported_lines: DenseMap<Instruction, Line>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) arguments: Vec<Value>,
     pub(crate) use_lists: UseLists,
@@ -239,6 +257,7 @@ impl Function {
         self.values.clear();
         self.instructions.clear();
         self.origins.clear();
+        self.lines.clear();
         self.operands.clear();
         self.arguments.clear();
         self.use_lists.clear();
@@ -253,6 +272,7 @@ impl Function {
             values: self.values,
             instructions: self.instructions,
             origins: self.origins,
+            lines: self.lines,
             operands: self.operands,
             arguments: self.arguments,
             use_lists: self.use_lists,
@@ -397,6 +417,24 @@ impl Function {
     #[inline]
     pub fn location(&self, instruction: Instruction) -> Option<u32> {
         self.origins[instruction].statement_unless(0)
+    }
+
+    /// The `.loc` directives of the function, in order.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The line that an instruction has from another function, from which it was copied.
+    pub fn imported_line(&self, instruction: Instruction) -> Option<Line> {
+        self.imported_lines.get(&instruction).copied()
+    }
+
+    /// The `.loc` directive that a statement stands behind.
+    pub fn line_of(&self, statement: u32) -> Option<Line> {
+        let behind = self
+            .lines
+            .partition_point(|line| line.statement <= statement);
+        Some(self.lines[behind.checked_sub(1)?])
     }
 
     /// The statement an instruction is spelled as, if it still has the same format.
@@ -633,6 +671,20 @@ impl Function {
     pub(crate) fn copy_location(&mut self, instruction: Instruction, copy: Instruction) {
         self.origins[copy] = self.origins[instruction];
         self.mark_moved(copy);
+        self.set_imported_line(copy, self.imported_line(instruction));
+    }
+
+    /// Gives an instruction that was made for another one its line, and no statement that it is spelled as.
+    pub(crate) fn copy_line(&mut self, instruction: Instruction, made: Instruction) {
+        self.copy_location(instruction, made);
+        self.origins[made].mark(Origin::REWRITTEN);
+    }
+
+    /// Gives an instruction the line it had in another function.
+    pub(crate) fn set_imported_line(&mut self, instruction: Instruction, line: Option<Line>) {
+        if let Some(line) = line {
+            self.imported_lines.insert(instruction, line);
+        }
     }
 
     /// Gives an instruction another format and other operands.

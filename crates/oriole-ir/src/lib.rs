@@ -50,8 +50,8 @@ pub use environment::Environment;
 pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode};
 pub use formats::Formats;
 pub use function::{
-    BlockData, ConstantData, Definition, Edge, Function, InstructionData, RegisterData, SymbolData,
-    SymbolKind, ValueData,
+    BlockData, ConstantData, Definition, Edge, Function, InstructionData, Line, RegisterData,
+    SymbolData, SymbolKind, ValueData,
 };
 pub use journal::{Change, Journal};
 pub use module::{

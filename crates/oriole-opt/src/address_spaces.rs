@@ -25,7 +25,7 @@
 //! Pointers loaded from memory or parameters, of which nothing is known. Conversions under guards.
 
 use crate::knobs::Switch;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::DenseSet;
@@ -41,7 +41,7 @@ use oriole_isa::{
 pub(crate) const PASS: Pass = Pass {
     name: "address-spaces",
     summary: "Let accesses through generic addresses of a known state space name the space",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.

@@ -25,7 +25,7 @@
 
 use crate::copy_propagation::copy_of;
 use crate::knobs::Number;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{Definition, Editor, Function, Instruction, Value};
@@ -38,7 +38,7 @@ pub(crate) const PASS: Pass = Pass {
         |editor, analyses, context| {
             run(editor, analyses, context, "back-copy-propagation.copies");
         },
-        Sees::Changes,
+        Trigger::Changes,
     ),
 };
 
@@ -57,7 +57,7 @@ pub(crate) const HOOKED_PASS: Pass = Pass {
                 );
             }
         },
-        Sees::Changes,
+        Trigger::Changes,
     ),
 };
 

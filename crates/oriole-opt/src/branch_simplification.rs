@@ -25,7 +25,7 @@
 //! ## Not done
 //! Blocks that are apart are not brought together.
 
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::IndexVec;
@@ -36,7 +36,7 @@ use oriole_isa::Terminator;
 pub(crate) const PASS: Pass = Pass {
     name: "branch-simplification",
     summary: "Thread jumps, merge blocks and drop branches that decide nothing",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Empty blocks an edge is led past in one go.

@@ -30,9 +30,9 @@
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
-use crate::few::Few;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{
     Block, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
@@ -48,18 +48,18 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 /// The most operands of an instruction that is folded.
 const MAXIMUM_INPUTS: usize = 8;
 
 /// The bits of the values that are constant.
-type Constants = Few<u64>;
+type Constants = SparseMap<u64>;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
-    let mut known = Constants::none(editor.function());
+    let mut known = Constants::new(editor.function());
     for &block in flow.reverse_postorder() {
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {

@@ -33,10 +33,10 @@
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
-use crate::few::Few;
 use crate::knobs::{Number, Switch};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::DenseMap;
 use oriole_ir::{
@@ -50,7 +50,7 @@ use oriole_syntax::tree::{FunctionKind, Guard};
 pub(crate) const PASS: Pass = Pass {
     name: "copy-propagation",
     summary: "Let readers of a register copy read the original",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.
@@ -81,7 +81,7 @@ enum Original {
 struct Propagation<'run> {
     analyses: &'run mut Analyses,
     /// What each copy stands for.
-    originals: Few<Original>,
+    originals: SparseMap<Original>,
     special: DenseMap<u32, Value>,
     global_left: u64,
     addresses: bool,
@@ -98,7 +98,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let knobs = context.knobs;
     let mut propagation = Propagation {
         analyses,
-        originals: Few::none(editor.function()),
+        originals: SparseMap::new(editor.function()),
         special: DenseMap::new(),
         global_left: if knobs.switch(COPY_PROP_FORCE_GLOBAL) {
             u64::MAX

@@ -22,7 +22,7 @@
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
 use crate::knobs::{Number, Switch};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Convergence};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
@@ -35,7 +35,7 @@ use std::collections::BinaryHeap;
 pub(crate) const PASS: Pass = Pass {
     name: "dead-code",
     summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

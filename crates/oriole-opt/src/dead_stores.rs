@@ -17,7 +17,7 @@
 //! ## Not done
 //! Stores that are overwritten before they are read; variables indexed by registers.
 
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
@@ -27,7 +27,7 @@ use oriole_ir::{AccessKind, Editor};
 pub(crate) const PASS: Pass = Pass {
     name: "dead-stores",
     summary: "Remove stores to local variables that nobody reads",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// The most different places read of one cell of a variable.

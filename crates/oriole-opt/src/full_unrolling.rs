@@ -24,7 +24,7 @@
 //! anything but constants (`full_unrolling_unchanged`). Loops around others are left until the inner ones are gone.
 
 use crate::constant_folding::fold;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loop, Loops};
 use oriole_collections::{DenseMap, DenseSet};
@@ -36,7 +36,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "full-unrolling",
     summary: "Write out the iterations of loops that run at most 8 times",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Iterations of a loop that is unrolled.

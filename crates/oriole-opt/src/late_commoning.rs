@@ -47,7 +47,7 @@ use crate::constant_folding::unguard;
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::launch::occupancy::{Cliffs, Demand};
 use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
@@ -66,7 +66,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "late-commoning",
     summary: "Replace instructions, guarded ones too, that a dominating one makes redundant, looking through copies",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

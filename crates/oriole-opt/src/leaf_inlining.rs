@@ -21,9 +21,9 @@
 //!
 //! ## Not done
 //! Recursion, indirect calls, callees with shared variables, calls or pinned registers, parameters that are structures
-//! (`leaf_inlining_unchanged`). Source lines of the callee are lost.
+//! (`leaf_inlining_unchanged`).
 
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::{DenseMap, DenseSet};
@@ -38,7 +38,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "leaf-inlining",
     summary: "Put the bodies of small functions that call nobody in the place of calls to them",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Instructions of a function that is copied.

@@ -20,7 +20,7 @@
 //! ## Not done
 //! Bytes accessed in several widths, vectors, numbers of 8 bits and variables whose address is taken (`local_promotion_unchanged`).
 
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::memory::{Cell, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
@@ -37,7 +37,7 @@ use oriole_syntax::tree::Guard;
 pub(crate) const PASS: Pass = Pass {
     name: "local-promotion",
     summary: "Keep local variables that are only loaded and stored in registers",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Pairs of blocks and blocks in their dominance frontier, for each block of a function.

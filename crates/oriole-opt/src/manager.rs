@@ -68,7 +68,10 @@ impl Context<'_> {
 #[derive(Clone, Copy)]
 pub enum Action {
     /// One walk over the function. It does what it can, so until something it sees has changed it would find nothing.
-    Once(fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>), Sees),
+    Once(
+        fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
+        Trigger,
+    ),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
     /// One look at the module. Such a pass runs before all functions go through the others if it stands before those, and else
@@ -78,7 +81,7 @@ pub enum Action {
 
 /// What gives a pass work that it did not have before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sees {
+pub enum Trigger {
     /// Any change.
     Changes,
     /// Anything but what only took something away.
@@ -212,7 +215,7 @@ impl Runner<'_> {
             Action::Repeat(passes, limit, last) => {
                 self.repeat(passes, limit, context);
                 self.pass(last, context);
-                self.settle(pass, Sees::Changes);
+                self.settle(pass, Trigger::Changes);
             }
             Action::Module(_) => {}
         }
@@ -241,29 +244,29 @@ impl Runner<'_> {
     }
 
     /// How many changes were made that give a pass work.
-    fn work(&self, sees: Sees) -> u64 {
-        match sees {
-            Sees::Changes => self.changes,
-            Sees::Rewrites => self.changes - self.removals,
+    fn work(&self, trigger: Trigger) -> u64 {
+        match trigger {
+            Trigger::Changes => self.changes,
+            Trigger::Rewrites => self.changes - self.removals,
         }
     }
 
     /// Whether a pass has seen everything that gives it work. One that repeats others and found that enough is settled too.
     fn is_settled(&self, pass: &Pass) -> bool {
         let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
-        let has_seen = |sees| seen.is_some_and(|&(_, seen)| seen == self.work(sees));
+        let has_seen = |trigger| seen.is_some_and(|&(_, seen)| seen == self.work(trigger));
         match pass.action {
-            Action::Once(_, sees) => has_seen(sees),
+            Action::Once(_, trigger) => has_seen(trigger),
             Action::Module(_) => true,
             Action::Repeat(passes, _, last) => {
-                has_seen(Sees::Changes)
+                has_seen(Trigger::Changes)
                     || passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
             }
         }
     }
 
     /// Notes that a pass has seen everything so far.
-    fn settle(&mut self, pass: &Pass, sees: Sees) {
+    fn settle(&mut self, pass: &Pass, sees: Trigger) {
         let work = self.work(sees);
         match self.seen.iter_mut().find(|(name, _)| *name == pass.name) {
             Some((_, seen)) => *seen = work,
@@ -285,7 +288,7 @@ impl Runner<'_> {
     }
 
     fn once(&mut self, pass: &Pass, context: &mut Context<'_>) {
-        let Action::Once(run, sees) = pass.action else {
+        let Action::Once(run, trigger) = pass.action else {
             unreachable!("others are made of those that run once");
         };
         if self.is_settled(pass) {
@@ -298,7 +301,7 @@ impl Runner<'_> {
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
-        self.settle(pass, sees);
+        self.settle(pass, trigger);
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {
             let violations = verify(self.function);

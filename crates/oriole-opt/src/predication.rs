@@ -33,7 +33,7 @@
 use crate::copy_propagation::has_plain_move;
 use crate::fusion::{is_contractible, may_fuse};
 use crate::knobs::Number;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::SmallVec;
@@ -48,7 +48,7 @@ use std::rc::Rc;
 pub(crate) const PASS: Pass = Pass {
     name: "predication",
     summary: "Turn short arms of branches into guarded instructions or selections",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

@@ -142,7 +142,7 @@ impl FromStr for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manager::{Action, Pass, Sees};
+    use crate::manager::{Action, Pass, Trigger};
     use crate::pipeline::Level;
 
     /// Passes that do nothing under the names that profiles know: profiles go by name.
@@ -157,7 +157,7 @@ mod tests {
         Pass {
             name,
             summary: "",
-            action: Action::Once(|_, _, _| {}, Sees::Changes),
+            action: Action::Once(|_, _, _| {}, Trigger::Changes),
         }
     }
 

@@ -25,7 +25,7 @@
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::Switch;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseMap, SmallVec};
@@ -35,7 +35,7 @@ use oriole_ir::{Block, Editor, Function, Instruction, Operand, SymbolKind, Value
 pub(crate) const PASS: Pass = Pass {
     name: "speculative-hoist",
     summary: "Move instructions that both arms of a branch have to before the branch",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

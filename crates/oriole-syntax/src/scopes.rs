@@ -24,7 +24,7 @@ use crate::tree::{
     Words,
 };
 use numbered::{Numbered, NumberedName, split_number};
-use oriole_collections::DenseMap;
+use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
 use oriole_isa::ScalarType;
 
@@ -114,6 +114,30 @@ pub struct Scopes {
     /// Whether some name that means a register has a dot in it: a member, as a rule. False for most functions, which saves
     /// looking for one in every name.
     pub has_dotted_registers: bool,
+}
+
+impl Scopes {
+    /// Labels that some branch names, directly or through a table.
+    pub fn branch_target_labels(&self) -> BitSet<usize> {
+        let mut targets: BitSet<usize> = BitSet::with_domain(self.labels.len());
+        for (label, data) in self.labels.iter().enumerate() {
+            if !data.is_mentioned {
+                continue;
+            }
+            match self.branch_targets.get(&(label as u32)) {
+                Some(listed) => {
+                    for &target in listed {
+                        targets.insert(target as usize);
+                    }
+                }
+                None if data.table.is_none() => {
+                    targets.insert(label);
+                }
+                None => {}
+            }
+        }
+        targets
+    }
 }
 
 /// The array from register numbers to registers may have this many times the operand count; beyond it a hash table serves.

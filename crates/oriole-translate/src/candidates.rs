@@ -5,7 +5,7 @@
 
 use crate::coalescing::Affinity;
 use oriole_analysis::ControlFlow;
-use oriole_analysis::liveness::{Access, AccessKind, Program, RegisterFile};
+use oriole_analysis::liveness::{Access, AccessKind, Lists, Program, RegisterFile};
 use oriole_collections::IndexVec;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Register, Value};
@@ -14,38 +14,6 @@ use std::ops::Range;
 oriole_collections::entity! {
     /// A value that may compete for a register.
     pub struct Candidate = "candidate";
-}
-
-/// Lists one after the other.
-struct Lists<T> {
-    starts: Vec<u32>,
-    items: Vec<T>,
-}
-
-impl<T> Lists<T> {
-    fn with_capacity(lists: usize, items: usize) -> Lists<T> {
-        let mut starts = Vec::with_capacity(lists + 1);
-        starts.push(0);
-        Lists {
-            starts,
-            items: Vec::with_capacity(items),
-        }
-    }
-
-    /// Whether nothing was added since the last list ended.
-    fn is_open_empty(&self) -> bool {
-        self.starts[self.starts.len() - 1] as usize == self.items.len()
-    }
-
-    /// Ends the list that is being filled.
-    fn close(&mut self) {
-        self.starts.push(self.items.len() as u32);
-    }
-
-    #[inline]
-    fn of(&self, index: u32) -> &[T] {
-        &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
-    }
 }
 
 /// The candidates of a function, and the instructions that touch them.
@@ -103,7 +71,7 @@ impl<'flow> Candidates<'flow> {
                 let numbers = &candidates.numbers;
                 let enter_all = |values: &[Value], list: &mut Lists<u32>| {
                     let numbers = values.iter().map(|&value| numbers[value]);
-                    list.items.extend(numbers.filter(|&number| number != NONE));
+                    list.extend(numbers.filter(|&number| number != NONE));
                 };
                 enter_all(&data.parameters, &mut candidates.parameters);
                 for edge in &data.edges {
@@ -128,14 +96,14 @@ impl<'flow> Candidates<'flow> {
             let number = self.numbers[value];
             if number != NONE {
                 let access = Access::new(number, AccessKind::Use);
-                self.accesses.items.push(access);
+                self.accesses.push(access);
             }
         }
         for result in function.results(instruction) {
             let number = self.numbers[result];
             if number != NONE {
                 let access = Access::new(number, AccessKind::Define);
-                self.accesses.items.push(access);
+                self.accesses.push(access);
             }
         }
         if !self.accesses.is_open_empty() {
@@ -212,7 +180,7 @@ impl Program for Candidates<'_> {
     }
 
     fn instruction_count(&self) -> usize {
-        self.accesses.starts.len() - 1
+        self.accesses.len()
     }
 
     fn entity_count(&self) -> usize {

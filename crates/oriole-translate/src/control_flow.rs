@@ -6,17 +6,17 @@
 
 use crate::declarations::{space_of, variable_type};
 use crate::mentions::Mentions;
-use oriole_collections::{BitSet, DenseMap};
+use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Member, Operand, Register,
+    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Line, Member, Operand, Register,
     RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind, VariableData, VariableKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
 use oriole_syntax::scopes::{Global, Globals, Reference, Scopes, Variable};
 use oriole_syntax::tree::{
-    self, Body, Function, Guard, Module, OperandKind, Statement, Storage, Text,
+    self, Body, Directive, Function, Guard, Module, OperandKind, Statement, Storage, Text,
 };
 
 /// A function over registers, and the labels that start blocks.
@@ -152,7 +152,7 @@ fn variable_data(
 impl Entering<'_> {
     fn run(&mut self, formats: &mut Formats) {
         let body = self.body;
-        let targets = self.branch_target_labels();
+        let targets = self.scopes.branch_target_labels();
         let mut label = 0u32;
         let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
@@ -175,32 +175,25 @@ impl Entering<'_> {
                     }
                     open = !self.instruction(formats, index as u32, &instruction);
                 }
+                Statement::Directive(directive) => self.line(index as u32, &directive),
                 _ => {}
             }
         }
         self.connect(open);
     }
 
-    /// Labels that some branch names, directly or through a table.
-    fn branch_target_labels(&mut self) -> BitSet<usize> {
-        let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for (label, data) in self.scopes.labels.iter().enumerate() {
-            if !data.is_mentioned {
-                continue;
-            }
-            match self.scopes.branch_targets.get(&(label as u32)) {
-                Some(listed) => {
-                    for &target in listed {
-                        targets.insert(target as usize);
-                    }
-                }
-                None if data.table.is_none() => {
-                    targets.insert(label);
-                }
-                None => {}
-            }
+    /// Notes what `.loc` says.
+    fn line(&mut self, statement: u32, directive: &Directive) {
+        if let &[keyword, file, line, column, ..] = self.body.words(directive.words)
+            && self.module.text(keyword) == ".loc"
+        {
+            self.builder.add_line(Line {
+                statement,
+                file,
+                line,
+                column,
+            });
         }
-        targets
     }
 
     /// Ends the block with the labels entered since the last one ended.

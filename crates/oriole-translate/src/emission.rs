@@ -2,10 +2,12 @@
 //!
 //! The statements of the original function are the skeleton: declarations, scopes, comments, `.loc` and other directives
 //! stay where they are, instructions that are left stand between the same neighbours, and operands that did not change keep
-//! their spelling. What a pass removed is left out, what it added stands behind the instruction before it.
+//! their spelling. What a pass removed is left out, what it added stands behind the instruction before it, under a `.loc` of its own where it
+//! comes from another line.
 
 mod declarations;
 mod instructions;
+mod lines;
 mod names;
 mod spelling;
 
@@ -98,6 +100,12 @@ struct Emitter<'a> {
     spellings: Option<Spellings>,
     /// Tables of branch targets that list a label of a removed block: they go with their branch.
     dead_tables: DenseSet<u32>,
+    /// Whether instructions that were moved or copied get their source line.
+    writes_lines: bool,
+    /// The `.loc` directive that was written last.
+    line: Option<Words>,
+    /// Whether that one is for an instruction that does not stand where it stood.
+    line_is_added: bool,
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -155,6 +163,9 @@ pub(crate) fn emit(
         mnemonics: DenseMap::new(),
         spellings: None,
         dead_tables: DenseSet::new(),
+        writes_lines: function.is_edited() && !function.lines().is_empty(),
+        line: None,
+        line_is_added: false,
     };
     emitter.find_dead_tables();
     emitter.declare_registers(&hoisted.registers);
@@ -359,6 +370,10 @@ impl Emitter<'_> {
                 let format = function.format(instruction);
                 let is_terminator = format.is_terminator();
                 self.flush_before(instruction);
+                let is_written = !is_terminator || ending != Ending::Dropped;
+                if is_written && self.writes_lines {
+                    self.line_of(instruction);
+                }
                 if is_terminator {
                     for edge in copies_at(block, Placement::BeforeTerminator) {
                         self.copies(&edge.copies);
@@ -368,7 +383,7 @@ impl Emitter<'_> {
                     self.copies(copies);
                 }
                 self.body.statements.append(&mut self.pending);
-                if !is_terminator || ending != Ending::Dropped {
+                if is_written {
                     let turned = is_terminator && ending == Ending::Turned;
                     self.instruction(block, instruction, format, turned);
                 }
@@ -447,6 +462,9 @@ impl Emitter<'_> {
                 }
                 _ => {
                     self.body.statements.push(statement);
+                    if self.writes_lines {
+                        self.note_line(&statement);
+                    }
                     if self.many_scopes {
                         match statement {
                             Statement::ScopeOpen(_) => self.depth += 1,

@@ -17,21 +17,8 @@ pub enum Mix {
 /// # Errors
 /// If the corpus cannot be read.
 pub fn large_file(root: &Path, size: usize, mix: Mix) -> std::io::Result<String> {
-    let mut paths = Vec::new();
-    let mut folders = vec![root.join("tests/corpus/ptx")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ptx") {
-                paths.push(path);
-            }
-        }
-    }
-    paths.sort();
     let mut texts = Vec::new();
-    for path in paths {
+    for path in oriole_corpus::try_below(&root.join("tests/corpus/ptx"))? {
         let text = std::fs::read_to_string(path)?;
         if mix == Mix::All || !text.contains(".section") {
             texts.push(text);

@@ -35,15 +35,19 @@ pub fn files() -> Vec<PathBuf> {
 /// # Panics
 /// If a folder cannot be read.
 pub fn below(folder: &Path) -> Vec<PathBuf> {
+    try_below(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+}
+
+/// All `.ptx` files below a folder, in order.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn try_below(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder)
-            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        for entry in entries {
-            let path = entry
-                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-                .path();
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "ptx") {
@@ -52,5 +56,5 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
         }
     }
     files.sort();
-    files
+    Ok(files)
 }

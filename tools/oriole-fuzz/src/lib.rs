@@ -12,7 +12,7 @@ pub use mutator::Mutator;
 
 use oriole_diagnostics::{ColorChoice, Source, render};
 use oriole_syntax::scopes::{Globals, resolve};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of memory that parsing may take for each byte of text.
 pub const MEMORY_FACTOR: usize = 64;
@@ -25,19 +25,8 @@ pub const MEMORY_FLOOR: usize = 128 << 10;
 /// # Errors
 /// If a folder or file cannot be read.
 pub fn seeds(root: &Path) -> std::io::Result<Vec<String>> {
-    let mut paths = Vec::new();
-    let mut folders: Vec<PathBuf> = vec![root.join("tests/corpus/ptx"), root.join("tests/files")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ptx") {
-                paths.push(path);
-            }
-        }
-    }
-    paths.sort();
+    let mut paths = oriole_corpus::try_below(&root.join("tests/corpus/ptx"))?;
+    paths.extend(oriole_corpus::try_below(&root.join("tests/files"))?);
     let mut texts = Vec::new();
     for path in paths {
         texts.push(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());

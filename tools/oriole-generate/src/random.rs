@@ -1,22 +1,20 @@
 //! SplitMix64: the same numbers on every machine.
 
+use oriole_emulator::SplitMix64;
+
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The stream of a seed.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random(SplitMix64::new(seed))
     }
 
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_number()
     }
 
     /// A number below `bound`.

@@ -7,7 +7,8 @@
 //! `wait_group N` with `N` above zero leaves the last groups in flight; which ones is not followed, so it ends none of them,
 //! and the next wait for all reads them again. A register that is written meanwhile is no longer held.
 
-use super::program::{Access, AccessKind, Lists};
+use super::lists::Lists;
+use super::program::{Access, AccessKind};
 use oriole_collections::BitSet;
 use oriole_ir::graph::{Adjacency, postorder};
 
@@ -58,7 +59,7 @@ impl InFlight {
                 }
             }
         }
-        let mut result = Lists::new();
+        let mut result = Lists::default();
         for block in 0..count as u32 {
             let mut reads: Vec<(u32, Vec<u32>)> = Vec::new();
             let mut held = at_start[block as usize].clone();

@@ -11,6 +11,7 @@
 mod deep_nests;
 mod in_flight;
 mod joins;
+mod lists;
 mod live_intervals;
 mod live_sets;
 mod pressure;
@@ -19,10 +20,10 @@ mod slot_indexes;
 pub mod slow;
 mod verifier;
 
+pub use lists::Lists;
 pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
-pub(crate) use program::Lists;
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
 pub use verifier::verify;

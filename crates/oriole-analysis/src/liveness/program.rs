@@ -9,7 +9,7 @@
 //! part of a vector register, and everything an unknown instruction mentions.
 
 use super::in_flight::InFlight;
-use oriole_collections::BitSet;
+use super::lists::Lists;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
     Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
@@ -117,37 +117,97 @@ pub trait Program {
     fn exit_uses(&self, block: u32) -> &[u32];
 }
 
-/// Lists of numbers, one after the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Lists<T> {
-    starts: Vec<u32>,
-    items: Vec<T>,
+/// A program that is held in tables.
+pub trait Tabulated {
+    /// The tables.
+    fn tables(&self) -> &Tables;
 }
 
-impl<T: Copy> Lists<T> {
-    pub(crate) fn new() -> Lists<T> {
-        Lists {
-            starts: vec![0],
-            items: Vec::new(),
+/// A program as tables.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    successors: Adjacency,
+    predecessors: Adjacency,
+    /// Where the instructions of each block begin, and the end.
+    blocks: Vec<u32>,
+    accesses: Lists<Access>,
+    parameters: Lists<u32>,
+    arguments: Lists<u32>,
+    files: Vec<RegisterFile>,
+    units: Vec<u32>,
+}
+
+impl Tables {
+    /// Tables of a program without definitions at the start of blocks and uses at their ends: edges between the blocks, the first
+    /// instruction of each block and the end, what the instructions touch, and the file and size of what they touch.
+    fn new(
+        successors: Adjacency,
+        blocks: Vec<u32>,
+        accesses: Lists<Access>,
+        files: Vec<RegisterFile>,
+        units: Vec<u32>,
+    ) -> Tables {
+        let mut none = Lists::default();
+        for _ in 1..blocks.len() {
+            none.close();
+        }
+        Tables {
+            predecessors: successors.reversed(),
+            successors,
+            blocks,
+            accesses,
+            parameters: none.clone(),
+            arguments: none,
+            files,
+            units,
         }
     }
+}
 
-    pub(crate) fn push(&mut self, item: T) {
-        self.items.push(item);
+impl<T: Tabulated> Program for T {
+    fn block_count(&self) -> usize {
+        self.tables().blocks.len() - 1
     }
 
-    /// Ends the list that is being filled.
-    pub(crate) fn close(&mut self) {
-        self.starts.push(self.items.len() as u32);
+    fn successors(&self) -> &Adjacency {
+        &self.tables().successors
     }
 
-    #[inline]
-    pub(crate) fn of(&self, index: u32) -> &[T] {
-        &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
+    fn predecessors(&self) -> &Adjacency {
+        &self.tables().predecessors
     }
 
-    fn open_items(&mut self) -> &mut Vec<T> {
-        &mut self.items
+    fn instructions(&self, block: u32) -> Range<u32> {
+        let blocks = &self.tables().blocks;
+        blocks[block as usize]..blocks[block as usize + 1]
+    }
+
+    fn instruction_count(&self) -> usize {
+        self.tables().accesses.len()
+    }
+
+    fn entity_count(&self) -> usize {
+        self.tables().files.len()
+    }
+
+    fn file(&self, entity: u32) -> RegisterFile {
+        self.tables().files[entity as usize]
+    }
+
+    fn units(&self, entity: u32) -> u32 {
+        self.tables().units[entity as usize]
+    }
+
+    fn accesses(&self, instruction: u32) -> &[Access] {
+        self.tables().accesses.of(instruction)
+    }
+
+    fn entry_definitions(&self, block: u32) -> &[u32] {
+        self.tables().parameters.of(block)
+    }
+
+    fn exit_uses(&self, block: u32) -> &[u32] {
+        self.tables().arguments.of(block)
     }
 }
 
@@ -159,14 +219,15 @@ fn units_of(scalar_type: ScalarType) -> u32 {
 /// A function's registers as they stand in the tree.
 #[derive(Clone, Debug)]
 pub struct Registers {
-    successors: Adjacency,
-    predecessors: Adjacency,
-    blocks: Vec<u32>,
-    accesses: Lists<Access>,
+    tables: Tables,
     statements: Vec<u32>,
-    files: Vec<RegisterFile>,
-    units: Vec<u32>,
     calls: Vec<u32>,
+}
+
+impl Tabulated for Registers {
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
 }
 
 impl Registers {
@@ -201,7 +262,7 @@ impl Registers {
             ends: Vec::new(),
             labels: Vec::new(),
             blocks: vec![0],
-            accesses: Lists::new(),
+            accesses: Lists::default(),
             statements: Vec::new(),
             calls: Vec::new(),
         };
@@ -229,13 +290,8 @@ impl Registers {
         let successors = Adjacency::new(count, edges.iter().copied());
         let accesses = in_flight.hold(accesses, &blocks, &successors, files.len());
         Registers {
-            predecessors: successors.reversed(),
-            successors,
-            blocks,
-            accesses,
+            tables: Tables::new(successors, blocks, accesses, files, units),
             statements,
-            files,
-            units,
             calls,
         }
     }
@@ -276,7 +332,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn run(&mut self) {
         let body = self.body;
-        let targets = self.branch_target_labels();
+        let targets = self.scopes.branch_target_labels();
         let mut label = 0u32;
         let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
@@ -307,22 +363,6 @@ impl Reader<'_> {
 
     fn start_block(&mut self) {
         self.blocks.push(self.statements.len() as u32);
-    }
-
-    fn branch_target_labels(&self) -> BitSet<usize> {
-        let mut targets: BitSet<usize> = BitSet::with_domain(self.scopes.labels.len());
-        for reference in &self.scopes.references {
-            if let Reference::Label(label) = *reference {
-                if let Some(listed) = self.scopes.branch_targets.get(&label) {
-                    for &target in listed {
-                        targets.insert(target as usize);
-                    }
-                } else if self.scopes.labels[label as usize].table.is_none() {
-                    targets.insert(label as usize);
-                }
-            }
-        }
-        targets
     }
 
     /// Reads one instruction; whether it ends its block.
@@ -427,66 +467,19 @@ fn member(name: &str) -> Member {
         .unwrap_or(Member::WHOLE)
 }
 
-impl Program for Registers {
-    fn block_count(&self) -> usize {
-        self.blocks.len() - 1
-    }
-
-    fn successors(&self) -> &Adjacency {
-        &self.successors
-    }
-
-    fn predecessors(&self) -> &Adjacency {
-        &self.predecessors
-    }
-
-    fn instructions(&self, block: u32) -> Range<u32> {
-        self.blocks[block as usize]..self.blocks[block as usize + 1]
-    }
-
-    fn instruction_count(&self) -> usize {
-        self.statements.len()
-    }
-
-    fn entity_count(&self) -> usize {
-        self.files.len()
-    }
-
-    fn file(&self, entity: u32) -> RegisterFile {
-        self.files[entity as usize]
-    }
-
-    fn units(&self, entity: u32) -> u32 {
-        self.units[entity as usize]
-    }
-
-    fn accesses(&self, instruction: u32) -> &[Access] {
-        self.accesses.of(instruction)
-    }
-
-    fn entry_definitions(&self, _: u32) -> &[u32] {
-        &[]
-    }
-
-    fn exit_uses(&self, _: u32) -> &[u32] {
-        &[]
-    }
-}
-
 /// A function's values, and its pinned registers behind them.
 #[derive(Clone, Debug)]
 pub struct Values {
-    successors: Adjacency,
-    predecessors: Adjacency,
+    tables: Tables,
     order: Vec<Block>,
-    blocks: Vec<u32>,
     instructions: Vec<Instruction>,
-    accesses: Lists<Access>,
-    parameters: Lists<u32>,
-    arguments: Lists<u32>,
-    files: Vec<RegisterFile>,
-    units: Vec<u32>,
     value_count: u32,
+}
+
+impl Tabulated for Values {
+    fn tables(&self) -> &Tables {
+        &self.tables
+    }
 }
 
 impl Values {
@@ -533,15 +526,17 @@ impl Values {
         });
         let successors = Adjacency::new(order.len(), edges);
         let mut values = Values {
-            predecessors: successors.reversed(),
-            successors,
-            blocks: vec![0],
+            tables: Tables {
+                predecessors: successors.reversed(),
+                successors,
+                blocks: vec![0],
+                accesses: Lists::default(),
+                parameters: Lists::default(),
+                arguments: Lists::default(),
+                files,
+                units,
+            },
             instructions: Vec::with_capacity(function.instruction_bound()),
-            accesses: Lists::new(),
-            parameters: Lists::new(),
-            arguments: Lists::new(),
-            files,
-            units,
             value_count,
             order,
         };
@@ -550,19 +545,19 @@ impl Values {
             let block = values.order[index];
             let data = &function.blocks()[block];
             for &parameter in &data.parameters {
-                values.parameters.push(parameter.as_u32());
+                values.tables.parameters.push(parameter.as_u32());
             }
-            values.parameters.close();
+            values.tables.parameters.close();
             for edge in &data.edges {
                 for &argument in function.arguments(*edge) {
-                    values.arguments.push(argument.as_u32());
+                    values.tables.arguments.push(argument.as_u32());
                 }
             }
-            values.arguments.close();
+            values.tables.arguments.close();
             for instruction in function.instructions_of(block) {
                 values.read(function, instruction, &mut written);
             }
-            values.blocks.push(values.instructions.len() as u32);
+            values.tables.blocks.push(values.instructions.len() as u32);
         }
         values
     }
@@ -571,7 +566,7 @@ impl Values {
         let number = self.instructions.len() as u32;
         let format = function.format(instruction);
         let value_count = self.value_count;
-        let items = self.accesses.open_items();
+        let items = &mut self.tables.accesses;
         let guard = function.guard(instruction);
         if let Some(operand) = guard {
             match operand {
@@ -621,7 +616,7 @@ impl Values {
         for result in function.results(instruction) {
             items.push(Access::new(result.as_u32(), AccessKind::Define));
         }
-        self.accesses.close();
+        self.tables.accesses.close();
         self.instructions.push(instruction);
     }
 
@@ -638,51 +633,5 @@ impl Values {
     /// How many of the entities are values; the others are registers.
     pub fn value_count(&self) -> usize {
         self.value_count as usize
-    }
-}
-
-impl Program for Values {
-    fn block_count(&self) -> usize {
-        self.order.len()
-    }
-
-    fn successors(&self) -> &Adjacency {
-        &self.successors
-    }
-
-    fn predecessors(&self) -> &Adjacency {
-        &self.predecessors
-    }
-
-    fn instructions(&self, block: u32) -> Range<u32> {
-        self.blocks[block as usize]..self.blocks[block as usize + 1]
-    }
-
-    fn instruction_count(&self) -> usize {
-        self.instructions.len()
-    }
-
-    fn entity_count(&self) -> usize {
-        self.files.len()
-    }
-
-    fn file(&self, entity: u32) -> RegisterFile {
-        self.files[entity as usize]
-    }
-
-    fn units(&self, entity: u32) -> u32 {
-        self.units[entity as usize]
-    }
-
-    fn accesses(&self, instruction: u32) -> &[Access] {
-        self.accesses.of(instruction)
-    }
-
-    fn entry_definitions(&self, block: u32) -> &[u32] {
-        self.parameters.of(block)
-    }
-
-    fn exit_uses(&self, block: u32) -> &[u32] {
-        self.arguments.of(block)
     }
 }

@@ -219,9 +219,9 @@ impl<'a> View<'a> {
                 .collect(),
             blocks: vec![0],
             instructions: Vec::new(),
-            accesses: Lists::new(),
-            parameters: Lists::new(),
-            arguments: Lists::new(),
+            accesses: Lists::default(),
+            parameters: Lists::default(),
+            arguments: Lists::default(),
         };
         let count = values.value_count() as u32;
         let root = |entity: u32| {

@@ -17,16 +17,16 @@ mod shadow;
 
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_diagnostics::Severity;
-use oriole_isa::{Scope, Space};
+use oriole_isa::Scope;
 
 use crate::access::Spot;
-use crate::execute::{Executor, lanes_of, source};
+use crate::execute::{Executor, lanes_of};
+use crate::execution::Execution;
 use crate::launch::Group;
-use crate::program::{Access, Lanes, Order};
+use crate::program::{Access, Atomic, Lanes, Order};
 use crate::report::{Finding, FindingKind};
-use crate::special::Scene;
 use crate::trap::Outcome;
-use crate::warp::{Fragment, PendingCopy, Warp};
+use crate::warp::PendingCopy;
 
 pub(crate) use clocks::{BlockClocks, Place, Published};
 use shadow::{Record, Shadow, words};
@@ -177,50 +177,56 @@ impl BlockChecks {
     }
 }
 
-/// How an access is to be remembered.
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Load,
+    Store,
+    /// A read and a write that nothing comes between.
+    Update,
+}
+
+impl AccessKind {
+    pub(crate) fn writes(self) -> bool {
+        self != AccessKind::Load
+    }
+}
+
+/// An access of a lane, as it is remembered.
 #[derive(Clone, Copy)]
-struct Manner {
+struct RecordedAccess {
+    lane: usize,
+    spot: Spot,
+    /// Its bytes.
+    width: u32,
     writes: bool,
+    /// The scope of a strong access.
     strong: Option<Scope>,
+    /// It is part of an asynchronous copy.
     copies: bool,
 }
 
 impl Executor<'_> {
     /// Checks a load or store before it is executed.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     pub(crate) fn check_access(
         &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
+        state: &mut Execution<'_>,
         access: &Access,
         addresses: &Lanes,
-        active: u32,
-        is_write: bool,
+        kind: AccessKind,
     ) -> Outcome<()> {
         let mut spots = [None; 32];
-        for lane in lanes_of(active) {
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                access.space,
-                addresses[lane],
-                access.width,
-                is_write,
-                lane,
-            )?;
-            self.check_written(
-                warp,
-                fragment,
-                group,
-                block,
-                spot,
-                access.width,
-                lane,
-                is_write,
-            );
+        let recorded = |lane: usize, spot: Spot| RecordedAccess {
+            lane,
+            spot,
+            width: access.width,
+            writes: kind.writes(),
+            strong: access.order.map(|order| order.scope),
+            copies: false,
+        };
+        for lane in lanes_of(state.active) {
+            let spot = self.locate(state, access.of_lane(lane, addresses, kind))?;
+            self.check_written(state, &recorded(lane, spot));
             // Local memory and parameters belong to one thread: equal addresses are different places.
             if !matches!(spot, Spot::Local(_) | Spot::Parameter(_)) {
                 spots[lane] = Some(spot);
@@ -229,96 +235,47 @@ impl Executor<'_> {
         if !self.launch.options.check_races {
             return Ok(());
         }
-        let manner = Manner {
-            writes: is_write,
-            strong: access.order.map(|order| order.scope),
-            copies: false,
-        };
-        let constants = &self.launch.constants[fragment.function as usize];
-        let value = |warp: &Warp, element: usize, lane: usize| {
-            let registers = &warp.registers[fragment.base as usize..];
-            source(registers, constants, access.registers[element])[lane]
-        };
-        for lane in lanes_of(active) {
+        for lane in lanes_of(state.active) {
             let Some(spot) = spots[lane] else { continue };
-            if is_write {
-                self.check_twins(warp, fragment, group, block, &spots, lane, |a, b| {
-                    (0..access.registers.len())
-                        .all(|element| value(warp, element, a) == value(warp, element, b))
-                });
+            if kind.writes() {
+                self.check_twins(state, &spots, lane, &access.registers);
             }
             // Whether the store changes nothing.
             let size = access.scalar_type.bytes();
-            let same = is_write
+            let same = kind.writes()
                 && size <= 8
-                && (0..access.registers.len()).all(|element| {
+                && access.registers.iter().enumerate().all(|(element, &slot)| {
                     let at = spot.plus(element as u64 * u64::from(size));
                     let mask = u64::MAX >> (64 - 8 * size);
-                    self.read(warp, group, lane, at, size) == value(warp, element, lane) & mask
+                    self.read(state, lane, at, size) == state.slot(slot)[lane] & mask
                 });
-            self.check_race(
-                warp,
-                fragment,
-                group,
-                block,
-                spot,
-                access.width,
-                lane,
-                manner,
-                same,
-            );
+            self.check_race(state, &recorded(lane, spot), same);
         }
-        for lane in lanes_of(active) {
+        for lane in lanes_of(state.active) {
             if let Some(spot) = spots[lane] {
-                self.remember(
-                    warp,
-                    fragment,
-                    group,
-                    block,
-                    spot,
-                    access.width,
-                    lane,
-                    manner,
-                );
-                self.order(
-                    warp,
-                    group,
-                    block,
-                    spot,
-                    lane,
-                    access.order,
-                    is_write,
-                    false,
-                );
+                self.remember(state, &recorded(lane, spot));
+                self.order(state, spot, lane, access.order, kind);
             }
         }
         Ok(())
     }
 
     /// Reports a read of memory that was never written, and marks what is written.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    fn check_written(
-        &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        spot: Spot,
-        width: u32,
-        lane: usize,
-        is_write: bool,
-    ) {
+    fn check_written(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
+        let RecordedAccess {
+            lane, spot, width, ..
+        } = *access;
         let unwritten = match spot {
             Spot::Shared(owner, offset) => {
-                let checks = &mut group.blocks[owner].checks;
-                if is_write {
+                let checks = &mut state.group.blocks[owner].checks;
+                if access.writes {
                     checks.initialize(offset, width.into());
                 }
                 (!checks.is_initialized(offset, width.into()))
                     .then(|| format!("shared memory at offset {offset:#x}"))
             }
-            Spot::Local(offset) if !is_write => {
-                (!warp.local.is_written(lane as u32, offset, width))
+            Spot::Local(offset) if !access.writes => {
+                (!state.warp.local.is_written(lane as u32, offset, width))
                     .then(|| format!("local memory at offset {offset:#x}"))
             }
             _ => None,
@@ -326,25 +283,25 @@ impl Executor<'_> {
         if let Some(place) = unwritten {
             let message = format!("{place} is read before it is written");
             let report = Report::new(FindingKind::UninitializedRead, lane, message);
-            self.report(group, block, warp, fragment, report);
+            self.report(state, report);
         }
     }
 
     /// Lanes that store to one place in one instruction.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     fn check_twins(
         &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
+        state: &mut Execution<'_>,
         spots: &[Option<Spot>; 32],
         lane: usize,
-        equal: impl Fn(usize, usize) -> bool,
+        slots: &[u32],
     ) {
         let twin = (0..lane).find(|&other| spots[other] == spots[lane]);
         let Some(other) = twin else { return };
-        let what = if equal(other, lane) {
+        let equal = slots.iter().all(|&slot| {
+            let values = state.slot(slot);
+            values[other] == values[lane]
+        });
+        let what = if equal {
             "the same value"
         } else {
             "different values"
@@ -352,16 +309,16 @@ impl Executor<'_> {
         let message =
             format!("lanes {other} and {lane} store {what} to one place in one instruction");
         let mut report = Report::new(FindingKind::Race, lane, message);
-        if equal(other, lane) {
+        if equal {
             report = report.note();
         }
-        self.report(group, block, warp, fragment, report);
+        self.report(state, report);
     }
 
     /// Checks what a matrix instruction reads or writes through the address of a lane.
     pub(crate) fn check_spot(
         &self,
-        scene: &mut Scene<'_>,
+        state: &mut Execution<'_>,
         lane: usize,
         spot: Spot,
         bytes: u32,
@@ -371,81 +328,52 @@ impl Executor<'_> {
         if !options.check_races && !options.check_uninitialized {
             return;
         }
-        let Scene {
-            warp,
-            fragment,
-            group,
-            block,
-            ..
-        } = scene;
-        self.check_written(warp, fragment, group, *block, spot, bytes, lane, writes);
-        let manner = Manner {
+        let access = RecordedAccess {
+            lane,
+            spot,
+            width: bytes,
             writes,
             strong: None,
             copies: false,
         };
-        self.check_race(
-            warp, fragment, group, *block, spot, bytes, lane, manner, false,
-        );
-        self.remember(warp, fragment, group, *block, spot, bytes, lane, manner);
+        self.check_written(state, &access);
+        self.check_race(state, &access, false);
+        self.remember(state, &access);
     }
 
     /// Checks an atomic before it is executed.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     pub(crate) fn check_atomic(
         &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        space: Space,
+        state: &mut Execution<'_>,
+        atomic: &Atomic,
         addresses: &Lanes,
         width: u32,
-        order: Order,
-        active: u32,
     ) -> Outcome<()> {
-        let manner = Manner {
-            writes: true,
-            strong: Some(order.scope),
-            copies: false,
-        };
-        for lane in lanes_of(active) {
-            let spot = self.locate(
-                warp,
-                group,
-                block,
-                space,
-                addresses[lane],
-                width,
-                true,
+        let order = atomic.order;
+        for lane in lanes_of(state.active) {
+            let spot = self.locate(state, atomic.of_lane(lane, addresses, width))?;
+            let access = RecordedAccess {
                 lane,
-            )?;
-            self.check_race(
-                warp, fragment, group, block, spot, width, lane, manner, false,
-            );
-            self.remember(warp, fragment, group, block, spot, width, lane, manner);
-            self.order(warp, group, block, spot, lane, Some(order), true, true);
+                spot,
+                width,
+                writes: true,
+                strong: Some(order.scope),
+                copies: false,
+            };
+            self.check_race(state, &access, false);
+            self.remember(state, &access);
+            self.order(state, spot, lane, Some(order), AccessKind::Update);
         }
         Ok(())
     }
 
     /// Looks for an access that races with a new one.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    fn check_race(
-        &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        spot: Spot,
-        width: u32,
-        lane: usize,
-        manner: Manner,
-        same_value: bool,
-    ) {
-        let Some(record) = self.record(warp, fragment, group, block, lane, manner) else {
+    fn check_race(&self, state: &mut Execution<'_>, access: &RecordedAccess, same_value: bool) {
+        let Some(record) = self.record(state, access) else {
             return;
         };
+        let (spot, block) = (access.spot, state.block);
+        let group = &mut *state.group;
         let Some(clocks) = group.blocks[block].checks.clocks.take() else {
             return;
         };
@@ -454,7 +382,7 @@ impl Executor<'_> {
             clocks.knows(record.thread, earlier.block, earlier.thread, earlier.clock)
         };
         let mut found = None;
-        for (word, bytes) in spot_words(spot, width) {
+        for (word, bytes) in spot_words(spot, access.width) {
             let record = Record { bytes, ..record };
             let (shadow, copy) = match spot {
                 Spot::Shared(owner, _) => {
@@ -476,26 +404,18 @@ impl Executor<'_> {
         }
         group.blocks[block].checks.clocks = Some(clocks);
         if let Some(earlier) = found {
-            self.report_race(
-                warp, fragment, group, block, spot, lane, record, earlier, same_value,
-            );
+            self.report_race(state, access, (record, earlier), same_value);
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what a report says")]
     fn report_race(
         &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        spot: Spot,
-        lane: usize,
-        record: Record,
-        earlier: Record,
+        state: &mut Execution<'_>,
+        access: &RecordedAccess,
+        (record, earlier): (Record, Record),
         same_value: bool,
     ) {
-        let place = match spot {
+        let place = match access.spot {
             Spot::Global(region, offset) => format!(
                 "`{}` at offset {offset}",
                 self.launch.memory.regions[region].name
@@ -503,15 +423,15 @@ impl Executor<'_> {
             Spot::Shared(_, offset) => format!("shared memory at offset {offset:#x}"),
             _ => return,
         };
+        let here = self.number(state.group, state.block);
         let who = |record: &Record| {
             let [x, y, z] = self.launch.thread(record.thread);
-            let block =
-                if record.block == earlier.block && record.block == self.number(group, block) {
-                    String::new()
-                } else {
-                    let [x, y, z] = self.launch.block_index(record.block);
-                    format!(" of block ({x}, {y}, {z})")
-                };
+            let block = if record.block == earlier.block && record.block == here {
+                String::new()
+            } else {
+                let [x, y, z] = self.launch.block_index(record.block);
+                format!(" of block ({x}, {y}, {z})")
+            };
             format!("{} by thread ({x}, {y}, {z}){block}", record.verb())
         };
         let in_flight = earlier.copies && earlier.clock == u32::MAX;
@@ -530,11 +450,11 @@ impl Executor<'_> {
             who(&earlier),
             if same { "; the value is the same" } else { "" }
         );
-        let mut report = Report::new(kind, lane, message).with_other(earlier);
+        let mut report = Report::new(kind, access.lane, message).with_other(earlier);
         if same {
             report = report.note();
         }
-        self.report(group, block, warp, fragment, report);
+        self.report(state, report);
     }
 
     fn number(&self, group: &Group, block: usize) -> u64 {
@@ -542,56 +462,33 @@ impl Executor<'_> {
     }
 
     /// The record of an access of a lane now, for no bytes yet.
-    fn record(
-        &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &Group,
-        block: usize,
-        lane: usize,
-        manner: Manner,
-    ) -> Option<Record> {
-        let clocks = group.blocks[block].checks.clocks.as_ref()?;
-        let thread = (warp.index * 32) as u16 + lane as u16;
+    #[inline]
+    fn record(&self, state: &Execution<'_>, access: &RecordedAccess) -> Option<Record> {
+        let clocks = state.group.blocks[state.block].checks.clocks.as_ref()?;
+        let thread = state.thread(access.lane);
         Some(Record {
             block: clocks.place().block,
             thread,
             bytes: 0,
-            writes: manner.writes,
-            strong: manner.strong,
-            copies: manner.copies,
+            writes: access.writes,
+            strong: access.strong,
+            copies: access.copies,
             clock: clocks.now(thread),
-            function: fragment.function,
-            pc: fragment.pc,
+            function: state.fragment.function,
+            pc: state.fragment.pc,
         })
     }
 
     /// Remembers an access of a lane.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
-    fn remember(
-        &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        spot: Spot,
-        width: u32,
-        lane: usize,
-        manner: Manner,
-    ) {
-        if let Some(record) = self.record(warp, fragment, group, block, lane, manner) {
-            self.remember_record(group, block, spot, width, record);
+    #[inline]
+    fn remember(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
+        if let Some(record) = self.record(state, access) {
+            self.remember_record(state, access.spot, access.width, record);
         }
     }
 
-    fn remember_record(
-        &self,
-        group: &mut Group,
-        block: usize,
-        spot: Spot,
-        width: u32,
-        record: Record,
-    ) {
+    fn remember_record(&self, state: &mut Execution<'_>, spot: Spot, width: u32, record: Record) {
+        let (group, block) = (&mut *state.group, state.block);
         let Some(clocks) = group.blocks[block].checks.clocks.take() else {
             return;
         };
@@ -622,22 +519,19 @@ impl Executor<'_> {
     }
 
     /// What an access does to the order of threads.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     pub(crate) fn order(
         &self,
-        warp: &Warp,
-        group: &mut Group,
-        block: usize,
+        state: &mut Execution<'_>,
         spot: Spot,
         lane: usize,
         order: Option<Order>,
-        is_write: bool,
-        is_update: bool,
+        kind: AccessKind,
     ) {
+        let thread = state.thread(lane);
+        let (group, block) = (&mut *state.group, state.block);
         let Some(mut clocks) = group.blocks[block].checks.clocks.take() else {
             return;
         };
-        let thread = (warp.index * 32) as u16 + lane as u16;
         let key = spot_words(spot, 1).next().map_or(0, |(word, _)| word);
         let published = match spot {
             Spot::Shared(owner, _) => Some(&mut group.blocks[owner].checks.published),
@@ -645,16 +539,17 @@ impl Executor<'_> {
         };
         if let Some(published) = published {
             if let Some(order) = order
-                && (!is_write || is_update)
+                && kind != AccessKind::Store
                 && let Some(left) = published.get(&key)
             {
                 clocks.read(thread, order.scope, order.acquires, left);
             }
-            if is_write {
+            if kind.writes() {
                 let released = order
                     .and_then(|order| clocks.published_by(thread, order.scope, order.releases));
                 if released.is_some() || published.contains_key(&key) {
                     let at = clocks.place();
+                    let is_update = kind == AccessKind::Update;
                     published.get_or_default(key).write(is_update, released, at);
                 }
             }
@@ -663,29 +558,19 @@ impl Executor<'_> {
     }
 
     /// A fence of some lanes.
-    pub(crate) fn check_fence(
-        &self,
-        warp: &Warp,
-        group: &mut Group,
-        block: usize,
-        active: u32,
-        scope: Scope,
-    ) {
-        if let Some(clocks) = &mut group.blocks[block].checks.clocks {
-            for lane in lanes_of(active) {
-                clocks.fence((warp.index * 32) as u16 + lane as u16, scope);
+    pub(crate) fn check_fence(&self, state: &mut Execution<'_>, scope: Scope) {
+        let first = state.thread(0);
+        if let Some(clocks) = &mut state.group.blocks[state.block].checks.clocks {
+            for lane in lanes_of(state.active) {
+                clocks.fence(first + lane as u16, scope);
             }
         }
     }
 
     /// Checks a `cp.async` when it is issued: its destination is written and its source read until it is waited for.
-    #[allow(clippy::too_many_arguments, reason = "the state of an execution")]
     pub(crate) fn check_copy(
         &self,
-        warp: &Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
+        state: &mut Execution<'_>,
         lane: usize,
         to: Spot,
         from: Option<Spot>,
@@ -693,15 +578,16 @@ impl Executor<'_> {
     ) {
         for (spot, writes) in [(Some(to), true), (from, false)] {
             let Some(spot) = spot else { continue };
-            let manner = Manner {
+            let access = RecordedAccess {
+                lane,
+                spot,
+                width: bytes,
                 writes,
                 strong: None,
                 copies: true,
             };
-            self.check_race(
-                warp, fragment, group, block, spot, bytes, lane, manner, false,
-            );
-            let Some(record) = self.record(warp, fragment, group, block, lane, manner) else {
+            self.check_race(state, &access, false);
+            let Some(record) = self.record(state, &access) else {
                 return;
             };
             for (word, bytes) in spot_words(spot, bytes) {
@@ -712,10 +598,11 @@ impl Executor<'_> {
                 };
                 match spot {
                     Spot::Shared(owner, _) => {
-                        group.blocks[owner].checks.copied.insert(word, record);
+                        let checks = &mut state.group.blocks[owner].checks;
+                        checks.copied.insert(word, record);
                     }
                     _ => {
-                        if let Some(global) = &mut group.global {
+                        if let Some(global) = &mut state.group.global {
                             global.copied.insert(word, record);
                         }
                     }
@@ -725,25 +612,19 @@ impl Executor<'_> {
     }
 
     /// A copy has been waited for: its accesses count as those of its thread, now.
-    pub(crate) fn check_arrived(
-        &self,
-        warp: &Warp,
-        group: &mut Group,
-        block: usize,
-        copy: &PendingCopy,
-        to: Spot,
-    ) {
-        let Some(clocks) = &group.blocks[block].checks.clocks else {
+    pub(crate) fn check_arrived(&self, state: &mut Execution<'_>, copy: &PendingCopy, to: Spot) {
+        let thread = state.thread(copy.lane as usize);
+        let Some(clocks) = &state.group.blocks[state.block].checks.clocks else {
             return;
         };
-        let thread = (warp.index * 32 + copy.lane) as u16;
         let clock = clocks.now(thread);
         for spot in [Some(to), copy.source].into_iter().flatten() {
             let mut issued = None;
             for (word, _) in spot_words(spot, copy.data.len() as u32) {
                 let removed = match spot {
-                    Spot::Shared(owner, _) => group.blocks[owner].checks.copied.remove(&word),
-                    _ => group
+                    Spot::Shared(owner, _) => state.group.blocks[owner].checks.copied.remove(&word),
+                    _ => state
+                        .group
                         .global
                         .as_mut()
                         .and_then(|global| global.copied.remove(&word)),
@@ -752,20 +633,14 @@ impl Executor<'_> {
             }
             if let Some(record) = issued {
                 let record = Record { clock, ..record };
-                self.remember_record(group, block, spot, copy.data.len() as u32, record);
+                self.remember_record(state, spot, copy.data.len() as u32, record);
             }
         }
     }
 
     /// Reports a finding once for each pair of lines.
-    pub(crate) fn report(
-        &self,
-        group: &mut Group,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        report: Report,
-    ) {
+    pub(crate) fn report(&self, state: &mut Execution<'_>, report: Report) {
+        let fragment = &*state.fragment;
         let place = |function: u32, pc: u32| {
             let origin = self.launch.program.functions[function as usize].origins[pc as usize];
             let ptx_line = self.launch.program.line_of(origin.span);
@@ -779,14 +654,18 @@ impl Executor<'_> {
         let (span, ptx_line, source, key) = place(fragment.function, fragment.pc);
         let other = report.other.map(|record| place(record.function, record.pc));
         let lines = (key, other.as_ref().map_or(0, |other| other.3));
-        if !group.findings.is_new(report.kind, report.severity, lines) {
+        if !state
+            .group
+            .findings
+            .is_new(report.kind, report.severity, lines)
+        {
             return;
         }
         let (other_span, other_ptx_line, other_source) = match other {
             Some((span, line, source, _)) => (Some(span), Some(line), source),
             None => (None, None, None),
         };
-        group.findings.list.push(Finding {
+        state.group.findings.list.push(Finding {
             kind: report.kind,
             severity: report.severity,
             message: report.message,
@@ -799,8 +678,13 @@ impl Executor<'_> {
             other_span,
             other_ptx_line,
             other_source,
-            block: group.blocks[block].index,
-            thread: warp.threads.get(report.lane).copied().unwrap_or_default(),
+            block: state.group.blocks[state.block].index,
+            thread: state
+                .warp
+                .threads
+                .get(report.lane)
+                .copied()
+                .unwrap_or_default(),
             lines,
         });
     }

@@ -1,25 +1,18 @@
 //! Reads of registers, predicates and the carry flag that were never written.
 
 use crate::execute::Executor;
-use crate::launch::Group;
+use crate::execution::Execution;
 use crate::program::{Function, PredicateSource};
 use crate::report::FindingKind;
 use crate::uses::{Uses, uses};
-use crate::warp::{Fragment, Warp};
 
 use super::Report;
 
 impl Executor<'_> {
     /// Reports reads of registers that were never written.
-    pub(crate) fn check_registers(
-        &self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        group: &mut Group,
-        block: usize,
-        function: &Function,
-        active: u32,
-    ) {
+    pub(crate) fn check_registers(&self, state: &mut Execution<'_>, function: &Function) {
+        let active = state.active;
+        let Execution { warp, fragment, .. } = &mut *state;
         let operation = &function.code[fragment.pc as usize];
         let Uses {
             reads,
@@ -67,13 +60,8 @@ impl Executor<'_> {
         }
         if let (Some((_, lanes)), Some(message)) = (missing, message) {
             let lane = lanes.trailing_zeros() as usize;
-            self.report(
-                group,
-                block,
-                warp,
-                fragment,
-                Report::new(FindingKind::UninitializedRead, lane, message),
-            );
+            let report = Report::new(FindingKind::UninitializedRead, lane, message);
+            self.report(state, report);
         }
     }
 }

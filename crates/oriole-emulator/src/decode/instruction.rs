@@ -15,6 +15,7 @@ use crate::program::{
     CONSTANT, Destination, General, Kind, MOST_SOURCES, NONE, PredicateSource, Selectors, Source,
     Special, SpecialOperand,
 };
+use crate::special::Family;
 
 impl<'module> Decoder<'_, 'module> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) {
@@ -106,62 +107,7 @@ impl<'module> Decoder<'_, 'module> {
             | CpAsyncBulkPrefetchTensor
             | CpAsyncBulkCommitGroup
             | CpAsyncBulkWaitGroup => Ok(Kind::Nothing),
-            Shfl
-            | Vote
-            | VoteSync
-            | MatchAny
-            | MatchAll
-            | Activemask
-            | Redux
-            | Elect
-            | BarSync
-            | BarArrive
-            | BarRed
-            | BarWarpSync
-            | BarrierSync
-            | BarrierArrive
-            | BarrierRed
-            | BarrierClusterArrive
-            | BarrierClusterWait
-            | Isspacep
-            | Mapa
-            | Getctarank
-            | CpAsync
-            | CpAsyncCommitGroup
-            | CpAsyncWaitGroup
-            | CpAsyncWaitAll
-            | CpAsyncMbarrierArrive
-            | CpAsyncBulk
-            | CpReduceAsyncBulk
-            | CpAsyncBulkTensor
-            | TensormapReplace
-            | TensormapCpFenceproxy
-            | MbarrierInit
-            | MbarrierInval
-            | MbarrierExpectTx
-            | MbarrierCompleteTx
-            | MbarrierArrive
-            | MbarrierArriveDrop
-            | MbarrierTestWait
-            | MbarrierTryWait
-            | MbarrierPendingCount
-            | WmmaLoad
-            | WmmaStore
-            | WmmaMma
-            | Mma
-            | MmaSp
-            | Ldmatrix
-            | Stmatrix
-            | Movmatrix
-            | WgmmaMmaAsync
-            | Createpolicy
-            | Nanosleep
-            | Trap
-            | Alloca
-            | Stacksave
-            | Stackrestore
-            | StAsync
-            | RedAsync => self.special(mnemonic, operands),
+            opcode if Family::of(opcode).is_some() => self.special(mnemonic, operands),
             _ => self.value_instruction(mnemonic, operands),
         }
     }

@@ -15,6 +15,15 @@ pub struct Run {
     pub arguments: Vec<String>,
 }
 
+impl Run {
+    pub fn parsed_arguments(&self) -> Vec<Argument> {
+        let arguments = self.arguments.iter().enumerate();
+        arguments
+            .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
+            .collect()
+    }
+}
+
 /// A recorded launch.
 pub struct RecordedLaunch {
     pub ptx: String,
@@ -24,6 +33,25 @@ pub struct RecordedLaunch {
     pub error: Option<String>,
     /// Name, type and place of each output.
     pub outputs: Vec<(String, String, usize, usize)>,
+}
+
+impl RecordedLaunch {
+    /// The file as it stands in the corpus.
+    pub fn text(&self, corpus: &Path) -> String {
+        let path = corpus.join("ptx").join(&self.ptx);
+        std::fs::read_to_string(&path).expect("a file of the corpus")
+    }
+
+    /// The launch, its arguments in the memory of a machine.
+    pub fn on(&self, machine: &mut Machine, run: &Run) -> Launch<'_> {
+        Launch {
+            kernel: &self.kernel,
+            grid: run.grid,
+            block: run.block,
+            dynamic_shared: run.shared,
+            arguments: machine.arguments(&run.parsed_arguments()),
+        }
+    }
 }
 
 pub struct Recording {
@@ -264,9 +292,7 @@ fn compare_as(
     prepare: fn(&mut Module),
     contract: bool,
 ) -> Comparison {
-    let path = corpus.join("ptx").join(&launch.ptx);
-    let text = std::fs::read_to_string(&path).expect("a file of the corpus");
-    let (mut module, errors) = oriole_syntax::parse(&launch.ptx, text);
+    let (mut module, errors) = oriole_syntax::parse(&launch.ptx, launch.text(corpus));
     if !errors.is_empty() {
         return Comparison::Failed(format!("{} errors: {}", errors.len(), errors[0].message));
     }
@@ -276,20 +302,8 @@ fn compare_as(
         Ok(machine) => machine,
         Err(errors) => return Comparison::Failed(errors[0].message.clone()),
     };
-    let arguments: Vec<Argument> = run
-        .arguments
-        .iter()
-        .enumerate()
-        .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
-        .collect();
-    let values = machine.arguments(&arguments);
-    let request = Launch {
-        kernel: &launch.kernel,
-        grid: run.grid,
-        block: run.block,
-        dynamic_shared: run.shared,
-        arguments: values.clone(),
-    };
+    let arguments = run.parsed_arguments();
+    let request = launch.on(&mut machine, run);
     let options = Options {
         step_limit: 2_000_000_000,
         ..Options::default()
@@ -303,7 +317,7 @@ fn compare_as(
             .iter()
             .position(|argument| argument.name == *name)
             .expect("an argument");
-        let Value::Buffer(buffer) = values[index] else {
+        let Value::Buffer(buffer) = request.arguments[index] else {
             panic!("`{name}` is no buffer")
         };
         let actual = machine.read(buffer);

@@ -383,6 +383,11 @@ impl<'function> Editor<'function> {
         self.note(Change::Moved(instruction));
     }
 
+    /// Says that an instruction was made to do what another one does, and comes from the same line of the source.
+    pub fn copy_line(&mut self, instruction: Instruction, made: Instruction) {
+        self.function.copy_line(instruction, made);
+    }
+
     /// A value of this type that nobody defines: any will do.
     pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
         self.function.values.push(ValueData {

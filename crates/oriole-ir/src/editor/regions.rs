@@ -45,7 +45,7 @@ pub enum Imported {
 
 impl Editor<'_> {
     /// Copies all blocks of another function of the module to behind `after` in the layout. Nothing leads into the copies yet,
-    /// and copies of blocks that leave the other function have no edges. The copies have no source line. Variables of its body
+    /// and copies of blocks that leave the other function have no edges. The copies have the source lines they have there. Variables of its body
     /// that they name become variables of this function, new ones for each time it is copied.
     ///
     /// # Panics
@@ -185,6 +185,11 @@ impl Editor<'_> {
             }
         };
         let new = self.function.add_instruction(format, &operands);
+        let line = other
+            .location(instruction)
+            .and_then(|statement| other.line_of(statement))
+            .or(other.imported_line(instruction));
+        self.function.set_imported_line(new, line);
         let results = other.results(instruction);
         self.place_copy(new, results.map(|result| clones.value(result)), block);
     }

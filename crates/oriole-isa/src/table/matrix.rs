@@ -13,6 +13,36 @@ const A: Operand = fragment(Role::Use, 1);
 const B: Operand = fragment(Role::Use, 2);
 const C: Operand = fragment(Role::Use, 3);
 
+/// The first so many operands.
+const fn first(count: usize, operands: &'static [Operand]) -> &'static [Operand] {
+    operands.split_at(count).0
+}
+
+/// What `wgmma.mma_async` takes at most: immediates may be missing at the end.
+const WARPGROUP_MULTIPLY: &[Operand] = &[
+    ACCUMULATOR,
+    U_ANY,
+    U_64,
+    U_PRED,
+    IMMEDIATE,
+    IMMEDIATE,
+    IMMEDIATE,
+    IMMEDIATE,
+];
+/// Likewise with metadata of a sparse matrix.
+const WARPGROUP_SPARSE_MULTIPLY: &[Operand] = &[
+    ACCUMULATOR,
+    U_ANY,
+    U_64,
+    U_32,
+    IMMEDIATE,
+    U_PRED,
+    IMMEDIATE,
+    IMMEDIATE,
+    IMMEDIATE,
+    IMMEDIATE,
+];
+
 const SHAPED: Accepts = TYPE.and(Accepts::SHAPE).and(SYNC_ALIGNED);
 /// What follows the types of a multiplication by a group of warps precedes those of others.
 const WARPGROUP_ORDER: &[Part] = &[
@@ -121,27 +151,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         &["wgmma.mma_async"],
         MULTIPLY,
         &[
-            form(&[ACCUMULATOR, U_ANY, U_64, U_PRED]),
-            form(&[ACCUMULATOR, U_ANY, U_64, U_PRED, IMMEDIATE, IMMEDIATE]),
-            form(&[
-                ACCUMULATOR,
-                U_ANY,
-                U_64,
-                U_PRED,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-            ]),
-            form(&[
-                ACCUMULATOR,
-                U_ANY,
-                U_64,
-                U_PRED,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-            ]),
+            form(first(4, WARPGROUP_MULTIPLY)),
+            form(first(6, WARPGROUP_MULTIPLY)),
+            form(first(7, WARPGROUP_MULTIPLY)),
+            form(WARPGROUP_MULTIPLY),
         ],
     )
     .words(MULTIPLY_WORDS)
@@ -151,40 +164,10 @@ pub(super) static ENTRIES: &[Entry] = &[
         &["wgmma.mma_async.sp"],
         MULTIPLY,
         &[
-            form(&[ACCUMULATOR, U_ANY, U_64, U_32, IMMEDIATE, U_PRED]),
-            form(&[
-                ACCUMULATOR,
-                U_ANY,
-                U_64,
-                U_32,
-                IMMEDIATE,
-                U_PRED,
-                IMMEDIATE,
-                IMMEDIATE,
-            ]),
-            form(&[
-                ACCUMULATOR,
-                U_ANY,
-                U_64,
-                U_32,
-                IMMEDIATE,
-                U_PRED,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-            ]),
-            form(&[
-                ACCUMULATOR,
-                U_ANY,
-                U_64,
-                U_32,
-                IMMEDIATE,
-                U_PRED,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-                IMMEDIATE,
-            ]),
+            form(first(6, WARPGROUP_SPARSE_MULTIPLY)),
+            form(first(8, WARPGROUP_SPARSE_MULTIPLY)),
+            form(first(9, WARPGROUP_SPARSE_MULTIPLY)),
+            form(WARPGROUP_SPARSE_MULTIPLY),
         ],
     )
     .words(MULTIPLY_WORDS)

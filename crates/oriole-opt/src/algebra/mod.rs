@@ -45,7 +45,7 @@ mod view;
 use crate::constant_folding::constant_move;
 use crate::copy_propagation::is_acceptable;
 use crate::knobs::Switch;
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use address_chains::AddressChains;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
@@ -60,7 +60,7 @@ use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
 pub(crate) const PASS: Pass = Pass {
     name: "algebraic-simplification",
     summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
-    action: Action::Once(run, Sees::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.

@@ -43,7 +43,7 @@ mod scope_tree;
 use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use extended_blocks::ExtendedBlocks;
 use numbering::{Class, Convergent, Member, Numbering, contents};
@@ -58,7 +58,7 @@ use scope_tree::ScopeTree;
 pub(crate) const PASS: Pass = Pass {
     name: "gvn-cse",
     summary: "Replace instructions that compute what a dominating one has computed",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

@@ -14,7 +14,7 @@
 use super::numbering::Member;
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Editor, Format, Function, Instruction, Operand, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType};
 
 /// A way to make a partially redundant instruction go.
@@ -101,15 +101,6 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
         .next()
         .expect("address arithmetic has a result");
     let data = function.values()[result];
-    let format = function.instruction(late.instruction).format;
-    let operands: SmallVec<[Operand; 6]> = function
-        .operands(late.instruction)
-        .iter()
-        .map(|&operand| match operand {
-            Operand::Value(value) => Operand::Value(value),
-            operand => operand,
-        })
-        .collect();
     let mut other = plan.other;
     if plan.splits {
         let edge = edge_to(editor.function(), other, late.block);
@@ -117,7 +108,7 @@ pub(super) fn apply(editor: &mut Editor<'_>, plan: &Plan, late: Member) -> Value
     }
     let computed = match plan.other_known {
         Some(known) => known,
-        None => compute(editor, other, format, &operands, data.scalar_type),
+        None => compute(editor, other, late.instruction, data.scalar_type),
     };
     let (has, known) = plan.known;
     let parameter = editor.add_parameter(late.block, data.scalar_type);
@@ -137,22 +128,24 @@ fn edge_to(function: &Function, block: Block, target: Block) -> usize {
     found.expect("a predecessor has an edge")
 }
 
-/// Computes something at the end of a block, before its branch.
+/// Computes what an instruction does at the end of a block, before its branch.
 fn compute(
     editor: &mut Editor<'_>,
     block: Block,
-    format: Format,
-    operands: &[Operand],
+    late: Instruction,
     scalar_type: ScalarType,
 ) -> Value {
     let function = editor.function();
+    let format = function.instruction(late).format;
+    let operands: SmallVec<[Operand; 6]> = function.operands(late).iter().copied().collect();
     let last = function
         .last_instruction(block)
         .filter(|&last| function.format(last).is_terminator());
     let twin = match last {
-        Some(last) => editor.insert_before(last, format, operands, &[scalar_type]),
-        None => editor.append(block, format, operands, &[scalar_type]),
+        Some(last) => editor.insert_before(last, format, &operands, &[scalar_type]),
+        None => editor.append(block, format, &operands, &[scalar_type]),
     };
+    editor.copy_line(late, twin);
     editor
         .function()
         .results(twin)

@@ -41,7 +41,7 @@ use crate::associative::{integer, mask, node_of, power};
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
-use crate::manager::{Action, Context, Pass, Sees};
+use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, DenseMap};
@@ -54,7 +54,7 @@ use tree::{Leaf, Rank, Source, Step, Term, Terms};
 pub(crate) const PASS: Pass = Pass {
     name: "reassociate-and-common",
     summary: "Regroup integer sums, products and bitwise combinations, and compute equal parts of a block once",
-    action: Action::Once(run, Sees::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.

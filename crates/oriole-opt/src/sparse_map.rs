@@ -1,26 +1,26 @@
-//! A table for what few values have: whether one has anything is a bit, asked before the table.
+//! A map from few of many values: whether one is in it is a bit, asked before the table.
 
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{Function, Value};
 
-/// Something for a few values of a function.
-pub(crate) struct Few<T> {
+/// A map from a few values of a function.
+pub(crate) struct SparseMap<T> {
     values: BitSet<Value>,
     of: DenseMap<Value, T>,
 }
 
-impl<T: Copy> Few<T> {
-    /// Nothing for any value of a function.
-    pub fn none(function: &Function) -> Few<T> {
-        Few {
+impl<T: Copy> SparseMap<T> {
+    /// An empty map for the values of a function.
+    pub fn new(function: &Function) -> SparseMap<T> {
+        SparseMap {
             values: BitSet::with_domain(function.values().len()),
             of: DenseMap::new(),
         }
     }
 
-    pub fn insert(&mut self, value: Value, something: T) {
+    pub fn insert(&mut self, value: Value, data: T) {
         self.values.insert(value);
-        self.of.insert(value, something);
+        self.of.insert(value, data);
     }
 
     #[inline]
