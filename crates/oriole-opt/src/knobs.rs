@@ -109,6 +109,7 @@ pub const KNOBS: &[Knob] = &[
     Knob::switch("EnableGvnCse", "gvn-cse", true, "Run gvn-cse at all"),
     Knob::number("EnableGvnCseMode", "gvn-cse", 6, "How far gvn-cse looks: 0 nowhere, 1 in a block, 2 along the dominator tree, 3 to 6 over the whole function, each further").at_most(6),
     Knob::number("EnableGvnCsePerInstr", "gvn-cse", UNLIMITED, "Instructions of one function, from its start, that gvn-cse may replace"),
+    Knob::switch("ExpandConstantDivision", "division-by-constants", true, "Divide by constants with products and shifts"),
     Knob::switch("ForceLateCommoning", "late-commoning", false, "Run late-commoning even where the profile leaves it out and where longer live ranges may cost occupancy"),
     Knob::number("GeneralOptimizeRounds", "general-optimize", 10, "Rounds general-optimize may run, each of them until nothing changes"),
     Knob::number("GeneralOptimizeThreshold", "general-optimize", 25, "Percent of the instructions that a round of a late general-optimize must touch for another round to follow").at_most(100),

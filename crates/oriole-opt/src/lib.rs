@@ -16,6 +16,7 @@ mod constant_folding;
 mod copy_propagation;
 mod dead_code;
 mod dead_stores;
+mod division;
 mod equality;
 mod fuel;
 mod full_unrolling;

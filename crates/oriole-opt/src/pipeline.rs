@@ -3,7 +3,7 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
+    copy_propagation, dead_code, dead_stores, division, full_unrolling, general_optimize, gvn_cse,
     late_commoning, leaf_inlining, local_promotion, predication, reassociate, remove_unused,
     speculative_hoist,
 };
@@ -45,6 +45,7 @@ pub const PASSES: &[&Pass] = &[
     &copy_propagation::PASS,
     &dead_code::PASS,
     &dead_stores::PASS,
+    &division::PASS,
     &full_unrolling::PASS,
     &general_optimize::DEAD_ONLY,
     &general_optimize::PASS,
@@ -80,6 +81,7 @@ const fn unnumbered(from: Level, pass: &'static Pass) -> Phase {
 /// The whole pipeline, in order.
 const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
+    unnumbered(Level::Default, &division::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),
