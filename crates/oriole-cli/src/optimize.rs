@@ -2,6 +2,7 @@
 
 mod bisect;
 mod difference;
+mod machine;
 
 use crate::Failure;
 use crate::arguments::OptArguments;
@@ -102,7 +103,12 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
     }
-    let original = (arguments.verify || arguments.diff).then(|| module.clone());
+    let assembler = match &arguments.ptxas {
+        Some(named) => Some(machine::prepare(named.as_deref(), arguments, &module)?),
+        None => None,
+    };
+    let needs_original = arguments.verify || arguments.diff || assembler.is_some();
+    let original = needs_original.then(|| module.clone());
     let result = match arguments.print_after.is_empty() {
         true => oriole::optimize(&mut module, &options),
         false => oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
@@ -117,13 +123,17 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             }
         }),
     };
-    let done = result.map_err(|errors| {
+    let mut done = result.map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
     }
+    let fault = match original.as_ref().zip(assembler) {
+        Some((original, assembler)) => assembler.judge(original, &mut module, &mut done, report)?,
+        None => None,
+    };
     match &arguments.remarks {
         Some(Some(file)) => files::write(Some(file), &remarks_as_json(&done.remarks))?,
         Some(None) => {
@@ -148,11 +158,11 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
         let difference = difference::of_file(original, &module, report.output_color());
         files::write(None, &difference)?;
-        if arguments.output.is_none() {
-            return Ok(());
-        }
     }
-    files::write(arguments.output.as_deref(), &text)
+    if !arguments.diff || arguments.output.is_some() {
+        files::write(arguments.output.as_deref(), &text)?;
+    }
+    fault.map_or(Ok(()), Err)
 }
 
 /// Phases, counters and functions, on the standard error.

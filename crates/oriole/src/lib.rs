@@ -32,6 +32,7 @@
 mod acceptance;
 mod cost;
 mod driver;
+pub mod machine;
 mod reduce;
 mod remarks;
 

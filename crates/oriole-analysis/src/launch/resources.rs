@@ -179,7 +179,7 @@ impl Resources {
                 }
             }
             totals[index] = Some(total);
-            let mut resources = Resources::of_kernel(module, &module.functions[index]);
+            let mut resources = Resources::of_directives(module, &module.functions[index]);
             resources.local = total.local;
             resources.barriers = total.barriers;
             let mut mentioned: Vec<u32> = Vec::new();
@@ -210,8 +210,8 @@ impl Resources {
         found
     }
 
-    /// What the directives of a function say.
-    fn of_kernel(module: &Module, kernel: &tree::Function) -> Resources {
+    /// What the directives of a function say: its block and its registers.
+    pub fn of_directives(module: &Module, kernel: &tree::Function) -> Resources {
         let shape = |keyword: &str| directive(module, kernel, keyword);
         Resources {
             register_limit: crate::register_model::features::register_limit(module, kernel),
