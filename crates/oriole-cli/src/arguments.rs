@@ -147,7 +147,7 @@ pub struct OptArguments {
     /// Make at most this many rewrites
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Print what each phase did and how long functions were and are, on the standard error
+    /// Print what each phase did, how long it took, and how long functions were and are, on the standard error
     #[arg(long)]
     pub stats: bool,
     /// Say of each rewrite what it was, why and where, on the standard error, or as JSON lines in a file

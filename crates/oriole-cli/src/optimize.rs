@@ -33,6 +33,7 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
         options.fuel = Fuel::limited(fuel);
     }
     options.remarks = arguments.remarks.is_some();
+    options.timings = arguments.stats;
     if !arguments.passes.is_empty() {
         let names = arguments.passes.iter().map(String::as_str);
         options.phases =
@@ -168,15 +169,22 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
 /// Phases, counters and functions, on the standard error.
 fn statistics(done: &Report) {
     let mut error = std::io::stderr().lock();
-    let _ = writeln!(error, "{:>10} {:>12}  phase", "rewrites", "instructions");
+    let _ = writeln!(
+        error,
+        "{:>10} {:>12} {:>12}  phase",
+        "rewrites", "instructions", "milliseconds"
+    );
     for phase in done.statistics.phases() {
         let number = phase
             .number
             .map_or(String::new(), |number| format!("{number} "));
         let _ = writeln!(
             error,
-            "{:>10} {:>+12}  {number}{}",
-            phase.rewrites, phase.instructions, phase.pass
+            "{:>10} {:>+12} {:>12.3}  {number}{}",
+            phase.rewrites,
+            phase.instructions,
+            phase.time.as_secs_f64() * 1e3,
+            phase.pass
         );
     }
     let _ = write!(error, "\n{}", done.statistics);

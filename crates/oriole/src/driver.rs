@@ -356,7 +356,10 @@ impl Worker<'_, '_> {
 
     fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
         let formats = std::mem::take(&mut self.formats);
-        oriole_translate::into_ssa(self.module, self.plan.globals, index, formats)
+        let clock = Statistics::timed(self.plan.options.timings).clock();
+        let translated = oriole_translate::into_ssa(self.module, self.plan.globals, index, formats);
+        self.report.statistics.add_time("into-ssa", clock);
+        translated
     }
 
     /// Adds what was done to the report.
@@ -380,7 +383,6 @@ impl Worker<'_, '_> {
         mut translated: Translated,
         phases: &[Phase],
     ) -> Option<Done> {
-        let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
         let Plan {
             options,
@@ -388,6 +390,7 @@ impl Worker<'_, '_> {
             callees,
             ..
         } = *self.plan;
+        let mut statistics = Statistics::timed(options.timings);
         let (module, observer) = (&mut *self.module, &mut self.observer);
         let mut context = oriole_opt::Context {
             knobs: &options.knobs,
@@ -416,8 +419,10 @@ impl Worker<'_, '_> {
             });
         }
         let hazards = count_hazards(function);
+        let clock = statistics.clock();
         match oriole_translate::out_of_ssa(module, globals, index, translated) {
             Ok(written) => {
+                statistics.add_time("out-of-ssa", clock);
                 self.formats = written.formats;
                 Some(Done {
                     statistics,

@@ -177,6 +177,8 @@ pub struct Options {
     pub fuel: Fuel,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
+    /// Whether to measure how long each phase takes. Nothing else that is reported differs from run to run.
+    pub timings: bool,
     /// Which functions are kept as the phases left them.
     pub keep: Keep,
     /// Decisions of passes that you want to take.
@@ -208,6 +210,7 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             remarks: false,
+            timings: false,
             keep: Keep::Better,
             hooks: Hooks::default(),
         }
