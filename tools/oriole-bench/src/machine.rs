@@ -78,6 +78,13 @@ impl Kernel {
         self.after.code.weighted as f64 / self.before.code.weighted.max(1) as f64
     }
 
+    /// Whether memory is accessed over a quarter more or less often, counted by depth of loops: a loop was unrolled otherwise, or loads
+    /// are gone.
+    pub fn accesses_otherwise(&self) -> bool {
+        let (before, after) = (self.before.code.accesses, self.after.code.accesses);
+        after * 4 > before * 5 || after * 4 < before * 3
+    }
+
     /// Whether it spills and did not.
     pub fn newly_spills(&self) -> bool {
         self.before.code.spills() == 0 && self.after.code.spills() > 0
@@ -198,6 +205,10 @@ pub struct Summary {
     pub mean: f64,
     /// Likewise, counted by depth of loops.
     pub mean_by_depth: f64,
+    /// How many access memory otherwise: [`Kernel::accesses_otherwise`].
+    pub other_accesses: usize,
+    /// The mean without these.
+    pub mean_of_others: f64,
     /// How many have fewer instructions.
     pub smaller: usize,
     /// How many have more.
@@ -214,11 +225,15 @@ impl Summary {
     /// The summary of kernels.
     pub fn of<'kernels>(kernels: impl Iterator<Item = &'kernels Kernel>) -> Summary {
         let mut own = Summary::default();
-        let (mut sum, mut sum_by_depth) = (0.0, 0.0);
+        let (mut sum, mut sum_by_depth, mut sum_of_others) = (0.0, 0.0, 0.0);
         for kernel in kernels {
             own.kernels += 1;
             sum += kernel.ratio().ln();
             sum_by_depth += kernel.ratio_by_depth().ln();
+            match kernel.accesses_otherwise() {
+                true => own.other_accesses += 1,
+                false => sum_of_others += kernel.ratio().ln(),
+            }
             own.smaller += usize::from(kernel.ratio() < 1.0);
             own.bigger += usize::from(kernel.ratio() > 1.0);
             own.above += usize::from(kernel.ratio() > 1.03);
@@ -228,6 +243,8 @@ impl Summary {
         let count = own.kernels.max(1) as f64;
         own.mean = (sum / count).exp();
         own.mean_by_depth = (sum_by_depth / count).exp();
+        let others = (own.kernels - own.other_accesses).max(1) as f64;
+        own.mean_of_others = (sum_of_others / others).exp();
         own
     }
 }

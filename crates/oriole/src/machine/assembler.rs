@@ -35,6 +35,8 @@ pub struct MachineCode {
     pub instructions: u64,
     /// Instructions, ten times as many for each loop around them.
     pub weighted: u64,
+    /// Accesses to global, shared and generic memory, likewise. Where these change much a loop was unrolled otherwise.
+    pub accesses: u64,
     /// Natural loops.
     pub loops: u32,
     /// Registers of a thread.
@@ -309,6 +311,7 @@ fn join(sections: Vec<cubin::Section>, said: &str) -> Vec<MachineCode> {
             is_kernel: own.is_kernel,
             instructions: section.count.flat,
             weighted: section.count.by_depth,
+            accesses: section.count.accesses,
             loops: section.count.loops,
             registers: own.registers.unwrap_or(section.registers),
             stack: own.stack,

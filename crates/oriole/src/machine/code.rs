@@ -25,6 +25,12 @@ const CALL: u16 = 0x944;
 const EXIT: u16 = 0x94d;
 const RETURN: u16 = 0x950;
 const NOP: u16 = 0x918;
+/// Loads, stores and atomics of global, shared and generic memory, by the low nine bits of the opcode; the others say where operands
+/// are.
+const ACCESSES: [u16; 18] = [
+    0x03b, 0x180, 0x181, 0x184, 0x185, 0x186, 0x188, 0x18a, 0x18b, 0x18c, 0x18d, 0x18e, 0x1a2,
+    0x1a3, 0x1a6, 0x1a8, 0x1a9, 0x1ae,
+];
 /// The guard, and the predicate of a branch, that always hold.
 const ALWAYS: u8 = 7;
 
@@ -44,6 +50,11 @@ impl Instruction {
     /// Whether it has no guard.
     fn is_unguarded(self) -> bool {
         self.bits(12, 4) as u8 == ALWAYS
+    }
+
+    /// Whether it accesses memory that others can see.
+    fn is_access(self) -> bool {
+        ACCESSES.binary_search(&(self.opcode() & 0x1ff)).is_ok()
     }
 
     /// Whether control never goes on behind it.
@@ -80,6 +91,8 @@ pub(super) struct Count {
     pub flat: u64,
     /// Instructions, each by the depth of the loops around it.
     pub by_depth: u64,
+    /// Accesses to memory that others can see, likewise.
+    pub accesses: u64,
     /// Loops.
     pub loops: u32,
 }
@@ -109,8 +122,11 @@ pub(super) fn count(
         ..Count::default()
     };
     for (block, depth) in depths.of_blocks.iter().enumerate() {
-        let length = blocks.starts[block + 1] - blocks.starts[block];
-        counted.by_depth += length as u64 * LOOP_FACTOR.pow((*depth).min(DEEPEST));
+        let own = &code[blocks.starts[block]..blocks.starts[block + 1]];
+        let accesses = own.iter().filter(|own| own.is_access()).count();
+        let weight = LOOP_FACTOR.pow((*depth).min(DEEPEST));
+        counted.by_depth += own.len() as u64 * weight;
+        counted.accesses += accesses as u64 * weight;
     }
     counted
 }
@@ -230,6 +246,7 @@ mod tests {
     }
 
     const ADD: u128 = 0x7210;
+    const LOAD: u128 = 0x7981;
     const DONE: u128 = 0x794d;
     const PADDING: u128 = 0x7918;
 
@@ -241,7 +258,7 @@ mod tests {
             let expected = Count {
                 flat: 3,
                 by_depth: 3,
-                loops: 0,
+                ..Count::default()
             };
             assert_eq!(count(&code, number, &[], &[]), expected);
         }
@@ -252,9 +269,10 @@ mod tests {
         for number in [80, 120] {
             let inner = branch(-8, 0, number);
             let outer = branch(-16, 0, number);
-            let code = bytes(&[ADD, ADD, ADD, inner, outer, DONE]);
+            let code = bytes(&[LOAD, ADD, LOAD, inner, outer, DONE]);
             let counted = count(&code, number, &[], &[]);
             assert_eq!((counted.flat, counted.loops), (6, 2));
+            assert_eq!(counted.accesses, 1 + 100);
             assert_eq!(counted.by_depth, 1 + 10 + 2 * 100 + 10 + 1);
             // A part behind the end that jumps back to where the other way goes on.
             let code = bytes(&[branch(8, 0, number), ADD, DONE, ADD, branch(-16, 7, number)]);
