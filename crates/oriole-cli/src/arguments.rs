@@ -104,6 +104,7 @@ pub enum Command {
     oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
     oriole opt k.ptx --diff --remarks        what changes, and why\n  \
     oriole opt k.ptx --verify -o out.ptx     written only if no generated input tells the two apart\n  \
+    oriole opt k.ptx --ptxas -o out.ptx      functions stay as they were if ptxas makes worse code of them\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
 pub struct OptArguments {
     /// The file to read, `-` for the standard input; without one, an embedded example
@@ -131,7 +132,7 @@ pub struct OptArguments {
         value_parser = PossibleValuesParser::new(Profile::ALL.map(Profile::text)).try_map(|text| text.parse::<Profile>())
     )]
     pub profile: Profile,
-    /// The architecture the profile goes by [default: the file's]
+    /// The architecture the profile goes by, and --ptxas assembles for [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
     /// Stop behind the first phase with this pass
@@ -146,7 +147,7 @@ pub struct OptArguments {
     /// Make at most this many rewrites
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Print what each phase did and how long functions were and are, on the standard error
+    /// Print what each phase did, how long it took, and how long functions were and are, on the standard error
     #[arg(long)]
     pub stats: bool,
     /// Say of each rewrite what it was, why and where, on the standard error, or as JSON lines in a file
@@ -169,9 +170,13 @@ pub struct OptArguments {
     /// Memory that a run of a kernel may take
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = crate::run::bytes, requires = "verify")]
     pub verify_memory: u64,
+    /// Assemble before and after with ptxas, print what became of each kernel on the standard error, and keep the original of
+    /// those that got worse; that of $ORIOLE_PTXAS, $PTXAS or the PATH, or this one; for --target if it is given
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
+    pub ptxas: Option<Option<PathBuf>>,
     /// Find the first rewrite after which this shell command fails on the optimized file, which takes the place of `{}` or
     /// is appended
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "fuel", "stats", "remarks", "diff", "verify"])]
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "fuel", "stats", "remarks", "diff", "verify", "ptxas"])]
     pub bisect: Option<String>,
 }
 
@@ -346,9 +351,9 @@ pub struct PressureArguments {
     /// Bytes of shared memory the launch adds
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 20))]
     pub shared: u32,
-    /// Also ask ptxas: the one on the PATH, or this one
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "ptxas")]
-    pub ptxas: Option<PathBuf>,
+    /// Also ask ptxas: that of $ORIOLE_PTXAS, $PTXAS or the PATH, or this one
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
+    pub ptxas: Option<Option<PathBuf>>,
     /// List functions with more registers than this
     #[arg(long, value_name = "N", default_value_t = 70)]
     pub maxreg: u32,

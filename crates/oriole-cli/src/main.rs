@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
+mod assembler;
 mod check;
 mod dump;
 mod files;

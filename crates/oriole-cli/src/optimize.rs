@@ -2,6 +2,7 @@
 
 mod bisect;
 mod difference;
+mod machine;
 
 use crate::Failure;
 use crate::arguments::OptArguments;
@@ -32,6 +33,7 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
         options.fuel = Fuel::limited(fuel);
     }
     options.remarks = arguments.remarks.is_some();
+    options.timings = arguments.stats;
     if !arguments.passes.is_empty() {
         let names = arguments.passes.iter().map(String::as_str);
         options.phases =
@@ -103,7 +105,12 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
     }
-    let original = (arguments.verify || arguments.diff).then(|| module.clone());
+    let assembler = match &arguments.ptxas {
+        Some(named) => Some(machine::prepare(named.as_deref(), arguments, &module)?),
+        None => None,
+    };
+    let needs_original = arguments.verify || arguments.diff || assembler.is_some();
+    let original = needs_original.then(|| module.clone());
     let result = match arguments.print_after.is_empty() {
         true => oriole::optimize(&mut module, &options),
         false => oriole::optimize_with(&mut module, &options, &mut |module, phase, function| {
@@ -118,13 +125,17 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             }
         }),
     };
-    let done = result.map_err(|errors| {
+    let mut done = result.map_err(|errors| {
         report.diagnostics(&source, &errors);
         Failure::Reported
     })?;
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
     }
+    let fault = match original.as_ref().zip(assembler) {
+        Some((original, assembler)) => assembler.judge(original, &mut module, &mut done, report)?,
+        None => None,
+    };
     match &arguments.remarks {
         Some(Some(file)) => files::write(Some(file), &remarks_as_json(&done.remarks))?,
         Some(None) => {
@@ -149,25 +160,32 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
         let difference = difference::of_file(original, &module, report.output_color());
         files::write(None, &difference)?;
-        if arguments.output.is_none() {
-            return Ok(());
-        }
     }
-    files::write(arguments.output.as_deref(), &text)
+    if !arguments.diff || arguments.output.is_some() {
+        files::write(arguments.output.as_deref(), &text)?;
+    }
+    fault.map_or(Ok(()), Err)
 }
 
 /// Phases, counters and functions, on the standard error.
 fn statistics(done: &Report) {
     let mut error = std::io::stderr().lock();
-    let _ = writeln!(error, "{:>10} {:>12}  phase", "rewrites", "instructions");
+    let _ = writeln!(
+        error,
+        "{:>10} {:>12} {:>12}  phase",
+        "rewrites", "instructions", "milliseconds"
+    );
     for phase in done.statistics.phases() {
         let number = phase
             .number
             .map_or(String::new(), |number| format!("{number} "));
         let _ = writeln!(
             error,
-            "{:>10} {:>+12}  {number}{}",
-            phase.rewrites, phase.instructions, phase.pass
+            "{:>10} {:>+12} {:>12.3}  {number}{}",
+            phase.rewrites,
+            phase.instructions,
+            phase.time.as_secs_f64() * 1e3,
+            phase.pass
         );
     }
     let _ = write!(error, "\n{}", done.statistics);

@@ -1,16 +1,16 @@
 //! `oriole pressure`: register pressure, predicted registers and occupancy of every function.
 
-mod assembler;
 mod text;
 
 use crate::Failure;
 use crate::arguments::PressureArguments;
+use crate::assembler::Ptxas;
 use crate::files;
 use crate::report::Reporter;
-use assembler::Assembled;
+use oriole::machine::Properties;
 use oriole::{Diagnostic, Module, Severity, Source};
-use oriole_analysis::launch::Resources;
 use oriole_analysis::launch::occupancy::{Cliffs, Demand, Occupancy};
+use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
 use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers,
 };
@@ -23,9 +23,6 @@ use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, Scopes, resolve};
 use oriole_syntax::tree::{FunctionKind, Statement};
 use serde_json::{Value, json};
-
-/// The block size assumed where neither the kernel nor the user says one.
-const DEFAULT_THREADS: u32 = 256;
 
 /// A place in the PTX and, where known, in the source.
 #[derive(Clone)]
@@ -86,7 +83,7 @@ struct Report {
     /// Pressure along the code.
     along: Vec<u32>,
     prediction: Prediction,
-    assembled: Option<Assembled>,
+    assembled: Option<Properties>,
     resources: Resources,
     shapes: Vec<Shape>,
 }
@@ -95,7 +92,8 @@ impl Report {
     fn registers(&self) -> u32 {
         self.assembled
             .as_ref()
-            .map_or(self.prediction.best, |assembled| assembled.registers)
+            .and_then(|assembled| assembled.registers)
+            .unwrap_or(self.prediction.best)
     }
 }
 
@@ -109,7 +107,11 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
     let module = input.parse().map_err(reported)?;
     let target = target(arguments, &module)?;
     let assembled = match &arguments.ptxas {
-        Some(program) => assembler::run(program, &input.text, target)?,
+        Some(named) => {
+            let mut ptxas = Ptxas::new(named.as_deref(), target)?;
+            let properties = ptxas.assembler.properties(&input.text);
+            properties.map_err(|error| Failure::message(error.to_string()))?
+        }
         None => Vec::new(),
     };
     let (globals, errors) = Globals::of(&module);
@@ -150,7 +152,7 @@ fn reports(
     globals: &Globals,
     source: &Source<'_>,
     target: Target,
-    mut assembled: Vec<Assembled>,
+    mut assembled: Vec<Properties>,
 ) -> Result<(Vec<Report>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut notes = Vec::new();
     let outside = oriole_translate::module_of(module, globals);
@@ -213,7 +215,7 @@ fn reports(
         one.resources = resources[index].take().unwrap_or_default();
         let own = assembled
             .iter()
-            .position(|assembled| assembled.name == one.name);
+            .position(|assembled| assembled.registers.is_some() && assembled.name == one.name);
         one.assembled = own.map(|place| assembled.swap_remove(place));
         one.shapes = shapes(arguments, target, &one);
         reports.push(one);
@@ -461,7 +463,7 @@ fn one_as_json(report: &Report) -> Value {
             "low": report.prediction.low,
             "best": report.prediction.best,
             "high": report.prediction.high,
-            "ptxas": report.assembled.as_ref().map(|assembled| assembled.registers),
+            "ptxas": report.assembled.as_ref().and_then(|assembled| assembled.registers),
         },
         "spills": report.assembled.as_ref().map(|assembled| json!({
             "stores": assembled.spill_stores,

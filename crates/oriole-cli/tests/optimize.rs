@@ -47,10 +47,23 @@ fn statistics_show_phases_counters_and_functions() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
+    let is_time = |word: &str| word.parse::<f64>().is_ok_and(|time| time >= 0.0);
     for expected in [
-        &["rewrites", "instructions", "phase"][..],
-        &["2", "-2", "84", "dead-code"],
+        &["2", "-2", "84", "dead-code"][..],
         &["0", "+0", "copy-propagation"],
+        &["0", "+0", "into-ssa"],
+        &["0", "+0", "out-of-ssa"],
+    ] {
+        let is_expected = |line: &Vec<&str>| {
+            line.len() == expected.len() + 1
+                && line[..2] == expected[..2]
+                && is_time(line[2])
+                && line[3..] == expected[2..]
+        };
+        assert!(words.iter().any(is_expected), "{expected:?} in\n{text}");
+    }
+    for expected in [
+        &["rewrites", "instructions", "milliseconds", "phase"][..],
         &["2", "dead-code.instructions"],
         &["2", "rewrites"],
         &["before", "after", "function"],

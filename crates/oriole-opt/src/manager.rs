@@ -11,6 +11,7 @@ use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
 use oriole_ir::{Editor, Environment, Function, verify};
+use std::time::Duration;
 
 /// What a pass may consult and must report to.
 #[derive(Debug)]
@@ -168,8 +169,10 @@ pub fn run(
                 continue;
             }
             let before = (context.fuel.spent(), context.statistics.instructions());
+            let clock = context.statistics.clock();
             runner.pass(phase.pass, context);
             context.statistics.add_phase(PhaseStatistics {
+                time: clock.map_or(Duration::ZERO, |clock| clock.elapsed()),
                 rewrites: context.fuel.spent() - before.0,
                 instructions: context.statistics.instructions() - before.1,
                 ..PhaseStatistics::of(phase)

@@ -2,6 +2,7 @@
 
 use crate::pipeline::Phase;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 /// What one phase did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct PhaseStatistics {
     pub rewrites: u64,
     /// Instructions it added, less those it removed.
     pub instructions: i64,
+    /// How long it took, if that was asked for: see [`Statistics::timed`].
+    pub time: Duration,
 }
 
 impl PhaseStatistics {
@@ -24,6 +27,7 @@ impl PhaseStatistics {
             pass: phase.pass.name,
             rewrites: 0,
             instructions: 0,
+            time: Duration::ZERO,
         }
     }
 }
@@ -35,9 +39,36 @@ pub struct Statistics {
     counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
     instructions: i64,
+    is_timed: bool,
 }
 
 impl Statistics {
+    /// Statistics that also say how long phases take, if that is asked for. All else is the same in every run.
+    pub fn timed(is_timed: bool) -> Statistics {
+        Statistics {
+            is_timed,
+            ..Statistics::default()
+        }
+    }
+
+    /// The time now, if times are asked for.
+    pub fn clock(&self) -> Option<Instant> {
+        self.is_timed.then(Instant::now)
+    }
+
+    /// Adds the time since a clock was read, for work that is no phase of a level.
+    pub fn add_time(&mut self, work: &'static str, clock: Option<Instant>) {
+        if let Some(clock) = clock {
+            self.add_phase(PhaseStatistics {
+                number: None,
+                pass: work,
+                rewrites: 0,
+                instructions: 0,
+                time: clock.elapsed(),
+            });
+        }
+    }
+
     /// Adds to a counter.
     pub fn add(&mut self, name: &'static str, amount: u64) {
         if amount == 0 {
@@ -87,6 +118,7 @@ impl Statistics {
             Some(known) => {
                 known.rewrites += phase.rewrites;
                 known.instructions += phase.instructions;
+                known.time += phase.time;
             }
             None => self.phases.push(phase),
         }

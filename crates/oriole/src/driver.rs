@@ -442,7 +442,10 @@ impl Worker<'_, '_> {
 
     fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
         let formats = std::mem::take(&mut self.formats);
-        oriole_translate::into_ssa(self.module, self.plan.globals, index, formats)
+        let clock = Statistics::timed(self.plan.options.timings).clock();
+        let translated = oriole_translate::into_ssa(self.module, self.plan.globals, index, formats);
+        self.report.statistics.add_time("into-ssa", clock);
+        translated
     }
 
     /// Adds what was done to the report.
@@ -467,7 +470,6 @@ impl Worker<'_, '_> {
         analyses: &mut Analyses,
         phases: &[Phase],
     ) -> Option<Done> {
-        let mut statistics = Statistics::default();
         let mut remarks = Vec::new();
         let &Plan {
             options,
@@ -476,6 +478,7 @@ impl Worker<'_, '_> {
             ..
         } = self.plan;
         let environment = analyses.environment().clone();
+        let mut statistics = Statistics::timed(options.timings);
         let (module, observer) = (&mut *self.module, &mut self.observer);
         let mut context = oriole_opt::Context {
             knobs: &options.knobs,
@@ -506,8 +509,10 @@ impl Worker<'_, '_> {
         }
         let mut quality = Quality::of(function, analyses);
         let loops = analyses.get::<Loops>(function);
+        let clock = statistics.clock();
         match oriole_translate::out_of_ssa(module, globals, index, translated) {
             Ok(written) => {
+                statistics.add_time("out-of-ssa", clock);
                 self.formats = written.formats;
                 quality.add_copies(&loops, &written.copies);
                 Some(Done {

@@ -32,6 +32,7 @@
 mod acceptance;
 mod cost;
 mod driver;
+pub mod machine;
 mod module_passes;
 mod reduce;
 mod remarks;
@@ -177,6 +178,8 @@ pub struct Options {
     pub fuel: Fuel,
     /// Whether to say what each rewrite was and why.
     pub remarks: bool,
+    /// Whether to measure how long each phase takes. Nothing else that is reported differs from run to run.
+    pub timings: bool,
     /// Which functions are kept as the phases left them.
     pub keep: Keep,
     /// Decisions of passes that you want to take.
@@ -210,6 +213,7 @@ impl Options {
             knobs: Knobs::default(),
             fuel: Fuel::unlimited(),
             remarks: false,
+            timings: false,
             keep: Keep::Better,
             hooks: Hooks::default(),
         }

@@ -1,7 +1,8 @@
 //! Benchmarks of Oriole on large PTX, and the large PTX.
 //!
 //! `oriole-bench` measures time, `oriole-bench-memory` memory: counting allocations would slow the first down;
-//! `oriole-bench-growth` measures how the time of the commands grows with the size of their input.
+//! `oriole-bench-growth` measures how the time of the commands grows with the size of their input, `oriole-bench-machine` what
+//! becomes of machine code.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
@@ -10,6 +11,7 @@ pub mod clock;
 mod growth;
 mod hard_functions;
 mod large_file;
+pub mod machine;
 pub mod ptxas;
 pub mod size;
 

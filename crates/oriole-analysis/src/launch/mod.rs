@@ -4,3 +4,6 @@ pub mod occupancy;
 mod resources;
 
 pub use resources::Resources;
+
+/// Threads of a block where neither the kernel nor anyone else says how many there are.
+pub const DEFAULT_THREADS: u32 = 256;

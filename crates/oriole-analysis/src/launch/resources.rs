@@ -122,7 +122,7 @@ impl Resources {
             let mut resources = Resources {
                 local: total.local,
                 barriers: total.barriers,
-                ..Resources::of_kernel(bounds)
+                ..Resources::of_directives(bounds)
             };
             let mut mentioned: Vec<Global> = Vec::new();
             let mut at = total.shared;
@@ -153,8 +153,8 @@ impl Resources {
         found
     }
 
-    /// What a kernel says about its launches.
-    fn of_kernel(bounds: &LaunchBounds) -> Resources {
+    /// What the directives of a function say: its block and its registers.
+    pub fn of_directives(bounds: &LaunchBounds) -> Resources {
         Resources {
             register_limit: bounds.register_limit(),
             required_block: bounds.required_block,

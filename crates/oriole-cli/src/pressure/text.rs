@@ -79,7 +79,7 @@ fn one(output: &mut String, report: &Report, target: Target) {
     );
     match &report.assembled {
         Some(assembled) => {
-            let _ = writeln!(output, "; {} says ptxas", assembled.registers);
+            let _ = writeln!(output, "; {} says ptxas", report.registers());
             if assembled.spill_stores + assembled.spill_loads > 0 {
                 let _ = writeln!(
                     output,

@@ -1,0 +1,140 @@
+//! Machine code is counted as `nvdisasm` prints it, and what `keep_better` leaves is nowhere worse.
+//!
+//! Without `ptxas` and `nvdisasm` these tests say loudly that they did not run; with `ORIOLE_REQUIRE_PTXAS=1` they fail.
+
+#![allow(clippy::print_stderr)]
+
+use oriole::machine::{Assembler, Measurement, keep_better};
+use oriole::{Options, optimize, parse, print};
+use oriole_isa::Target;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Loops, jump tables, calls, indirect calls, separate compilation, slow paths of divisions, one architecture only.
+const FILES: &[&str] = &[
+    "nvcc/switch_table.brx.sm_80.ptx",
+    "nvcc/device_functions.O0.sm_80.ptx",
+    "nvcc/indirect_calls.O3.sm_80.ptx",
+    "nvcc/separate.O3.rdc.sm_80.ptx",
+    "nvcc/reduce_shuffle.O3.sm_80.ptx",
+    "nvcc/attention.O3.sm_80.ptx",
+    "nvcc/hashing.G.sm_80.ptx",
+    "triton/softmax.sm_80.ptx",
+];
+
+const TARGETS: &[&str] = &["sm_80", "sm_90", "sm_100", "sm_120"];
+
+fn tools() -> Option<(PathBuf, PathBuf)> {
+    let ptxas = oriole_ptxas::ptxas();
+    let found = oriole_ptxas::nvdisasm(ptxas.as_deref()).and_then(|other| Some((ptxas?, other)));
+    if found.is_none() {
+        assert!(
+            !oriole_ptxas::is_required(),
+            "ptxas or nvdisasm is missing, and ORIOLE_REQUIRE_PTXAS asks for them"
+        );
+        eprintln!("\n!!! SKIPPED: no ptxas or no nvdisasm: machine code is not counted.\n");
+    }
+    found
+}
+
+fn corpus(name: &str) -> String {
+    let path = oriole_corpus::folder().join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The instructions of each section but for padding, as the disassembler prints them.
+fn disassembled(nvdisasm: &Path, cubin: &Path) -> BTreeMap<String, u64> {
+    let output = Command::new(nvdisasm)
+        .arg("-c")
+        .arg(cubin)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "nvdisasm fails");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut section, mut count) = (String::new(), 0);
+    for line in text.lines() {
+        if let Some(rest) = line
+            .trim()
+            .strip_prefix(".section\t.text.")
+            .or_else(|| line.trim().strip_prefix(".section .text."))
+        {
+            section = rest.split(',').next().unwrap_or(rest).to_owned();
+            count = 0;
+        }
+        let Some((_, instruction)) = line
+            .trim()
+            .strip_prefix("/*")
+            .and_then(|rest| rest.split_once("*/"))
+            .filter(|(address, _)| u64::from_str_radix(address, 16).is_ok())
+        else {
+            continue;
+        };
+        count += 1;
+        // Padding is never followed by anything else.
+        if instruction.trim() != "NOP;" && instruction.trim() != "NOP ;" {
+            counts.insert(section.clone(), count);
+        }
+    }
+    counts
+}
+
+#[test]
+fn counts_are_those_of_the_disassembler() {
+    let Some((ptxas, nvdisasm)) = tools() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for name in FILES {
+        let text = corpus(name);
+        for target in TARGETS {
+            let target = Target::from_text(target).unwrap();
+            let mut assembler = Assembler::new(&ptxas, folder.path(), target);
+            let codes = assembler
+                .assemble(&text)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!codes.is_empty(), "{name}");
+            let printed = disassembled(&nvdisasm, &folder.path().join("output.cubin"));
+            for code in codes {
+                assert_eq!(
+                    Some(&code.instructions),
+                    printed.get(&code.name),
+                    "{name}: {} on {target}",
+                    code.name
+                );
+                assert!(code.weighted >= code.instructions && code.registers > 0);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100, "only {compared} kernels");
+}
+
+#[test]
+fn nothing_is_left_that_is_worse() {
+    let Some((ptxas, _)) = tools() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in FILES {
+        let original = parse(*name, corpus(name)).unwrap();
+        for target in ["sm_80", "sm_90"] {
+            let target = Target::from_text(target).unwrap();
+            let mut module = original.clone();
+            optimize(&mut module, &Options::default()).unwrap();
+            let mut assembler = Assembler::new(&ptxas, folder.path(), target);
+            let selection = keep_better(&original, &mut module, &mut assembler).unwrap();
+            let mut measured = |module: &oriole::Module, text: &str| {
+                let codes = assembler.assemble(text).unwrap();
+                Measurement::all(module, target, codes)
+            };
+            let before = measured(&original, original.source());
+            let after = measured(&module, &print(&module));
+            assert_eq!(selection.comparisons.len(), before.len(), "{name}");
+            for (before, after) in before.iter().zip(&after) {
+                assert_eq!(before.code.name, after.code.name);
+                assert_eq!(after.compare(before), None, "{name}: {}", before.code.name);
+            }
+        }
+    }
+}
