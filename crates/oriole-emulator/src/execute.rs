@@ -9,6 +9,7 @@ use oriole_isa::{
 
 use crate::lanes;
 use crate::launch::{Group, LaunchContext};
+use crate::observer::Step;
 use crate::program::{
     CONSTANT, Destination, General, Kind, Lanes, MOST_SOURCES, NONE, Operation, PredicateSource,
     Source,
@@ -236,6 +237,22 @@ impl Executor<'_> {
                         &mut group.counters.0[fragment.function as usize][fragment.pc as usize];
                     counters.executions += 1;
                     counters.lanes += u64::from(active.count_ones());
+                }
+                if let Some(observer) = &launch.options.observer {
+                    let origin = |pc: u32| function.origins[pc as usize].span;
+                    let before = fragment.pc.checked_sub(1).map(origin);
+                    observer.step(&Step {
+                        function: &function.name,
+                        span: origin(fragment.pc),
+                        is_first: before != Some(origin(fragment.pc)),
+                        block: group.blocks[block].index,
+                        threads: &warp.threads,
+                        lanes: fragment.mask,
+                        active,
+                        depth: fragment.frames.len(),
+                        names: &function.register_names,
+                        registers: &warp.registers[fragment.base as usize..],
+                    });
                 }
                 if check_uninitialized {
                     self.check_registers(warp, fragment, group, block, function, active);

@@ -73,6 +73,10 @@ fn shape_now(function: &Function, others: &mut Others<'_>) -> Shape {
 
 fn touch_results(function: &Function, instruction: Instruction, touched: &mut Vec<Key>) {
     touched.extend(function.results(instruction).map(Key::Definition));
+    // An operand of a branch may be set without anything else.
+    if function.format(instruction).is_terminator() {
+        touched.extend(function.block_of(instruction).map(Key::Terminator));
+    }
 }
 
 fn touch_targets(function: &Function, from: Block, touched: &mut Vec<Key>) {

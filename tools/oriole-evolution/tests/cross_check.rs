@@ -1,0 +1,118 @@
+//! No prediction of ScalarEvolution is wrong in what the emulator executes.
+//!
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution -- --nocapture` runs that many kernels of each kind.
+
+#![allow(clippy::print_stdout)]
+
+use oriole_analysis::launch::LaunchBounds;
+use oriole_emulator::{Launch, Machine, Options, Value};
+use oriole_evolution::{Compared, Watcher, loops, predict};
+use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
+use oriole_syntax::tree::Module;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+fn kernels(smoke: u64) -> u64 {
+    std::env::var("ORIOLE_KERNELS").map_or(smoke, |it| it.parse().expect("a number"))
+}
+
+fn module(text: &str) -> Module {
+    let (module, errors) = oriole_syntax::parse("kernel.ptx", text);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    module
+}
+
+/// Runs a kernel and gives what was compared; a launch that stops early was right until then.
+fn watch(
+    module: &Module,
+    kernel: &str,
+    shape: ([u32; 3], [u32; 3]),
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (Compared, Vec<String>) {
+    let Some(predictions) = predict(module, LaunchBounds::default()) else {
+        return Default::default();
+    };
+    let watcher = Arc::new(Watcher::new(predictions, shape.0, shape.1));
+    let Ok(mut machine) = Machine::new(module) else {
+        return Default::default();
+    };
+    let arguments = arguments(&mut machine);
+    let launch = Launch {
+        kernel,
+        grid: shape.0,
+        block: shape.1,
+        dynamic_shared: 0,
+        arguments,
+    };
+    let options = Options {
+        step_limit: steps,
+        parallel: false,
+        observer: Some(watcher.clone()),
+        ..Options::default()
+    };
+    let _ = machine.launch(&launch, &options);
+    watcher.result()
+}
+
+fn report(what: &str, results: Vec<(u64, Compared, Vec<String>)>) {
+    let mut total = Compared::default();
+    for (_, compared, _) in &results {
+        total.add(*compared);
+    }
+    println!("{what}: {} kernels, {total:?}", results.len());
+    let wrong: Vec<_> = results
+        .iter()
+        .filter(|(_, _, violations)| !violations.is_empty())
+        .take(5)
+        .map(|(seed, _, violations)| (seed, violations))
+        .collect();
+    assert!(wrong.is_empty(), "{what}: {wrong:#?}");
+    assert!(total.counts > 0 && total.expressions > 0 && total.maxima > 0);
+}
+
+#[test]
+fn loops_run_as_often_as_predicted() {
+    let results = (0..kernels(400))
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = loops::generate(seed);
+            let module = module(&kernel.text);
+            let arguments = |machine: &mut Machine| {
+                let out = machine.buffer("out", &[0; 64]);
+                vec![
+                    Value::Buffer(out),
+                    Value::Bytes(kernel.number.to_le_bytes().to_vec()),
+                ]
+            };
+            let shape = ([1; 3], [64, 1, 1]);
+            let (compared, violations) = watch(&module, "loops", shape, arguments, 600_000);
+            (seed, compared, violations)
+        })
+        .collect();
+    report("loops", results);
+}
+
+#[test]
+fn generated_kernels_do_as_predicted() {
+    let results = (0..kernels(60))
+        .into_par_iter()
+        .map(|seed| {
+            let options = oriole_generate::Options {
+                shapes: if seed % 3 == 0 { Shapes::ALL } else { Shapes::default() },
+                ..oriole_generate::Options::default()
+            };
+            let kernel = oriole_generate::generate(seed, options);
+            let module = module(&kernel.module());
+            let arguments = |machine: &mut Machine| {
+                let input = machine.buffer("input", &oriole_generate::differential::input());
+                let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
+                vec![Value::Buffer(input), Value::Buffer(output)]
+            };
+            let shape = ([GRID, 1, 1], [BLOCK, 1, 1]);
+            let (compared, violations) = watch(&module, &kernel.name, shape, arguments, 50_000_000);
+            (seed, compared, violations)
+        })
+        .collect();
+    report("generated", results);
+}
