@@ -90,7 +90,8 @@ pub fn predict(module: &Module, bounds: LaunchBounds) -> Option<Vec<Prediction>>
         let Some(body) = &function.body else {
             continue;
         };
-        let translated = oriole_translate::into_ssa(module, &globals, index, Formats::new()).ok()?;
+        let translated =
+            oriole_translate::into_ssa(module, &globals, index, Formats::new()).ok()?;
         let mut own = LaunchBounds::of(module, function);
         if function.kind == oriole_ir::FunctionKind::Entry {
             own.block = bounds.block.or(own.block);
@@ -276,7 +277,10 @@ impl Watcher {
             Leaf::Start(_) | Leaf::Symbol(_) => None,
         };
         let iteration = |header: Block| {
-            let index = prediction.loops.iter().position(|own| own.header == header)?;
+            let index = prediction
+                .loops
+                .iter()
+                .position(|own| own.header == header)?;
             frame.iterations.get(&index).copied()
         };
         prediction.expressions.evaluate(expression, leaf, iteration)
@@ -328,7 +332,11 @@ impl Watcher {
             });
         }
         let frame = stack.last_mut().expect("pushed above");
-        let Some(index) = self.predictions.iter().position(|it| it.name == step.function) else {
+        let Some(index) = self
+            .predictions
+            .iter()
+            .position(|it| it.name == step.function)
+        else {
             return;
         };
         if frame.prediction != index {
@@ -365,7 +373,9 @@ impl Watcher {
         }
         if let Some(&instruction) = prediction.instructions.get(&place) {
             frame.block = prediction.function.block_of(instruction);
-            frame.pending.extend(prediction.function.results(instruction));
+            frame
+                .pending
+                .extend(prediction.function.results(instruction));
         }
     }
 
@@ -485,7 +495,9 @@ impl Watcher {
         if let Some(assumed) = expected.assumed {
             compared.assumed += 1;
             if taken != assumed {
-                return Some(format!("{what}: {taken} iterations, not {assumed} as assumed"));
+                return Some(format!(
+                    "{what}: {taken} iterations, not {assumed} as assumed"
+                ));
             }
         }
         None

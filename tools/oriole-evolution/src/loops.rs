@@ -84,14 +84,20 @@ impl Writer<'_> {
             _ => {
                 let from = self.random.below(3);
                 let source = self.operand(from);
-                let (to_sign, from_sign) = (*self.random.pick(&["s", "u"]), *self.random.pick(&["s", "u"]));
+                let (to_sign, from_sign) = (
+                    *self.random.pick(&["s", "u"]),
+                    *self.random.pick(&["s", "u"]),
+                );
                 let mut source = source;
                 if !source.starts_with('%') {
                     let moved = self.register(from);
                     self.line(&format!("mov.b{} {moved}, {source};", WIDTHS[from]));
                     source = moved;
                 }
-                format!("cvt.{to_sign}{bits}.{from_sign}{} {result}, {source};", WIDTHS[from])
+                format!(
+                    "cvt.{to_sign}{bits}.{from_sign}{} {result}, {source};",
+                    WIDTHS[from]
+                )
             }
         };
         self.line(&line);
@@ -116,7 +122,9 @@ impl Writer<'_> {
             6 => (1 + self.random.below(9)).to_string(),
             _ => self.operand(width),
         };
-        let comparison = *self.random.pick(&["lt", "le", "gt", "ge", "ne", "eq", "lt", "ne"]);
+        let comparison = *self
+            .random
+            .pick(&["lt", "le", "gt", "ge", "ne", "eq", "lt", "ne"]);
         let sign = *self.random.pick(&["s", "u"]);
         let guard = self.random.below(6);
         let limit = self.register(1);
@@ -154,7 +162,9 @@ impl Writer<'_> {
         let predicate = self.predicate();
         if at_start {
             let opposite = opposite(comparison);
-            self.line(&format!("setp.{opposite}.{sign}{bits} {predicate}, {counter}, {bound};"));
+            self.line(&format!(
+                "setp.{opposite}.{sign}{bits} {predicate}, {counter}, {bound};"
+            ));
             self.line(&format!("@{predicate} bra {end};"));
         }
         for _ in 0..self.random.below(4) {
@@ -174,13 +184,21 @@ impl Writer<'_> {
             self.line(&line);
         }
         // A second way out, after some iterations.
-        let most = if self.random.one_in(2) { 300 } else { self.random.below(30) };
+        let most = if self.random.one_in(2) {
+            300
+        } else {
+            self.random.below(30)
+        };
         let second = self.predicate();
         self.line(&format!("add.s32 {limit}, {limit}, 1;"));
         self.line(&format!("setp.gt.s32 {second}, {limit}, {most};"));
         self.line(&format!("@{second} bra {end};"));
         let before = self.random.one_in(4);
-        let tested = if before { self.register(width) } else { counter.clone() };
+        let tested = if before {
+            self.register(width)
+        } else {
+            counter.clone()
+        };
         if before {
             self.line(&format!("mov.b{bits} {tested}, {counter};"));
         }
@@ -188,7 +206,9 @@ impl Writer<'_> {
         if at_start {
             self.line(&format!("bra $L{label};"));
         } else {
-            self.line(&format!("setp.{comparison}.{sign}{bits} {predicate}, {tested}, {bound};"));
+            self.line(&format!(
+                "setp.{comparison}.{sign}{bits} {predicate}, {tested}, {bound};"
+            ));
             self.line(&format!("@{predicate} bra $L{label};"));
         }
         self.text.push_str(&format!("{end}:\n"));
@@ -256,13 +276,21 @@ pub fn generate(seed: u64) -> LoopKernel {
     } = writer;
     let mut text = String::from(".version 8.6\n.target sm_90\n.address_size 64\n");
     let bounded = random.one_in(3);
-    let _ = writeln!(text, ".visible .entry loops(.param .u64 out, .param .u32 number)");
+    let _ = writeln!(
+        text,
+        ".visible .entry loops(.param .u64 out, .param .u32 number)"
+    );
     if bounded {
         text.push_str(".reqntid 64\n");
     }
     let _ = writeln!(text, "{{");
     for (index, name) in ["b16", "b32", "b64"].iter().enumerate() {
-        let _ = writeln!(text, "    .reg .{name} {}<{}>;", PREFIXES[index], registers[index] + 1);
+        let _ = writeln!(
+            text,
+            "    .reg .{name} {}<{}>;",
+            PREFIXES[index],
+            registers[index] + 1
+        );
     }
     let _ = writeln!(text, "    .reg .pred %p<{}>;", predicates + 1);
     text.push_str(&body);

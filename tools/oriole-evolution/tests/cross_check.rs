@@ -99,7 +99,11 @@ fn generated_kernels_do_as_predicted() {
         .into_par_iter()
         .map(|seed| {
             let options = oriole_generate::Options {
-                shapes: if seed % 3 == 0 { Shapes::ALL } else { Shapes::default() },
+                shapes: if seed % 3 == 0 {
+                    Shapes::ALL
+                } else {
+                    Shapes::default()
+                },
                 ..oriole_generate::Options::default()
             };
             let kernel = oriole_generate::generate(seed, options);

@@ -67,6 +67,7 @@ impl Expressions {
         }
         // Equal terms come to stand behind each other.
         terms.sort_unstable_by_key(|&(term, _)| term.as_u32());
+        self.clear_low_bits(&mut terms, bits);
         let mut sum: List = SmallVec::new();
         let mut at = 0;
         while at < terms.len() {
@@ -98,6 +99,37 @@ impl Expressions {
         match sum[..] {
             [only] => only,
             _ => self.plain(Kind::Add, bits, &sum),
+        }
+    }
+
+    /// Makes `x - (x mod 2^k)`, which compilers write for the part of a loop that is unrolled, `2^k (x / 2^k)`. Terms are sorted.
+    fn clear_low_bits(&mut self, terms: &mut SmallVec<[(Expression, u64); 8]>, bits: u32) {
+        for at in 0..terms.len() {
+            let (term, factor) = terms[at];
+            if self.kind(term) != Kind::ZeroExtend {
+                continue;
+            }
+            let low = self.operands(term)[0];
+            if self.kind(low) != Kind::Truncate {
+                continue;
+            }
+            let whole = self.operands(low)[0];
+            let Ok(other) = terms.binary_search_by_key(&whole.as_u32(), |it| it.0.as_u32()) else {
+                continue;
+            };
+            if self.bits(whole) != bits || terms[other].1.wrapping_add(factor) & mask(bits) != 0 {
+                continue;
+            }
+            let count = self.bits(low);
+            let unit = self.constant(1 << count, bits);
+            let quotient = self.unsigned_divide(whole, unit);
+            if self.as_constant(quotient).is_some() {
+                continue;
+            }
+            terms[at] = (quotient, terms[other].1 << count);
+            terms.remove(other);
+            terms.sort_unstable_by_key(|&(term, _)| term.as_u32());
+            return self.clear_low_bits(terms, bits);
         }
     }
 

@@ -9,7 +9,7 @@
 //! in. Among recurrences of several loops the innermost comes outermost, so that equal sums are equal expressions.
 //!
 //! Parameters that depend on each other in a cycle are leaves, whichever is asked about first: what they add in an iteration contains a
-//! leaf that changes in the loop.
+//! leaf that changes in the loop. A parameter that gets what an inner loop made of it is a leaf, too.
 
 use super::Query;
 use super::arithmetic::List;
@@ -206,6 +206,11 @@ impl Query<'_> {
         if is_other_width(start) || is_other_width(next) || header == self.function.entry() {
             return self.set_parameter(parameter, leaf);
         }
+        if !self.is_from_outside(key, start, header, false)
+            || !self.is_from_outside(key, next, header, true)
+        {
+            return self.set_parameter(parameter, leaf);
+        }
         if next == leaf {
             // It never changes in the loop.
             let Some(start) = self.want(key, start, missing) else {
@@ -245,6 +250,36 @@ impl Query<'_> {
             Some(_) => {}
         }
         found
+    }
+
+    /// Whether an expression of layer 1 has no parameters of headers inside a loop among its leaves, or only those of its own header.
+    ///
+    /// What a loop inside does to a value is not known before that loop is; without this rule, answers would depend on which
+    /// of two parameters in a cycle is asked about first.
+    fn is_from_outside(
+        &mut self,
+        key: Key,
+        expression: Expression,
+        header: Block,
+        or_own: bool,
+    ) -> bool {
+        let expressions = &self.state.expressions;
+        if expressions.size(expression) > 4 * expressions.limits.max_expr_size {
+            return false;
+        }
+        for each in expressions.postorder(expression) {
+            let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(each) else {
+                continue;
+            };
+            if let Definition::Parameter(block) = self.function.values()[value].definition {
+                self.state.tables.read(key, Key::Definition(value));
+                let is_own = or_own && block == header;
+                if !is_own && self.state.shape.contains(header, block) {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// The one expression that all of some values have.

@@ -74,16 +74,26 @@ impl Query<'_> {
         block.is_some_and(|block| self.state.shape.is_reachable(block))
     }
 
-    /// What is joined in a parameter of a block that is not entered by edges that go back. Empty for other blocks.
+    /// What is joined in a parameter of a block that is not entered by edges that go back. Of other blocks, only what never changes.
     pub(super) fn joined(&self, block: Block, parameter: Value) -> SmallVec<[Value; 4]> {
         let shape = &self.state.shape;
-        if !shape.is_reachable(block) || shape.has_retreating_edge(self.function, block) {
+        if !shape.is_reachable(block) || block == self.function.entry() {
             return SmallVec::new();
         }
-        self.arguments(block, parameter, |_| true)
+        let mut joined: SmallVec<[Value; 4]> = self
+            .arguments(block, parameter, |_| true)
             .into_iter()
             .map(|(_, value)| value)
-            .collect()
+            .collect();
+        if shape.has_retreating_edge(self.function, block) {
+            // A value that goes round unchanged is what it was before.
+            joined.retain(|value| *value != parameter);
+            joined.dedup();
+            if joined.len() != 1 {
+                return SmallVec::new();
+            }
+        }
+        joined
     }
 
     /// The arguments for a parameter of a block on edges from reachable blocks that are asked for.
@@ -540,6 +550,7 @@ fn is_arithmetic(format: &FormatData) -> bool {
     mnemonic.types().iter().all(is_integer)
         && !mnemonic.has(Flag::Saturate)
         && !mnemonic.has(Flag::SaturateFinite)
+        && !mnemonic.has(Flag::Relu)
         && matches!(
             opcode,
             Opcode::Add

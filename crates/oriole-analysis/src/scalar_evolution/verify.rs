@@ -1,7 +1,7 @@
 //! Compares what is kept with what a fresh analysis says.
 
 use super::expression::{Expression, Expressions};
-use super::{Knobs, Query, ScalarEvolution};
+use super::{Knobs, Names, Query, ScalarEvolution};
 use oriole_ir::{Block, Function, Value};
 
 impl ScalarEvolution {
@@ -32,7 +32,9 @@ impl ScalarEvolution {
             if entry.known != again.known
                 || !same(&kept, entry.expression, &mut fresh, again.expression)
             {
-                wrong.push(format!("{value} is another expression"));
+                let kept = shown(&kept, entry.expression);
+                let again = shown(&fresh, again.expression);
+                wrong.push(format!("{value} is {again}, not {kept}"));
             }
         }
         let folded = kept.state.tables.folded.iter_sorted();
@@ -40,7 +42,9 @@ impl ScalarEvolution {
             let there = import(&kept, leafy, &mut fresh);
             let again = fresh.folded(there);
             if !same(&kept, folded, &mut fresh, again) {
-                wrong.push(format!("{leafy} folds to another expression"));
+                let (from, kept) = (shown(&kept, leafy), shown(&kept, folded));
+                let again = shown(&fresh, again);
+                wrong.push(format!("{from} folds to {again}, not {kept}"));
             }
         }
         for (&expression, &unsigned) in kept.state.tables.unsigned_ranges.iter_sorted() {
@@ -48,7 +52,8 @@ impl ScalarEvolution {
             let again = fresh.range(there);
             let signed = kept.state.tables.signed_ranges.get(&expression);
             if again.unsigned != unsigned || Some(&again.signed) != signed {
-                wrong.push(format!("{expression} has another range"));
+                let kept = shown(&kept, expression);
+                wrong.push(format!("{kept} is in {again}"));
             }
         }
         if strict {
@@ -76,7 +81,10 @@ fn compare_counts(kept: &Query<'_>, fresh: &mut Query<'_>, wrong: &mut Vec<Strin
             || count.exits != again.exits
             || !same(kept, count.exact, fresh, again.exact)
         {
-            wrong.push(format!("the loop at {header} has another count"));
+            let (kept, again) = (shown(kept, count.exact), shown(fresh, again.exact));
+            wrong.push(format!(
+                "the loop at {header} is taken {again} times, not {kept}"
+            ));
         }
         for &from in &count.exits {
             let exit = kept.state.tables.exit_counts.get(&(header, from));
@@ -104,6 +112,15 @@ fn compare_counts(kept: &Query<'_>, fresh: &mut Query<'_>, wrong: &mut Vec<Strin
             }
         }
     }
+}
+
+/// An expression with numbers for names.
+fn shown(query: &Query<'_>, expression: Expression) -> String {
+    let names = Names {
+        text: "",
+        header: &|header| header.to_string(),
+    };
+    query.print(&names, expression)
 }
 
 fn import(kept: &Query<'_>, expression: Expression, fresh: &mut Query<'_>) -> Expression {
