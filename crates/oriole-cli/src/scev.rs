@@ -5,7 +5,7 @@ use crate::arguments::ScevArguments;
 use crate::files;
 use crate::report::Reporter;
 use oriole::{CountReport, EvolutionOptions, EvolutionReport, SourceLine};
-use oriole_analysis::scalar_evolution::{CountKind, Knobs};
+use oriole_analysis::scalar_evolution::Knobs;
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -68,35 +68,18 @@ fn place(line: u32, source: Option<&SourceLine>) -> String {
     }
 }
 
-fn count_text(count: &CountReport) -> String {
-    let mut text = match (count.kind, &count.expression, count.value) {
-        (CountKind::Exact, Some(_), Some(value)) => format!("taken {value} times"),
-        (CountKind::Symbolic, Some(expression), None) => format!("taken {expression} times"),
-        (CountKind::Symbolic, Some(expression), Some(most)) => {
-            format!("taken {expression} times, at most {most}")
-        }
-        (CountKind::Maximum, _, Some(most)) => format!("taken at most {most} times"),
-        _ => "taken an unknown number of times".to_owned(),
-    };
-    for (index, assumption) in count.assumptions.iter().enumerate() {
-        let word = if index == 0 { ", if" } else { " and" };
-        let _ = write!(text, "{word} {assumption}");
-    }
-    text
-}
-
 fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
     for report in reports {
         let _ = writeln!(text, "{}", report.name);
         for own in &report.loops {
             let indent = "  ".repeat(own.depth as usize);
             let at = place(own.line, own.source.as_ref());
-            let count = count_text(&own.count);
-            let _ = writeln!(text, "{indent}loop at {at}: back edge {count}");
+            let (name, count) = (&own.name, &own.count);
+            let _ = writeln!(text, "{indent}loop {name} at {at}: back edge {count}");
             if own.exits.len() > 1 {
                 for exit in &own.exits {
                     let at = place(exit.line, exit.source.as_ref());
-                    let count = count_text(&exit.count);
+                    let count = &exit.count;
                     let _ = writeln!(text, "{indent}  exit at {at}: {count}");
                 }
             }
@@ -107,6 +90,7 @@ fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
                 let _ = write!(text, "  {at}: {} = {}", value.name, value.expression);
                 let _ = match value.range.as_str() {
                     "any" => writeln!(text),
+                    range if range == value.expression => writeln!(text),
                     range => writeln!(text, " in {range}"),
                 };
             }
@@ -150,6 +134,7 @@ fn as_json(reports: &[EvolutionReport]) -> Value {
                         })
                         .collect();
                     json!({
+                        "name": own.name,
                         "line": own.line,
                         "source": source_json(own.source.as_ref()),
                         "depth": own.depth,

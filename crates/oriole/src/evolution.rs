@@ -52,9 +52,35 @@ pub struct ExitReport {
     pub count: CountReport,
 }
 
+impl std::fmt::Display for CountReport {
+    /// How often the back edge is taken, as a sentence goes on behind it.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.kind, &self.expression, self.value) {
+            (CountKind::Exact, Some(_), Some(value)) => write!(formatter, "taken {value} times")?,
+            (CountKind::Symbolic, Some(expression), None) => {
+                write!(formatter, "taken {expression} times")?;
+            }
+            (CountKind::Symbolic, Some(expression), Some(most)) => {
+                write!(formatter, "taken {expression} times, at most {most}")?;
+            }
+            (CountKind::Maximum, _, Some(most)) => {
+                write!(formatter, "taken at most {most} times")?;
+            }
+            _ => formatter.write_str("taken an unknown number of times")?,
+        }
+        for (index, assumption) in self.assumptions.iter().enumerate() {
+            let word = if index == 0 { ", if" } else { " and" };
+            write!(formatter, "{word} {assumption}")?;
+        }
+        Ok(())
+    }
+}
+
 /// A loop.
 #[derive(Clone, Debug)]
 pub struct LoopReport {
+    /// Its label, or else its line.
+    pub name: String,
     /// The first line of its header in the PTX.
     pub line: u32,
     /// Its line in the source.
@@ -143,7 +169,16 @@ pub fn evolution(
         let mut bounds = LaunchBounds::of(module, function);
         bounds.block = options.block.or(bounds.block);
         bounds.grid = options.grid;
+        let label_of = |statement: u32| {
+            let before = body.statements[..statement as usize].iter().rev();
+            let mut before = before.take_while(|each| !matches!(each, Statement::Instruction(_)));
+            before.find_map(|each| match each {
+                Statement::Label(name) => Some(module.text(*name).to_owned()),
+                _ => None,
+            })
+        };
         let reporter = Reporter {
+            label_of: &label_of,
             function: &ssa,
             text: module.whole_text(),
             line_of: &line_of,
@@ -185,6 +220,7 @@ struct Reporter<'report> {
     function: &'report Function,
     text: &'report str,
     line_of: &'report dyn Fn(u32) -> u32,
+    label_of: &'report dyn Fn(u32) -> Option<String>,
     lines: &'report SourceLines<'report>,
 }
 
@@ -192,7 +228,7 @@ impl Reporter<'_> {
     fn report(&self, bounds: LaunchBounds, knobs: Knobs) -> (Vec<LoopReport>, Vec<ValueReport>) {
         let evolution = ScalarEvolution::new(self.function, bounds, knobs);
         let mut query = evolution.on(self.function);
-        let header = |header: Block| self.place(header).0.to_string();
+        let header = |header: Block| self.loop_name(header);
         let names = Names {
             text: self.text,
             header: &header,
@@ -236,6 +272,15 @@ impl Reporter<'_> {
             .unwrap_or((0, None))
     }
 
+    /// The label of a loop, or else its line in the PTX.
+    fn loop_name(&self, header: Block) -> String {
+        let first = self.function.instructions_of(header).next();
+        let label = first
+            .and_then(|first| self.function.location(first))
+            .and_then(|statement| (self.label_of)(statement));
+        label.unwrap_or_else(|| format!("line {}", self.place(header).0))
+    }
+
     /// The line of the last instruction of a block.
     fn end(&self, block: Block) -> (u32, Option<SourceLine>) {
         let last = self.function.last_instruction(block);
@@ -273,6 +318,7 @@ impl Reporter<'_> {
             .collect();
         let (line, source) = self.place(header);
         LoopReport {
+            name: self.loop_name(header),
             line,
             source,
             depth: query.depth(header),

@@ -16,8 +16,10 @@ use super::arithmetic::List;
 use super::expression::{Expression, Expressions, Kind, Leaf};
 use super::shape::Shape;
 use super::tables::Key;
-use oriole_collections::{DenseSet, SmallVec};
-use oriole_ir::{Block, Definition, Function, Value};
+use crate::known_bits::literal_bits;
+use oriole_collections::{DenseMap, DenseSet, SmallVec};
+use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
+use oriole_isa::{Opcode, ScalarType};
 
 #[derive(Clone, Copy)]
 enum Task {
@@ -194,6 +196,10 @@ impl Query<'_> {
         let Some(next) = self.common(key, &nexts) else {
             return self.set_parameter(parameter, leaf);
         };
+        let next = match nexts[..] {
+            [(latch, _)] => self.on_the_way_back(key, latch, header, next),
+            _ => next,
+        };
         let start = match self.common(key, &starts) {
             Some(start) => start,
             // The entry of the function is entered with nothing that is known.
@@ -280,6 +286,97 @@ impl Query<'_> {
             }
         }
         true
+    }
+
+    /// What an expression is when the back edge is taken: a select by the predicate that the latch branches on has made its choice.
+    fn on_the_way_back(
+        &mut self,
+        key: Key,
+        latch: Block,
+        header: Block,
+        next: Expression,
+    ) -> Expression {
+        if self.state.expressions.size(next) > self.state.knobs.max_expr_size {
+            return next;
+        }
+        let order = self.state.expressions.postorder(next);
+        let is_select = |expression: &Expression| self.select_of(*expression).is_some();
+        if !order.iter().any(is_select) {
+            return next;
+        }
+        let Some(branch) = self.branch(key, latch) else {
+            return next;
+        };
+        self.state
+            .tables
+            .read(key, Key::Definition(branch.predicate));
+        let edges = self.function.edges(latch);
+        let leads_back =
+            |edge: Option<u32>| edge.is_some_and(|edge| edges[edge as usize].target == header);
+        let truth = leads_back(branch.if_true);
+        if truth == leads_back(branch.if_false) {
+            return next;
+        }
+        let mut chosen: DenseMap<Expression, Expression> = DenseMap::new();
+        for expression in order {
+            let operands: List = self.state.expressions.operands(expression).into();
+            let operands: List = operands
+                .iter()
+                .map(|each| *chosen.get(each).expect("operands come first"))
+                .collect();
+            let new = match self.select_of(expression) {
+                Some((select, predicate)) if predicate == branch.predicate => {
+                    let arm = self.function.operands(select)[if truth { 1 } else { 2 }];
+                    self.arm(key, arm, expression).unwrap_or(expression)
+                }
+                _ if operands.is_empty() => expression,
+                _ => self.state.expressions.rebuild(expression, &operands),
+            };
+            chosen.insert(expression, new);
+        }
+        *chosen.get(&next).expect("the last one")
+    }
+
+    /// The `selp` that a leaf is the result of, and the predicate it chooses by.
+    fn select_of(&self, expression: Expression) -> Option<(Instruction, Value)> {
+        let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(expression) else {
+            return None;
+        };
+        let Definition::Instruction(select) = self.function.values()[value].definition else {
+            return None;
+        };
+        let format = self.function.format(select);
+        let is_select = format.is_simple() && format.mnemonic.opcode() == Opcode::Selp;
+        match self.function.operands(select) {
+            &[_, _, _, Operand::Value(predicate)] if is_select => Some((select, predicate)),
+            _ => None,
+        }
+    }
+
+    /// An arm of a select, as an expression as wide as its result.
+    fn arm(&mut self, key: Key, arm: Operand, result: Expression) -> Option<Expression> {
+        let bits = self.state.expressions.bits(result);
+        let expression = match arm {
+            Operand::Value(value) => {
+                self.state.tables.read(key, Key::Value(value));
+                self.value(value).expression
+            }
+            Operand::Constant(constant) => {
+                let wanted = match bits {
+                    16 => ScalarType::B16,
+                    32 => ScalarType::B32,
+                    64 => ScalarType::B64,
+                    _ => return None,
+                };
+                let literal = self.function.constants()[constant].literal?;
+                let number = literal_bits(literal, wanted)?;
+                self.state.expressions.constant(number, bits)
+            }
+            _ => return None,
+        };
+        let is_same = !self.state.expressions.is_unknown(expression)
+            && self.state.expressions.bits(expression) == bits;
+        is_same.then_some(expression)
     }
 
     /// The one expression that all of some values have.
