@@ -1,15 +1,17 @@
 //! No prediction of ScalarEvolution is wrong in what the emulator executes.
 //!
+//! Launches of the corpus are run as `tests/corpus/runs.toml` says, for every variant of their file.
 //! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution -- --nocapture` runs that many kernels of each kind.
 
 #![allow(clippy::print_stdout)]
 
 use oriole_analysis::launch::LaunchBounds;
-use oriole_emulator::{Launch, Machine, Options, Value};
+use oriole_emulator::{Argument, Launch, Machine, Options, Value};
 use oriole_evolution::{Compared, Watcher, loops, predict};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn kernels(smoke: u64) -> u64 {
@@ -30,6 +32,17 @@ fn watch(
     arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
     steps: u64,
 ) -> (Compared, Vec<String>) {
+    watch_shared(module, kernel, shape, 0, arguments, steps)
+}
+
+fn watch_shared(
+    module: &Module,
+    kernel: &str,
+    shape: ([u32; 3], [u32; 3]),
+    dynamic_shared: u64,
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (Compared, Vec<String>) {
     let Some(predictions) = predict(module, LaunchBounds::default()) else {
         return Default::default();
     };
@@ -42,7 +55,7 @@ fn watch(
         kernel,
         grid: shape.0,
         block: shape.1,
-        dynamic_shared: 0,
+        dynamic_shared,
         arguments,
     };
     let options = Options {
@@ -119,4 +132,129 @@ fn generated_kernels_do_as_predicted() {
         })
         .collect();
     report("generated", results);
+}
+
+/// One `[[run]]` of runs.toml.
+#[derive(Clone, Default)]
+struct Run {
+    ptx: String,
+    kernel: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u64,
+    arguments: Vec<String>,
+}
+
+fn shape(text: &str) -> [u32; 3] {
+    let mut sizes = text
+        .trim_matches('"')
+        .split('x')
+        .map(|size| size.parse().expect("a size"));
+    std::array::from_fn(|_| sizes.next().unwrap_or(1))
+}
+
+fn strings(text: &str) -> Vec<String> {
+    let parts = text.split('"').skip(1).step_by(2);
+    parts.map(str::to_owned).collect()
+}
+
+/// The launches, from the small part of TOML that the file uses.
+fn runs(corpus: &Path) -> Vec<Run> {
+    let text = std::fs::read_to_string(corpus.join("runs.toml")).expect("runs.toml");
+    let mut runs: Vec<Run> = Vec::new();
+    let mut open_list = false;
+    for line in text.lines().map(str::trim) {
+        if line == "[[run]]" {
+            runs.push(Run {
+                grid: [1; 3],
+                block: [1; 3],
+                ..Run::default()
+            });
+            continue;
+        }
+        let Some(run) = runs.last_mut() else { continue };
+        if open_list {
+            open_list = !line.starts_with(']');
+            run.arguments.extend(strings(line));
+            continue;
+        }
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        match key {
+            "ptx" => run.ptx = value.trim_matches('"').to_owned(),
+            "kernel" => run.kernel = value.trim_matches('"').to_owned(),
+            "grid" => run.grid = shape(value),
+            "block" => run.block = shape(value),
+            "shared" => run.shared = value.parse().expect("a number"),
+            "arguments" => {
+                run.arguments.extend(strings(value));
+                open_list = value == "[";
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+/// The files of a run: its own, and variants by how they were compiled.
+fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
+    let stem = corpus.join("ptx").join(&run.ptx);
+    let folder = stem.parent().expect("a folder");
+    let name = stem.file_name().expect("a name").to_string_lossy();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let file = path.file_name().expect("a name").to_string_lossy();
+            let rest = file.strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_corpus_does_as_predicted() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let mut launches: Vec<(Run, PathBuf)> = Vec::new();
+    for run in runs(&corpus) {
+        for file in variants(&corpus, &run) {
+            launches.push((run.clone(), file));
+        }
+    }
+    // All of them take minutes without optimization.
+    let one_in = if cfg!(debug_assertions) { 12 } else { 1 };
+    let results = launches
+        .par_iter()
+        .enumerate()
+        .filter(|(index, _)| index % one_in == 0)
+        .map(|(index, (run, file))| {
+            let text = std::fs::read_to_string(file).expect("a file");
+            let module = module(&text);
+            let arguments = |machine: &mut Machine| {
+                let parsed: Vec<Argument> = run
+                    .arguments
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, text)| Argument::parse(text, index, 0).ok())
+                    .collect();
+                machine.arguments(&parsed)
+            };
+            let shapes = (run.grid, run.block);
+            let (compared, violations) = watch_shared(
+                &module,
+                &run.kernel,
+                shapes,
+                run.shared,
+                arguments,
+                20_000_000,
+            );
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let violations = violations.into_iter().map(|it| format!("{name}: {it}"));
+            (index as u64, compared, violations.collect())
+        })
+        .collect();
+    report("corpus", results);
 }

@@ -541,8 +541,9 @@ impl Expressions {
                 Kind::Start | Kind::Special | Kind::Symbol | Kind::Unknown => {
                     leaf(self.as_leaf(expression)?, bits)?
                 }
-                Kind::CouldNotCompute => return None,
-                Kind::Truncate | Kind::ZeroExtend | Kind::AddressCast => operands[0],
+                // Where spaces lie in the generic one is up to the machine.
+                Kind::CouldNotCompute | Kind::AddressCast => return None,
+                Kind::Truncate | Kind::ZeroExtend => operands[0],
                 Kind::SignExtend => {
                     let own = self.bits(self.operands(expression)[0]);
                     sign_extend(operands[0], own) as u64

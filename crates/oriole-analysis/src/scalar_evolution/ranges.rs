@@ -636,13 +636,15 @@ impl Query<'_> {
             let Some((low, high)) = span(low, high) else {
                 continue;
             };
+            // What saturates is no number of any width.
+            let end = |first: i128, way: i128| first.saturating_add(way);
             range = range.with_signed(
-                i128::from(start.signed.low) + low,
-                i128::from(start.signed.high) + high,
+                end(start.signed.low.into(), low),
+                end(start.signed.high.into(), high),
             );
             range = range.with_unsigned(
-                i128::from(start.unsigned.low) + low,
-                i128::from(start.unsigned.high) + high,
+                end(start.unsigned.low.into(), low),
+                end(start.unsigned.high.into(), high),
             );
         }
         range
