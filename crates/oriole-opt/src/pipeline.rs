@@ -4,8 +4,8 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, predication, reassociate, speculative_hoist,
-    start_over,
+    late_commoning, leaf_inlining, local_promotion, loop_deletion, predication, range_comparisons,
+    reassociate, speculative_hoist, start_over,
 };
 use std::fmt;
 
@@ -53,6 +53,8 @@ pub const PASSES: &[&Pass] = &[
     &late_commoning::PASS,
     &leaf_inlining::PASS,
     &local_promotion::PASS,
+    &loop_deletion::PASS,
+    &range_comparisons::PASS,
     &reassociate::PASS,
     &predication::PASS,
     &speculative_hoist::PASS,

@@ -3,7 +3,7 @@
 use oriole_generate::Random;
 use std::fmt::Write;
 
-/// A kernel with one pointer and one number as parameters, and the number to call it with.
+/// A kernel with one pointer and one number as parameters, and the number to call it with. Each of 64 threads writes a word.
 #[derive(Clone, Debug)]
 pub struct LoopKernel {
     /// The module.
@@ -22,6 +22,8 @@ struct Writer<'random> {
     live: [Vec<String>; 3],
 }
 
+/// What the kernel writes for its thread.
+const SUM: &str = "%sum";
 const WIDTHS: [u32; 3] = [16, 32, 64];
 const PREFIXES: [&str; 3] = ["%h", "%r", "%d"];
 
@@ -104,6 +106,23 @@ impl Writer<'_> {
         self.live[width].push(result);
     }
 
+    /// A comparison whose result goes into what the kernel writes.
+    fn compare(&mut self) {
+        let width = self.random.below(3);
+        let bits = WIDTHS[width];
+        let (a, b) = (self.operand(width), self.operand(width));
+        let a = self.in_register(width, &a);
+        let comparison = *self.random.pick(&["lt", "le", "gt", "ge", "ne", "eq"]);
+        let sign = *self.random.pick(&["s", "u"]);
+        let predicate = self.predicate();
+        let chosen = self.register(1);
+        self.line(&format!(
+            "setp.{comparison}.{sign}{bits} {predicate}, {a}, {b};"
+        ));
+        self.line(&format!("selp.b32 {chosen}, 1, 0, {predicate};"));
+        self.line(&format!("mad.lo.s32 {SUM}, {SUM}, 31, {chosen};"));
+    }
+
     /// A loop, with loops inside it to a depth.
     fn write_loop(&mut self, depth: usize) {
         let width = self.random.below(3);
@@ -169,6 +188,9 @@ impl Writer<'_> {
         }
         for _ in 0..self.random.below(4) {
             self.compute();
+        }
+        if self.random.one_in(2) {
+            self.compare();
         }
         if depth > 0 && self.random.one_in(2) {
             self.write_loop(depth - 1);
@@ -293,7 +315,11 @@ pub fn generate(seed: u64) -> LoopKernel {
         );
     }
     let _ = writeln!(text, "    .reg .pred %p<{}>;", predicates + 1);
+    text.push_str(
+        "    .reg .b32 %sum;\n    .reg .b64 %out;\n    .reg .b64 %at;\n    mov.b32 %sum, 0;\n",
+    );
     text.push_str(&body);
-    text.push_str("    ret;\n}\n");
+    text.push_str("    ld.param.u64 %out, [out];\n    mad.wide.u32 %at, %r2, 4, %out;\n");
+    text.push_str("    st.global.u32 [%at], %sum;\n    ret;\n}\n");
     LoopKernel { text, number }
 }

@@ -92,7 +92,7 @@ fn loops_run_as_often_as_predicted() {
             let kernel = loops::generate(seed);
             let module = module(&kernel.text);
             let arguments = |machine: &mut Machine| {
-                let out = machine.buffer("out", &[0; 64]);
+                let out = machine.buffer("out", &[0; 256]);
                 vec![
                     Value::Buffer(out),
                     Value::Bytes(kernel.number.to_le_bytes().to_vec()),

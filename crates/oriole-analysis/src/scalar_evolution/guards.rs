@@ -10,7 +10,7 @@ use super::expression::{Expression, Kind};
 use super::ranges::Range;
 use super::tables::Key;
 use oriole_collections::SmallVec;
-use oriole_ir::Block;
+use oriole_ir::{Block, Value};
 
 /// How many dominating conditions are looked at.
 const MOST_CONDITIONS: usize = 24;
@@ -101,6 +101,36 @@ impl Query<'_> {
             return Some(true);
         }
         self.is_implied(facts, wanted.negated()).then_some(false)
+    }
+
+    /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
+    /// not kept.
+    pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
+        let condition = self.condition(Key::Nobody, predicate, 0);
+        if matches!(condition, Condition::Opaque) {
+            return None;
+        }
+        let facts = self.facts(Key::Nobody, block);
+        self.decide_condition(&facts, &condition)
+    }
+
+    fn decide_condition(&mut self, facts: &Facts, condition: &Condition) -> Option<bool> {
+        // The depth of conditions is bounded.
+        match condition {
+            Condition::Constant(value) => Some(*value),
+            Condition::Compare(comparing) => self.decide(Key::Nobody, facts, *comparing),
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                let decisive = matches!(condition, Condition::Or(..));
+                let left = self.decide_condition(facts, left);
+                let right = self.decide_condition(facts, right);
+                match (left, right) {
+                    (Some(one), _) | (_, Some(one)) if one == decisive => Some(decisive),
+                    (Some(_), Some(_)) => Some(!decisive),
+                    _ => None,
+                }
+            }
+            Condition::Opaque => None,
+        }
     }
 
     /// Whether a relation follows from one that is known.

@@ -40,6 +40,8 @@ pub(super) enum Key {
     Count(Block),
     /// The count of the loop with this header under assumptions.
     Predicated(Block),
+    /// Nobody: the answer is not kept.
+    Nobody,
 }
 
 impl Key {
@@ -60,6 +62,7 @@ impl Key {
             }
             Key::Count(block) => one(10, block.as_u32()),
             Key::Predicated(block) => one(11, block.as_u32()),
+            Key::Nobody => one(12, 0),
         }
     }
 
@@ -176,6 +179,9 @@ impl Tables {
     /// Says that `reader` is computed from `read`.
     #[inline]
     pub fn read(&mut self, reader: Key, read: Key) {
+        if reader == Key::Nobody {
+            return;
+        }
         let head = self.readers.get_or_insert(read.code(), END);
         if *head != END && self.links[*head as usize].0 == reader {
             return;
