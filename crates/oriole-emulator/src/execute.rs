@@ -238,21 +238,8 @@ impl Executor<'_> {
                     counters.executions += 1;
                     counters.lanes += u64::from(active.count_ones());
                 }
-                if let Some(observer) = &launch.options.observer {
-                    let origin = |pc: u32| function.origins[pc as usize].span;
-                    let before = fragment.pc.checked_sub(1).map(origin);
-                    observer.step(&Step {
-                        function: &function.name,
-                        span: origin(fragment.pc),
-                        is_first: before != Some(origin(fragment.pc)),
-                        block: group.blocks[block].index,
-                        threads: &warp.threads,
-                        lanes: fragment.mask,
-                        active,
-                        depth: fragment.frames.len(),
-                        names: &function.register_names,
-                        registers: &warp.registers[fragment.base as usize..],
-                    });
+                if launch.options.observer.is_some() {
+                    self.observe(warp, fragment, group.blocks[block].index, active);
                 }
                 if check_uninitialized {
                     self.check_registers(warp, fragment, group, block, function, active);
@@ -330,6 +317,29 @@ impl Executor<'_> {
                 fragment.pc += 1;
             }
         }
+    }
+
+    /// Shows an instruction to who watches, before it is executed.
+    #[cold]
+    fn observe(&self, warp: &Warp, fragment: &Fragment, block: [u32; 3], active: u32) {
+        let Some(observer) = &self.launch.options.observer else {
+            return;
+        };
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let origin = |pc: u32| function.origins[pc as usize].span;
+        let before = fragment.pc.checked_sub(1).map(origin);
+        observer.step(&Step {
+            function: &function.name,
+            span: origin(fragment.pc),
+            is_first: before != Some(origin(fragment.pc)),
+            block,
+            threads: &warp.threads,
+            lanes: fragment.mask,
+            active,
+            depth: fragment.frames.len(),
+            names: &function.register_names,
+            registers: &warp.registers[fragment.base as usize..],
+        });
     }
 
     /// Tries the instruction at which a fragment waits again; whether it goes on.

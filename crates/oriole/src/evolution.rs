@@ -200,7 +200,7 @@ fn promote(function: &mut Function) {
     if !oriole_analysis::memory::has_local_variables(function) {
         return;
     }
-    let Ok(phases) = oriole_opt::select(["local-promotion"].into_iter()) else {
+    let Ok(phases) = oriole_opt::select(["local-promotion"]) else {
         return;
     };
     let mut context = Context {

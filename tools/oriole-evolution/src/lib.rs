@@ -512,7 +512,7 @@ impl Observer for Watcher {
             }
             let thread = step.threads[lane];
             let number = thread[0] + 7 * thread[1] + 13 * thread[2] + 3 * step.block[0];
-            if number % ONE_OF != 0 {
+            if !number.is_multiple_of(ONE_OF) {
                 continue;
             }
             let watched = &mut *self.watched.lock().expect("no thread panicked");

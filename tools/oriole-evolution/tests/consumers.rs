@@ -48,7 +48,7 @@ fn kernels_write_the_same_behind_the_passes() {
             return;
         };
         let options = oriole::Options {
-            phases: oriole_opt::select(passes.into_iter()).expect("passes"),
+            phases: oriole_opt::select(passes).expect("passes"),
             rounds: oriole::Rounds::Exactly(vec![("loops".to_owned(), 1)]),
             ..oriole::Options::default()
         };
