@@ -195,12 +195,20 @@ pub fn evolution(
     Ok((reports, notes))
 }
 
-/// Makes values of local variables whose address is nowhere taken.
+/// Passes by which accesses through the stack pointer name the variable they reach, and variables become values.
+const PROMOTING: [&str; 4] = [
+    "address-spaces",
+    "copy-propagation",
+    "dead-code",
+    "local-promotion",
+];
+
+/// Makes values of local variables whose address is nowhere taken, once accesses name them.
 fn promote(function: &mut Function) {
     if !oriole_analysis::memory::has_local_variables(function) {
         return;
     }
-    let Ok(phases) = oriole_opt::select(["local-promotion"]) else {
+    let Ok(phases) = oriole_opt::select(PROMOTING) else {
         return;
     };
     let mut context = Context {
