@@ -141,6 +141,8 @@ struct Counts {
     edits: [u64; EDITS.len()],
     updated: u64,
     computed: u64,
+    /// Entries of ScalarEvolution that edits left, and that they made it forget.
+    entries: [u64; 2],
 }
 
 /// Edits a function and compares.
@@ -176,7 +178,11 @@ fn edit(seed: u64, most: u64, counts: &mut Counts) {
             );
         }
         counts.journals += 1;
+        let asked = analyses.get::<ScalarEvolution>(&function).statistics();
         analyses.update(&function, &journal);
+        let left = analyses.get::<ScalarEvolution>(&function).statistics();
+        counts.entries[0] += left.kept;
+        counts.entries[1] += left.forgotten - asked.forgotten;
         let stale = analyses.stale(&function);
         let wrong = match stale.contains(&"scalar-evolution") {
             true => analyses
@@ -218,6 +224,13 @@ fn updated_analyses_are_those_computed_anew() {
         counts.updated,
         counts.computed
     );
+    let [kept, forgotten] = counts.entries;
+    println!(
+        "ScalarEvolution: {kept} entries kept, {forgotten} forgotten ({:.1} a journal)",
+        forgotten as f64 / counts.journals as f64
+    );
+    // An edit touches a small part of a function.
+    assert!(forgotten * 2 < kept + forgotten);
     for ((name, _), times) in EDITS.iter().zip(counts.edits) {
         println!("{times:9} {name}");
         assert!(times > 0, "no function was one to {name} in");
