@@ -377,6 +377,7 @@ pub(crate) fn result_of(
                 SymbolKind::Special(special) => {
                     special_register(special, bounds).truncate(wanted.bits())
                 }
+                SymbolKind::WarpSize => Known::constant(32),
                 _ => Known::unknown(wanted.bits()),
             },
             _ => Known::unknown(wanted.bits()),

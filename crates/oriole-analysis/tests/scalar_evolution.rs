@@ -64,7 +64,7 @@ fn straight(instructions: &str) -> Function {
         "entry f {{
             parameter @n: param
         block0():
-            v0:b32 = ld.param.u32 #0, [@n]
+            v0:b32 = ld.global.u32 #0, [64]
             v1:b32 = mov.u32 #0, %tid.x
             {instructions}
             ret
@@ -194,7 +194,7 @@ fn rotated(start: &str, step: &str, test: &str, guard: Option<&str>) -> Function
         "entry f {{
             parameter @n: param
         block0():
-            v0:b32 = ld.param.u32 #0, [@n]
+            v0:b32 = ld.global.u32 #0, [64]
             v1:b32 = mov.u32 #0, {start}
             {guard}
         block1():
@@ -210,6 +210,40 @@ fn rotated(start: &str, step: &str, test: &str, guard: Option<&str>) -> Function
             ret
         }}"
     ))
+}
+
+#[test]
+fn parameters_are_the_same_wherever_they_are_loaded() {
+    let source = "entry f {
+            parameter @n: param
+        block0():
+            v0:b32 = mov.u32 #0, 0
+            -> block1(v0) next
+        block1(v1:b32):
+            v2:b32 = ld.param.u32 #0, [@n+4]
+            v3:b32 = add.s32 #0, v1, 1
+            v4:pred = setp.lt.s32 #0, v3, v2
+            bra ->0 if v4
+            -> block1(v3), block2() next
+        block2():
+            ret
+        }";
+    assert_eq!(count(&read(source), 1).0, "(-1 + (1 smax [?+4]))");
+    // What a function is given may change: its parameters are in memory.
+    let function = source.replace("entry f", "func f");
+    assert_eq!(count(&read(&function), 1).0, "***could not compute***");
+    let warp = straight("v2:b32 = mov.u32 #0, v1");
+    assert_eq!(expression(&warp, 2), "%tid.x");
+    let warp = read(
+        "entry f {
+            warp_size @WARP_SZ
+        block0():
+            v0:b32 = mov.u32 #0, @WARP_SZ
+            v1:b32 = shr.u32 #0, v0, 1
+            ret
+        }",
+    );
+    assert_eq!(expression(&warp, 1), "16");
 }
 
 #[test]
@@ -330,8 +364,8 @@ const NESTED: &str = "entry f {
         parameter @n: param
         parameter @p: param
     block0():
-        v0:b32 = ld.param.u32 #0, [@n]
-        v1:b64 = ld.param.u64 #0, [@p]
+        v0:b32 = ld.global.u32 #0, [64]
+        v1:b64 = ld.global.u64 #0, [64]
         v2:b32 = mov.u32 #0, 0
         -> block1(v2) next
     block1(v3:b32):
@@ -378,7 +412,7 @@ fn several_exits_have_the_smallest_count() {
     let source = "entry f {
             parameter @n: param
         block0():
-            v0:b32 = ld.param.u32 #0, [@n]
+            v0:b32 = ld.global.u32 #0, [64]
             v1:b32 = mov.u32 #0, 0
             -> block1(v1) next
         block1(v2:b32):
@@ -422,7 +456,7 @@ fn remainders_of_unrolled_loops() {
     let source = "entry f {
             parameter @n: param
         block0():
-            v0:b32 = ld.param.u32 #0, [@n]
+            v0:b32 = ld.global.u32 #0, [64]
             v1:b32 = and.b32 #0, v0, 3
             v2:b32 = sub.s32 #0, v0, v1
             v3:pred = setp.lt.u32 #0, v0, 4
@@ -613,7 +647,7 @@ fn facts_behind_an_opaque_leaf_are_forgotten() {
     let source = "entry f {
             parameter @n: param
         block0():
-            v0:b32 = ld.param.u32 #0, [@n]
+            v0:b32 = ld.global.u32 #0, [64]
             v1:b32 = mov.u32 #0, 0
             v2:b32 = mov.u32 #0, 6
             -> block1(v1) next

@@ -14,7 +14,7 @@ use oriole_analysis::scalar_evolution::{
 };
 use oriole_analysis::{ControlFlow, sign_extend};
 use oriole_emulator::{Observer, Step};
-use oriole_ir::{Block, Formats, Function, Instruction, Value};
+use oriole_ir::{Block, Formats, Function, Instruction, Symbol, Value};
 use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Module, Statement};
@@ -199,6 +199,8 @@ struct Frame {
     /// Results that are in their registers when the next instruction comes.
     pending: Vec<Value>,
     values: BTreeMap<Value, u64>,
+    /// What parameters of the kernel hold, once they were loaded.
+    parameters: BTreeMap<(Symbol, u32), u64>,
     /// By loop: how often its back edge was taken since it was entered, now or the last time.
     iterations: BTreeMap<usize, u64>,
     /// By loop that was entered and not left: what was predicted when it was.
@@ -274,6 +276,7 @@ impl Watcher {
         let leaf = |leaf: Leaf, _: u32| match leaf {
             Leaf::Value(value) => frame.values.get(&value).copied(),
             Leaf::Special(special) => self.special(thread, special),
+            Leaf::Parameter(symbol, offset) => frame.parameters.get(&(symbol, offset)).copied(),
             Leaf::Start(_) | Leaf::Symbol(_) => None,
         };
         let iteration = |header: Block| {
@@ -360,6 +363,14 @@ impl Watcher {
         for value in std::mem::take(&mut frame.pending) {
             if let Some(bits) = read(value) {
                 frame.values.insert(value, bits);
+                let said = prediction.values[value.index()].as_ref();
+                let leaf = said.and_then(|it| prediction.expressions.as_leaf(it.0));
+                if let Some(Leaf::Parameter(symbol, offset)) = leaf {
+                    let first = *frame.parameters.entry((symbol, offset)).or_insert(bits);
+                    if first != bits {
+                        violations.push(format!("{value}: a parameter changed"));
+                    }
+                }
                 let wrong = self.check_value(frame, thread, value, bits, compared);
                 violations.extend(wrong);
             }

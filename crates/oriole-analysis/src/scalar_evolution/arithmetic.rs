@@ -487,6 +487,7 @@ impl Expressions {
             | Kind::Start
             | Kind::Special
             | Kind::Symbol
+            | Kind::Parameter
             | Kind::Unknown
             | Kind::CouldNotCompute => expression,
         }
@@ -538,7 +539,7 @@ impl Expressions {
             let signed = |value: u64| sign_extend(value, bits);
             let value = match kind {
                 Kind::Constant => self.payload(expression),
-                Kind::Start | Kind::Special | Kind::Symbol | Kind::Unknown => {
+                Kind::Start | Kind::Special | Kind::Symbol | Kind::Parameter | Kind::Unknown => {
                     leaf(self.as_leaf(expression)?, bits)?
                 }
                 // Where spaces lie in the generic one is up to the machine.

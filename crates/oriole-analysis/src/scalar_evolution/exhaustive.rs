@@ -10,7 +10,7 @@ use super::expression::{Expression, Leaf};
 use super::tables::Key;
 use crate::known_bits::{literal_bits, mask};
 use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Block, Definition, Instruction, Operand, Value};
+use oriole_ir::{Block, Definition, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{Opcode, ScalarType, evaluate};
 
 /// The most instructions that are computed in each iteration.
@@ -183,6 +183,11 @@ impl Query<'_> {
                     let literal = function.constants()[constant].literal?;
                     u128::from(literal_bits(literal, wanted)?)
                 }
+                Operand::Symbol(symbol)
+                    if function.symbols()[symbol].kind == SymbolKind::WarpSize =>
+                {
+                    32
+                }
                 _ => return None,
             });
         }
@@ -277,7 +282,7 @@ impl Query<'_> {
         let starts = self.arguments(header, parameter, |from| !is_inside(from));
         let nexts = self.arguments(header, parameter, is_inside);
         let &(_, next) = nexts.first()?;
-        if starts.len() != 1 || nexts.iter().any(|&(_, other)| other != next) {
+        if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;
         }
         self.state.tables.read(key, Key::Definition(next));
@@ -296,7 +301,11 @@ impl Query<'_> {
             return None;
         }
         let literal = function.constants()[amount].literal?;
-        let start = self.read_expression(key, starts[0].1);
+        // What it starts with on one of several ways in is a leaf of its own.
+        let start = match starts[..] {
+            [(_, start)] => self.read_expression(key, start),
+            _ => self.state.expressions.start(parameter, bits),
+        };
         if self.state.expressions.is_unknown(start) {
             return None;
         }

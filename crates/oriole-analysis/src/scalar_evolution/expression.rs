@@ -51,6 +51,8 @@ pub enum Kind {
     Special,
     /// The address of a variable.
     Symbol,
+    /// Bytes of a parameter of the kernel.
+    Parameter,
     /// A value of which nothing is known that an expression could say.
     Unknown,
     /// No expression.
@@ -79,6 +81,8 @@ pub enum Leaf {
     Special(SpecialRegister),
     /// The address of a variable.
     Symbol(Symbol),
+    /// What a parameter of the kernel holds from this byte on.
+    Parameter(Symbol, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +189,10 @@ impl Expressions {
             Kind::Start => Some(Leaf::Start(Value::from_index(number))),
             Kind::Special => Some(Leaf::Special(self.specials[number])),
             Kind::Symbol => Some(Leaf::Symbol(Symbol::from_index(number))),
+            Kind::Parameter => {
+                let symbol = Symbol::from_index(number >> 32);
+                Some(Leaf::Parameter(symbol, node.payload as u32))
+            }
             _ => None,
         }
     }
@@ -290,6 +298,12 @@ impl Expressions {
     /// The address of a variable.
     pub fn symbol(&mut self, symbol: Symbol, bits: u32) -> Expression {
         self.intern(Kind::Symbol, bits, symbol.index() as u64, &[])
+    }
+
+    /// What a parameter of the kernel holds from a byte on.
+    pub fn parameter(&mut self, symbol: Symbol, offset: u32, bits: u32) -> Expression {
+        let payload = (symbol.index() as u64) << 32 | u64::from(offset);
+        self.intern(Kind::Parameter, bits, payload, &[])
     }
 
     /// A special register.

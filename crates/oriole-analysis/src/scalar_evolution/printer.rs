@@ -175,7 +175,7 @@ fn pieces(
             pieces[end] = Piece::Owned(format!("}}<{}>", (names.header)(header)));
             pieces
         }
-        Kind::Start | Kind::Special | Kind::Symbol | Kind::Unknown => {
+        Kind::Start | Kind::Special | Kind::Symbol | Kind::Parameter | Kind::Unknown => {
             let text = match expressions.as_leaf(expression) {
                 Some(Leaf::Value(value)) => value_name(function, names, value),
                 Some(Leaf::Start(value)) => {
@@ -183,6 +183,12 @@ fn pieces(
                 }
                 Some(Leaf::Special(special)) => special.to_string(),
                 Some(Leaf::Symbol(symbol)) => symbol_name(function, names, symbol),
+                Some(Leaf::Parameter(symbol, 0)) => {
+                    format!("[{}]", symbol_name(function, names, symbol))
+                }
+                Some(Leaf::Parameter(symbol, offset)) => {
+                    format!("[{}+{offset}]", symbol_name(function, names, symbol))
+                }
                 None => String::new(),
             };
             vec![Piece::Owned(text)]

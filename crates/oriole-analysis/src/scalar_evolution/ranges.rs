@@ -518,7 +518,7 @@ impl Query<'_> {
                 Some((low, high)) => Range::full(bits).with_unsigned(low.into(), high.into()),
                 None => Range::full(bits),
             },
-            Some(Leaf::Symbol(_)) => Range::full(bits),
+            Some(Leaf::Symbol(_) | Leaf::Parameter(..)) => Range::full(bits),
             None if self.state.expressions.kind(expression) == Kind::Recurrence => {
                 self.recurrence_range(key, expression, &operands)
             }

@@ -483,7 +483,12 @@ impl Query<'_> {
 fn needs_entry(expressions: &Expressions, expression: Expression) -> bool {
     !matches!(
         expressions.kind(expression),
-        Kind::Constant | Kind::Special | Kind::Symbol | Kind::Start | Kind::CouldNotCompute
+        Kind::Constant
+            | Kind::Special
+            | Kind::Symbol
+            | Kind::Parameter
+            | Kind::Start
+            | Kind::CouldNotCompute
     )
 }
 
@@ -504,7 +509,7 @@ fn is_invariant(
     stack.push(expression);
     while let Some(top) = stack.pop() {
         let is_fixed = match expressions.kind(top) {
-            Kind::Constant | Kind::Special | Kind::Symbol => true,
+            Kind::Constant | Kind::Special | Kind::Symbol | Kind::Parameter => true,
             Kind::CouldNotCompute => false,
             Kind::Unknown | Kind::Start => match expressions.as_leaf(top) {
                 Some(Leaf::Value(value)) => match function.values()[value].definition {

@@ -10,8 +10,11 @@ use super::expression::{Expression, Expressions, Kind};
 use super::tables::{Key, ValueEntry};
 use crate::known_bits::{Known, literal_bits, mask, result_of};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Definition, FormatData, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType};
+use oriole_ir::{
+    AccessKind, Base, Block, Definition, FormatData, FunctionKind, Instruction, Operand, Symbol,
+    SymbolKind, Value,
+};
+use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
 
 /// Nothing known.
 const NOTHING: Known = Known { zeros: 0, ones: 0 };
@@ -166,6 +169,10 @@ impl Query<'_> {
                         known = self.known_move(instruction, bits);
                     } else if self.function.results(instruction).len() == 1 {
                         known = self.known_result(instruction, data.scalar_type);
+                        if let Some((symbol, offset)) = self.loaded_parameter(instruction, bits) {
+                            let expressions = &mut self.state.expressions;
+                            expression = expressions.parameter(symbol, offset, bits);
+                        }
                     }
                 }
             }
@@ -183,6 +190,27 @@ impl Query<'_> {
         };
         *self.state.tables.value_expressions.ensure(value, None) = Some(entry);
         self.state.tables.filled();
+    }
+
+    /// The parameter of the kernel, and the byte of it, that an instruction loads all of its result from.
+    fn loaded_parameter(&self, instruction: Instruction, bits: u32) -> Option<(Symbol, u32)> {
+        let function = self.function;
+        if function.kind() != FunctionKind::Entry || function.format(instruction).is_guarded() {
+            return None;
+        }
+        let access = function.access(instruction)?;
+        let address = access.address?;
+        let Base::Symbol(symbol) = address.base else {
+            return None;
+        };
+        let is_parameter = matches!(function.symbols()[symbol].kind, SymbolKind::Parameter(_));
+        let is_plain = access.kind == AccessKind::Load
+            && access.space == Space::Param
+            && access.vector == 1
+            && access.is_weak()
+            && access.bytes * 8 == bits;
+        let offset = u32::try_from(address.offset).ok()?;
+        (is_parameter && is_plain).then_some((symbol, offset))
     }
 
     /// What values that join have in common: one expression, if it is one, and known bits.
@@ -288,6 +316,10 @@ impl Query<'_> {
                 SymbolKind::Parameter(_) | SymbolKind::Variable(_) | SymbolKind::Global(_) => {
                     let expression = self.state.expressions.symbol(symbol, bits);
                     Some((expression, Known::unknown(bits)))
+                }
+                SymbolKind::WarpSize => {
+                    let expression = self.state.expressions.constant(32, bits);
+                    Some((expression, Known::constant(32)))
                 }
                 SymbolKind::Table(_) | SymbolKind::Other => None,
             },

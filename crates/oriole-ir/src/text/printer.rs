@@ -199,6 +199,7 @@ impl<'a> Printer<'a> {
                 SymbolKind::Variable(_) => "    variable ",
                 SymbolKind::Global(_) => "    global ",
                 SymbolKind::Table(_) => "    table ",
+                SymbolKind::WarpSize => "    warp_size ",
                 SymbolKind::Special(_) | SymbolKind::Other => "    other ",
             });
             self.symbol(symbol);

@@ -203,11 +203,12 @@ impl<'a> Body<'a> {
     }
 
     fn declaration(&mut self) -> Parsed<()> {
-        const KINDS: [(&str, MakeKind); 5] = [
+        const KINDS: [(&str, MakeKind); 6] = [
             ("parameter", SymbolKind::Parameter),
             ("variable", SymbolKind::Variable),
             ("global", SymbolKind::Global),
             ("table", SymbolKind::Table),
+            ("warp_size", |_| SymbolKind::WarpSize),
             ("other", |_| SymbolKind::Other),
         ];
         if self.lexer.take_word("undefined") {
