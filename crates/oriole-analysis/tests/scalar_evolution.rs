@@ -347,6 +347,12 @@ fn doubling_and_halving_are_counted_one_by_one() {
         }";
     // A block has at most 1,024 threads: 512, 256, … 1.
     assert_eq!(count(&read(source), 1).1, Some(10));
+    let copied = source.replace(
+        "bra ->0\n            -> block1(v4)",
+        "v5:b32 = mov.u32 #0, v4\nbra ->0\n -> block1(v5)",
+    );
+    assert_ne!(copied, source);
+    assert_eq!(count(&read(&copied), 1).1, Some(10));
     let function = read(source);
     let bounds = LaunchBounds {
         block: Some([256, 1, 1]),

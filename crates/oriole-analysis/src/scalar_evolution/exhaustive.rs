@@ -1,4 +1,4 @@
-//! Counts by computing iterations one by one, and bounds of counts of loops that shift.
+//! Counts by computing iterations one by one, and bounds of counts of loops that shift to the right.
 //!
 //! ## Soundness
 //! What an instruction gives is asked of `oriole_isa::evaluate`, as constant folding does. Only integers and predicates are computed, and only
@@ -6,7 +6,7 @@
 
 use super::Query;
 use super::conditions::{Comparing, Condition};
-use super::expression::{Expression, Leaf};
+use super::expression::{Expression, Kind, Leaf};
 use super::tables::Key;
 use crate::known_bits::{literal_bits, mask};
 use oriole_collections::{DenseMap, SmallVec};
@@ -202,7 +202,7 @@ impl Query<'_> {
         (is_whole && outputs.carry.is_none()).then_some(bits)
     }
 
-    /// A bound of the count of a loop that shifts something until it is zero, or doubles it until it reaches a bound.
+    /// A bound of the count of a loop that shifts something to the right until it is zero, or divides it.
     pub(super) fn shifted_out(
         &mut self,
         key: Key,
@@ -241,10 +241,10 @@ impl Query<'_> {
         if !self.is_invariant(other, header) {
             return None;
         }
-        let (start, is_right, amount) = self.shift_step(key, header, shifted)?;
+        let (start, amount) = self.shift_step(key, header, shifted)?;
         let start = self.read_range(key, start);
         let other = self.read_range(key, other);
-        if !is_right || start.bits() != bits {
+        if start.bits() != bits {
             return None;
         }
         // Once it is zero it stays zero, so that the condition must fail for zero whatever the other side is.
@@ -269,13 +269,13 @@ impl Query<'_> {
         }
     }
 
-    /// What a parameter that is shifted in each iteration starts with, whether it is shifted to the right, and by how many bits.
+    /// What a parameter that is shifted to the right in each iteration starts with, and by how many bits.
     fn shift_step(
         &mut self,
         key: Key,
         header: Block,
         parameter: Value,
-    ) -> Option<(Expression, bool, u64)> {
+    ) -> Option<(Expression, u64)> {
         let function = self.function;
         self.state.tables.read(key, Key::Incoming(header));
         let is_inside = |block| self.state.shape.contains(header, block);
@@ -284,6 +284,13 @@ impl Query<'_> {
         let &(_, next) = nexts.first()?;
         if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;
+        }
+        self.state.tables.read(key, Key::Value(next));
+        let quotient = self.value(next).expression;
+        let bits = function.values()[parameter].scalar_type.bits();
+        if let Some(amount) = self.quotient_of(quotient, parameter) {
+            let start = self.shifted_start(key, parameter, &starts, bits)?;
+            return Some((start, amount));
         }
         self.state.tables.read(key, Key::Definition(next));
         let Definition::Instruction(instruction) = function.values()[next].definition else {
@@ -296,19 +303,11 @@ impl Query<'_> {
         else {
             return None;
         };
-        let bits = function.values()[parameter].scalar_type.bits();
         if !format.is_simple() || shifted != parameter || first.bits() != bits || bits > 64 {
             return None;
         }
         let literal = function.constants()[amount].literal?;
-        // What it starts with on one of several ways in is a leaf of its own.
-        let start = match starts[..] {
-            [(_, start)] => self.read_expression(key, start),
-            _ => self.state.expressions.start(parameter, bits),
-        };
-        if self.state.expressions.is_unknown(start) {
-            return None;
-        }
+        let start = self.shifted_start(key, parameter, &starts, bits)?;
         let range = self.read_range(key, start);
         let is_unsigned = !first.is_signed() || range.signed.low >= 0;
         let amount = match format.mnemonic.opcode() {
@@ -323,6 +322,36 @@ impl Query<'_> {
         let is_negative_divisor = first.is_signed()
             && format.mnemonic.opcode() == Opcode::Div
             && literal_bits(literal, first)? >> (bits - 1) != 0;
-        (amount > 0 && !is_negative_divisor).then_some((start, true, amount))
+        (amount > 0 && !is_negative_divisor).then_some((start, amount))
+    }
+
+    /// By how many bits a parameter is shifted to the right at least, if an expression is an unsigned quotient of it.
+    fn quotient_of(&self, quotient: Expression, parameter: Value) -> Option<u64> {
+        let expressions = &self.state.expressions;
+        if expressions.kind(quotient) != Kind::UnsignedDivide {
+            return None;
+        }
+        let [dividend, divisor] = *expressions.operands(quotient) else {
+            return None;
+        };
+        let divisor = expressions.as_constant(divisor).filter(|&it| it > 1)?;
+        let is_own = expressions.as_leaf(dividend) == Some(Leaf::Value(parameter));
+        is_own.then(|| u64::from(63 - divisor.leading_zeros()))
+    }
+
+    /// What a parameter starts with; on one of several ways in, a leaf of its own.
+    fn shifted_start(
+        &mut self,
+        key: Key,
+        parameter: Value,
+        starts: &[(Block, Value)],
+        bits: u32,
+    ) -> Option<Expression> {
+        let start = match *starts {
+            [(_, start)] => self.read_expression(key, start),
+            _ if bits > 64 => return None,
+            _ => self.state.expressions.start(parameter, bits),
+        };
+        (!self.state.expressions.is_unknown(start)).then_some(start)
     }
 }
