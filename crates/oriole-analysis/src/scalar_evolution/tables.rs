@@ -10,8 +10,8 @@ use super::exits::ExitCount;
 use super::expression::Expression;
 use super::trip_counts::{BackedgeTaken, PredicatedCount};
 use crate::known_bits::Known;
-use oriole_collections::{DenseMap, IndexVec};
-use oriole_ir::{Block, Definition, Value};
+use oriole_collections::{DenseMap, IndexVec, PackedOption};
+use oriole_ir::{Block, Definition, Instruction, Value};
 
 /// A source or an entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +166,8 @@ pub(super) struct Tables {
     pub folded: DenseMap<Expression, Expression>,
     /// 7: header → backedge-taken count under assumptions.
     pub predicated: DenseMap<Block, PredicatedCount>,
+    /// The only result of each instruction whose result has an entry: it may be given another one.
+    pub results: IndexVec<Instruction, PackedOption<Value>>,
     /// The first of the readers of each source and entry.
     readers: DenseMap<u64, u32>,
     /// Readers, each with the next.
@@ -288,6 +290,7 @@ impl Tables {
             recurrences,
             folded,
             predicated,
+            results,
             readers,
             links,
             entries,
@@ -302,6 +305,7 @@ impl Tables {
         recurrences.clear();
         folded.clear();
         predicated.clear();
+        results.clear();
         readers.clear();
         links.clear();
         *forgotten += std::mem::take(entries);

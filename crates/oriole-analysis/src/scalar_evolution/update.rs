@@ -26,7 +26,12 @@ pub(super) fn update(
             Change::Inserted(instruction)
             | Change::Rewritten(instruction)
             | Change::Moved(instruction)
-            | Change::Removed(instruction, _) => touch_results(function, instruction, &mut touched),
+            | Change::Removed(instruction, _) => {
+                touch_results(function, instruction, &mut touched);
+                // The result it had, if it was given another one.
+                let before = state.tables.results.get(instruction);
+                touched.extend(before.and_then(|it| it.expand()).map(Key::Definition));
+            }
             Change::Replaced(old, _) => touched.push(Key::Definition(old)),
             Change::ArgumentsChanged(from) => touch_targets(function, from, &mut touched),
             Change::ParametersChanged(block) => touched.push(Key::Incoming(block)),

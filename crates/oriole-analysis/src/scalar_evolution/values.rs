@@ -9,7 +9,7 @@ use super::Query;
 use super::expression::{Expression, Expressions, Kind};
 use super::tables::{Key, ValueEntry};
 use crate::known_bits::{Known, literal_bits, mask, result_of};
-use oriole_collections::SmallVec;
+use oriole_collections::{PackedOption, SmallVec};
 use oriole_ir::{
     AccessKind, Base, Block, Definition, FormatData, FunctionKind, Instruction, Operand, Symbol,
     SymbolKind, Value,
@@ -151,6 +151,8 @@ impl Query<'_> {
             }
             Definition::Instruction(instruction) => {
                 is_reached = self.is_reached(instruction);
+                let results = &mut self.state.tables.results;
+                *results.ensure(instruction, PackedOption::none()) = PackedOption::some(value);
                 let format = self.function.format(instruction);
                 if is_reached && bits <= 64 && is_arithmetic(format) {
                     for used in self.function.uses(instruction) {
