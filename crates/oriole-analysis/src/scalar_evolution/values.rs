@@ -169,7 +169,8 @@ impl Query<'_> {
                             self.state.tables.read(key, Key::Value(used));
                         }
                         known = self.known_move(instruction, bits);
-                    } else if self.function.results(instruction).len() == 1 {
+                    } else if is_load(format) && self.function.results(instruction).len() == 1 {
+                        // Of what a load gives, its type is known; no operand is asked.
                         known = self.known_result(instruction, data.scalar_type);
                         if let Some((symbol, offset)) = self.loaded_parameter(instruction, bits) {
                             let expressions = &mut self.state.expressions;
@@ -610,6 +611,10 @@ fn is_arithmetic(format: &FormatData) -> bool {
                 | Opcode::Cvta
                 | Opcode::Setp
         )
+}
+
+fn is_load(format: &FormatData) -> bool {
+    matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
 }
 
 /// Whether it is `mov` of one register under a guard.
