@@ -130,6 +130,8 @@ impl Query<'_> {
         let is_inside = |block| self.state.shape.contains(header, block);
         let starts = self.arguments(header, parameter, |from| !is_inside(from));
         let nexts = self.arguments(header, parameter, is_inside);
+        self.read_identities(key, &starts);
+        self.read_identities(key, &nexts);
         let next = nexts.first()?.1;
         if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;
@@ -281,6 +283,8 @@ impl Query<'_> {
         let is_inside = |block| self.state.shape.contains(header, block);
         let starts = self.arguments(header, parameter, |from| !is_inside(from));
         let nexts = self.arguments(header, parameter, is_inside);
+        self.read_identities(key, &starts);
+        self.read_identities(key, &nexts);
         let &(_, next) = nexts.first()?;
         if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;

@@ -127,6 +127,13 @@ impl Query<'_> {
         arguments
     }
 
+    /// Says that an entry depends on which values some arguments are: one may be replaced by another.
+    pub(super) fn read_identities(&mut self, key: Key, arguments: &[(Block, Value)]) {
+        for &(_, argument) in arguments {
+            self.state.tables.read(key, Key::Definition(argument));
+        }
+    }
+
     /// Computes the entry of a value whose operands have theirs.
     fn fill_value(&mut self, value: Value) {
         let data = self.function.values()[value];
@@ -143,6 +150,12 @@ impl Query<'_> {
             Definition::Undefined => {}
             Definition::Parameter(block) => {
                 self.state.tables.read(key, Key::Incoming(block));
+                if self.state.shape.is_reachable(block)
+                    && self.state.shape.has_retreating_edge(self.function, block)
+                {
+                    let arguments = self.arguments(block, value, |_| true);
+                    self.read_identities(key, &arguments);
+                }
                 let joined = self.joined(block, value);
                 if let Some((same, bits)) = self.join(key, &joined) {
                     known = bits;
