@@ -10,13 +10,11 @@
 //! A pass that rewrites as it walks can keep the walk up to date: see [`KnownBits::enter`] and [`KnownBits::step`].
 
 use crate::control_flow::ControlFlow;
+use crate::launch::LaunchShape;
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::{
-    Comparison, Component, Flag, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister,
-    SpecialRegisterKind,
-};
+use oriole_isa::{Comparison, Flag, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister};
 use oriole_syntax::literal::Literal;
 
 /// Bits known to be clear and known to be set. Bits above the value's width are known to be clear.
@@ -118,27 +116,27 @@ impl Known {
     }
 
     /// A value of `from` bits, read as signed, in `to` bits.
-    const fn sign_extend(self, from: u32, to: u32) -> Known {
+    pub(crate) const fn sign_extend(self, from: u32, to: u32) -> Known {
         let zeros = sign_extend(self.zeros, from) as u64;
         let ones = sign_extend(self.ones & mask(from), from) as u64;
         Known { zeros, ones }.truncate(to)
     }
 
-    const fn and(self, other: Known) -> Known {
+    pub(crate) const fn and(self, other: Known) -> Known {
         Known {
             zeros: self.zeros | other.zeros,
             ones: self.ones & other.ones,
         }
     }
 
-    const fn or(self, other: Known) -> Known {
+    pub(crate) const fn or(self, other: Known) -> Known {
         Known {
             zeros: self.zeros & other.zeros,
             ones: self.ones | other.ones,
         }
     }
 
-    const fn xor(self, other: Known) -> Known {
+    pub(crate) const fn xor(self, other: Known) -> Known {
         Known {
             zeros: self.zeros & other.zeros | self.ones & other.ones,
             ones: self.zeros & other.ones | self.ones & other.zeros,
@@ -154,7 +152,7 @@ impl Known {
     }
 
     /// The sum with a carry in that is known.
-    const fn add(self, other: Known, carry: bool, width: u32) -> Known {
+    pub(crate) const fn add(self, other: Known, carry: bool, width: u32) -> Known {
         // The largest and the smallest sum agree with every sum in the bits where both operands and the carry are known.
         let carry = carry as u64;
         let largest = self
@@ -176,7 +174,7 @@ impl Known {
         .truncate(width)
     }
 
-    const fn subtract(self, other: Known, width: u32) -> Known {
+    pub(crate) const fn subtract(self, other: Known, width: u32) -> Known {
         let flipped = Known {
             zeros: other.ones,
             ones: other.zeros,
@@ -185,7 +183,7 @@ impl Known {
     }
 
     /// The low bits of a product of values of `width` bits that is `width` bits wide.
-    fn multiply(self, other: Known, width: u32) -> Known {
+    pub(crate) fn multiply(self, other: Known, width: u32) -> Known {
         if let (Some(a), Some(b)) = (self.as_constant(), other.as_constant()) {
             return Known::constant(a.wrapping_mul(b) & mask(width));
         }
@@ -200,7 +198,7 @@ impl Known {
         }
     }
 
-    fn shift_left(self, amount: Known, width: u32) -> Known {
+    pub(crate) fn shift_left(self, amount: Known, width: u32) -> Known {
         match amount.as_constant() {
             Some(amount) if amount >= u64::from(width) => Known::constant(0),
             Some(amount) => Known {
@@ -215,7 +213,7 @@ impl Known {
         }
     }
 
-    fn shift_right(self, amount: Known, width: u32, signed: bool) -> Known {
+    pub(crate) fn shift_right(self, amount: Known, width: u32, signed: bool) -> Known {
         if signed && !self.is_non_negative(width) {
             return match amount.as_constant() {
                 Some(amount) => {
@@ -310,7 +308,13 @@ impl KnownBits {
         let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
-            self.compute(function, instruction, scalar_type)
+            result_of(
+                function,
+                instruction,
+                scalar_type,
+                &LaunchShape::default(),
+                |value| self.of(value),
+            )
         } else {
             None
         };
@@ -335,57 +339,61 @@ impl KnownBits {
             }
         }
     }
+}
 
-    fn compute(
-        &self,
-        function: &Function,
-        instruction: Instruction,
-        held: ScalarType,
-    ) -> Option<Known> {
-        let format = function.format(instruction);
-        let mnemonic = &format.mnemonic;
-        if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
-            let is_plain = !format.is_guarded() && !format.opaque && held.bits() <= 64;
-            return is_plain.then(|| loaded(mnemonic, held)).flatten();
-        }
-        if !format.is_simple() || !is_tracked(mnemonic) || held.bits() > 64 {
-            return None;
-        }
-        let (_, sources) = function.operands(instruction).split_first()?;
-        let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
-        if sources.len() > inputs.len() {
-            return None;
-        }
-        let types = format.source_types()?;
-        for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
-            let wanted = wanted?;
-            inputs[index] = match operand {
-                Operand::Value(value) => self.of(value).truncate(wanted.bits()),
-                Operand::Constant(constant) => match function.constants()[constant].literal {
-                    Some(literal) => Known::constant(literal_bits(literal, wanted)?),
-                    None => Known::unknown(wanted.bits()),
-                },
-                Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                    SymbolKind::Special(special) => {
-                        special_register(special).truncate(wanted.bits())
-                    }
-                    _ => Known::unknown(wanted.bits()),
-                },
+/// What is known of the only result of an instruction, which is held in a register of type `held`, given what is known of the values
+/// that it reads and how the kernel is launched.
+pub(crate) fn result_of(
+    function: &Function,
+    instruction: Instruction,
+    held: ScalarType,
+    bounds: &LaunchShape,
+    of: impl Fn(Value) -> Known,
+) -> Option<Known> {
+    let format = function.format(instruction);
+    let mnemonic = &format.mnemonic;
+    if matches!(mnemonic.opcode(), Opcode::Ld | Opcode::Ldu) {
+        let is_plain = !format.is_guarded() && !format.opaque && held.bits() <= 64;
+        return is_plain.then(|| loaded(mnemonic, held)).flatten();
+    }
+    if !format.is_simple() || !is_tracked(mnemonic) || held.bits() > 64 {
+        return None;
+    }
+    let (_, sources) = function.operands(instruction).split_first()?;
+    let mut inputs = [Known { zeros: 0, ones: 0 }; 4];
+    if sources.len() > inputs.len() {
+        return None;
+    }
+    let types = format.source_types()?;
+    for (index, (&operand, &wanted)) in sources.iter().zip(types).enumerate() {
+        let wanted = wanted?;
+        inputs[index] = match operand {
+            Operand::Value(value) => of(value).truncate(wanted.bits()),
+            Operand::Constant(constant) => match function.constants()[constant].literal {
+                Some(literal) => Known::constant(literal_bits(literal, wanted)?),
+                None => Known::unknown(wanted.bits()),
+            },
+            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+                SymbolKind::Special(special) => {
+                    special_register(special, bounds).truncate(wanted.bits())
+                }
+                SymbolKind::WarpSize => Known::constant(32),
                 _ => Known::unknown(wanted.bits()),
-            };
-        }
-        let given = format.operand_type(0)?;
-        let known = transfer(mnemonic, given, &inputs)?;
-        if given.bits() == held.bits() {
-            Some(known)
-        } else if mnemonic.opcode() == Opcode::Cvt && given.bits() < held.bits() {
-            Some(match given.is_signed() {
-                true => known.sign_extend(given.bits(), held.bits()),
-                false => known,
-            })
-        } else {
-            None
-        }
+            },
+            _ => Known::unknown(wanted.bits()),
+        };
+    }
+    let given = format.operand_type(0)?;
+    let known = transfer(mnemonic, given, &inputs)?;
+    if given.bits() == held.bits() {
+        Some(known)
+    } else if mnemonic.opcode() == Opcode::Cvt && given.bits() < held.bits() {
+        Some(match given.is_signed() {
+            true => known.sign_extend(given.bits(), held.bits()),
+            false => known,
+        })
+    } else {
+        None
     }
 }
 
@@ -423,20 +431,12 @@ fn loaded(mnemonic: &Mnemonic, held: ScalarType) -> Option<Known> {
     (read.is_unsigned() || read.is_bits()).then(|| Known::unknown(read.bits().min(held.bits())))
 }
 
-/// What every launch keeps to.
-fn special_register(special: SpecialRegister) -> Known {
-    use SpecialRegisterKind::*;
-    let component = special.component();
-    match (special.kind(), component) {
-        (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Known::constant(0),
-        (Tid, Some(Component::Z)) => Known::at_most(63),
-        (Ntid, Some(Component::Z)) => Known::at_most(64),
-        (Tid, Some(_)) => Known::at_most(1023),
-        (Ntid, Some(_)) => Known::at_most(1024),
-        (Ctaid | Nctaid, Some(Component::X)) => Known::at_most(0x7FFF_FFFF),
-        (Ctaid | Nctaid, Some(_)) => Known::at_most(0xFFFF),
-        (Laneid, None) => Known::at_most(31),
-        _ => Known { zeros: 0, ones: 0 },
+/// What every launch keeps to that a kernel is bounded to.
+fn special_register(special: SpecialRegister, bounds: &LaunchShape) -> Known {
+    match bounds.range(special) {
+        Some((low, high)) if low == high => Known::constant(low),
+        Some((_, high)) => Known::at_most(high),
+        None => Known { zeros: 0, ones: 0 },
     }
 }
 

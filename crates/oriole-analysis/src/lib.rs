@@ -20,6 +20,7 @@ pub mod memory;
 pub mod ptxas_hazards;
 pub mod register_model;
 mod reshaping;
+pub mod scalar_evolution;
 pub mod source_lines;
 mod uniformity;
 

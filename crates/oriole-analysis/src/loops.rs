@@ -152,8 +152,9 @@ impl Analysis for Loops {
         Loops::of(&flow, &dominators)
     }
 
-    /// The two halves of a block, and two blocks that are merged, are in the same loops. A block on an edge may change the order
-    /// of the dominator tree, by which loops are numbered; without cycles there is nothing to number.
+    /// The two halves of a block, and two blocks that are merged, are in the same loops. A block on an edge, or blocks split and
+    /// merged in turn, may change the order of the dominator tree, by which loops are numbered; without cycles there is nothing
+    /// to number.
     fn update(
         &mut self,
         function: &Function,
@@ -164,8 +165,11 @@ impl Analysis for Loops {
             return Update::Recompute;
         };
         let has_cycles = !self.nest.is_empty() || !self.irreducible.is_empty();
-        let is_edge_split = |step: &Step<Block>| matches!(step, Step::SplitEdge(..));
-        if has_cycles && steps.iter().any(is_edge_split) {
+        let has = |kind: fn(&Step<Block>) -> bool| steps.iter().any(kind);
+        let is_split = has(|step| matches!(step, Step::Split(..)));
+        let is_merged = has(|step| matches!(step, Step::Merge(..)));
+        let is_edge_split = has(|step| matches!(step, Step::SplitEdge(..)));
+        if has_cycles && (is_edge_split || is_split && is_merged) {
             return Update::Recompute;
         }
         self.nest.grow(function.blocks().len());

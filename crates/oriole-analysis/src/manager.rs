@@ -74,6 +74,11 @@ pub trait Analysis: PartialEq + Sized + 'static {
         let _ = (function, journal, others);
         Update::Recompute
     }
+
+    /// Whether it is what [`Analysis::compute`] would give for the function now.
+    fn is_current(&self, function: &Function, analyses: &mut Analyses) -> bool {
+        Self::compute(function, analyses) == *self
+    }
 }
 
 type UpdateEntry = fn(&mut dyn Any, &Function, &Journal, &mut Others<'_>) -> Update;
@@ -176,7 +181,7 @@ impl Analyses {
                 let kept = kept
                     .downcast_ref::<A>()
                     .expect("entries are keyed by their type");
-                A::compute(function, analyses) == *kept
+                kept.is_current(function, analyses)
             },
             update: |kept, function, journal, others| {
                 let kept = kept

@@ -11,11 +11,12 @@ mod edits;
 use edits::{EDITS, repair};
 use oriole_analysis::liveness::Liveness;
 use oriole_analysis::memory::LocalVariables;
+use oriole_analysis::scalar_evolution::ScalarEvolution;
 use oriole_analysis::{
     Analyses, ControlFlow, Convergence, Dominators, KnownBits, Loops, PostDominators, Uniformity,
 };
 use oriole_generate::{Options, Random, Shapes, generate};
-use oriole_ir::{Editor, Formats, Function, text, verify};
+use oriole_ir::{Editor, Formats, Function, Value, text, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::into_ssa;
 
@@ -109,6 +110,29 @@ fn ask(analyses: &mut Analyses, function: &Function, random: &mut Random) {
     analyses.get::<KnownBits>(function);
     analyses.get::<Liveness>(function);
     analyses.get::<PostDominators>(function);
+    ask_evolution(analyses, function, random);
+}
+
+/// Asks for expressions, ranges and counts of some values and loops, in any order, so that there is something to forget.
+fn ask_evolution(analyses: &mut Analyses, function: &Function, random: &mut Random) {
+    let evolution = analyses.get::<ScalarEvolution>(function);
+    let mut query = evolution.on(function);
+    let count = function.values().len();
+    for _ in 0..6 {
+        let value = Value::from_index(random.below(count));
+        match random.below(2) {
+            0 => drop(query.expression(value)),
+            _ => drop(query.value_range(value)),
+        }
+    }
+    let headers = query.headers();
+    for header in headers {
+        match random.below(4) {
+            0 => drop(query.backedge_taken(header)),
+            1 => drop(query.predicated_backedge_taken(header)),
+            _ => {}
+        }
+    }
 }
 
 #[derive(Default)]
@@ -117,6 +141,8 @@ struct Counts {
     edits: [u64; EDITS.len()],
     updated: u64,
     computed: u64,
+    /// Entries of ScalarEvolution that edits left, and that they made it forget.
+    entries: [u64; 2],
 }
 
 /// Edits a function and compares.
@@ -152,11 +178,21 @@ fn edit(seed: u64, most: u64, counts: &mut Counts) {
             );
         }
         counts.journals += 1;
+        let asked = analyses.get::<ScalarEvolution>(&function).statistics();
         analyses.update(&function, &journal);
+        let left = analyses.get::<ScalarEvolution>(&function).statistics();
+        counts.entries[0] += left.kept;
+        counts.entries[1] += left.forgotten - asked.forgotten;
         let stale = analyses.stale(&function);
+        let wrong = match stale.contains(&"scalar-evolution") {
+            true => analyses
+                .get::<ScalarEvolution>(&function)
+                .verify(&function, true),
+            false => Vec::new(),
+        };
         assert!(
             stale.is_empty(),
-            "seed {seed}, journal {journal_number}, {names:?}: {stale:?} differ"
+            "seed {seed}, journal {journal_number}, {names:?}: {stale:?} differ: {wrong:?}"
         );
     }
     counts.updated += analyses.updated();
@@ -188,6 +224,13 @@ fn updated_analyses_are_those_computed_anew() {
         counts.updated,
         counts.computed
     );
+    let [kept, forgotten] = counts.entries;
+    println!(
+        "ScalarEvolution: {kept} entries kept, {forgotten} forgotten ({:.1} a journal)",
+        forgotten as f64 / counts.journals as f64
+    );
+    // An edit touches a small part of a function.
+    assert!(forgotten * 2 < kept + forgotten);
     for ((name, _), times) in EDITS.iter().zip(counts.edits) {
         println!("{times:9} {name}");
         assert!(times > 0, "no function was one to {name} in");

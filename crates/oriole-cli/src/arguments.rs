@@ -78,6 +78,8 @@ pub enum Command {
     Reduce(ReduceArguments),
     /// Show register pressure, predicted registers and occupancy
     Pressure(PressureArguments),
+    /// Show how often loops run, and integers as functions of their iterations
+    Scev(ScevArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -360,6 +362,41 @@ pub struct PressureArguments {
     /// The architecture [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `oriole scev`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A count says how often the back edge of a loop is taken: one less than its header is executed.\n\n\
+    Examples:\n  \
+    oriole scev kernel.ptx                   every loop and its count\n  \
+    oriole scev kernel.ptx --values          also what every integer is, and between which bounds\n  \
+    oriole scev kernel.ptx --block 128 --json"
+)]
+pub struct ScevArguments {
+    /// The files to read, `-` for the standard input; without one, an embedded example
+    pub files: Vec<PathBuf>,
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+    /// The shape of blocks, as X, XxY or XxYxZ [default: the kernel's own, if it has one]
+    #[arg(long, value_name = "XxYxZ", value_parser = crate::run::shape)]
+    pub block: Option<[u32; 3]>,
+    /// The shape of the grid, likewise
+    #[arg(long, value_name = "XxYxZ", value_parser = crate::run::shape)]
+    pub grid: Option<[u32; 3]>,
+    /// Also print values: their expressions and ranges
+    #[arg(long)]
+    pub values: bool,
+    /// Take local variables for memory, not for values
+    #[arg(long)]
+    pub keep_local_variables: bool,
+    /// Set a limit of the analysis, such as scalar-evolution-max-iterations
+    #[arg(long = "knob", value_name = "NAME=VALUE")]
+    pub knobs: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

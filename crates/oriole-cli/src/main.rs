@@ -19,6 +19,7 @@ mod pressure;
 mod reduce;
 mod report;
 mod run;
+mod scev;
 mod shell;
 mod temporary;
 mod tree_text;
@@ -116,6 +117,7 @@ fn command() -> ExitCode {
         Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
         Command::Pressure(options) => pressure::run(options, &report),
+        Command::Scev(options) => scev::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -20,6 +20,8 @@ const COMMANDS: &[&[&str]] = &[
     &["opt", "-O3", "--diff"],
     &["pressure"],
     &["pressure", "--json"],
+    &["scev", "--values"],
+    &["scev", "--json"],
     &["dump", "--tree"],
     &["dump", "--ssa"],
     &["dump", "--cfg"],

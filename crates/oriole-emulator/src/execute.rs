@@ -10,6 +10,7 @@ use oriole_isa::{
 use crate::execution::Execution;
 use crate::lanes;
 use crate::launch::{Group, LaunchContext};
+use crate::observer::Step;
 use crate::program::{
     CONSTANT, Destination, Function, General, Kind, Lanes, MOST_SOURCES, NONE, Operation,
     PredicateSource, Source,
@@ -249,6 +250,9 @@ impl Executor<'_> {
                     counters.executions += 1;
                     counters.lanes += u64::from(active.count_ones());
                 }
+                if launch.options.observer.is_some() {
+                    self.observe(warp, fragment, group.blocks[block].index, active);
+                }
                 if check_uninitialized {
                     let mut state = Execution {
                         warp,
@@ -364,6 +368,29 @@ impl Executor<'_> {
             kind => compute(kind, state),
         }
         Ok(Flow::Next)
+    }
+
+    /// Shows an instruction to who watches, before it is executed.
+    #[cold]
+    fn observe(&self, warp: &Warp, fragment: &Fragment, block: [u32; 3], active: u32) {
+        let Some(observer) = &self.launch.options.observer else {
+            return;
+        };
+        let function = &self.launch.program.functions[fragment.function as usize];
+        let origin = |pc: u32| function.origins[pc as usize].span;
+        let before = fragment.pc.checked_sub(1).map(origin);
+        observer.step(&Step {
+            function: &function.name,
+            span: origin(fragment.pc),
+            is_first: before != Some(origin(fragment.pc)),
+            block,
+            threads: &warp.threads,
+            lanes: fragment.mask,
+            active,
+            depth: fragment.frames.len(),
+            names: &function.register_names,
+            registers: &warp.registers[fragment.base as usize..],
+        });
     }
 
     /// Tries the instruction at which a fragment waits again; whether it goes on.

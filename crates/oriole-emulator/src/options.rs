@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::observer::Observer;
 use crate::progress::Progress;
 
 /// How a launch is executed and watched.
@@ -30,6 +31,8 @@ pub struct Options {
     pub parallel: bool,
     /// Where to say how far the launch has come.
     pub progress: Option<Arc<Progress>>,
+    /// Who sees every instruction before it is executed.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             check_races: false,
             parallel: true,
             progress: None,
+            observer: None,
         }
     }
 }

@@ -121,7 +121,9 @@ pub enum SymbolKind {
     Table(u32),
     /// A special register.
     Special(SpecialRegister),
-    /// The constant `WARP_SZ`, a string, or something only ptxas knows.
+    /// The constant `WARP_SZ`: 32.
+    WarpSize,
+    /// A string, or something only ptxas knows.
     Other,
 }
 

@@ -4,8 +4,8 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, division, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, predication, reassociate, remove_unused,
-    speculative_hoist,
+    late_commoning, leaf_inlining, local_promotion, loop_deletion, predication, range_comparisons,
+    reassociate, remove_unused, speculative_hoist,
 };
 use std::fmt;
 
@@ -54,6 +54,8 @@ pub const PASSES: &[&Pass] = &[
     &late_commoning::PASS,
     &leaf_inlining::PASS,
     &local_promotion::PASS,
+    &loop_deletion::PASS,
+    &range_comparisons::PASS,
     &reassociate::PASS,
     &predication::PASS,
     &remove_unused::PASS,

@@ -455,8 +455,11 @@ impl Entering<'_> {
                 if let Some(&symbol) = self.specials.get(&name) {
                     return Operand::Symbol(symbol);
                 }
-                let kind =
-                    SpecialRegister::from_text(name).map_or(SymbolKind::Other, SymbolKind::Special);
+                let kind = match SpecialRegister::from_text(name) {
+                    Some(special) => SymbolKind::Special(special),
+                    None if name == "WARP_SZ" => SymbolKind::WarpSize,
+                    None => SymbolKind::Other,
+                };
                 let symbol = self.undeclared(node.text, kind);
                 self.specials.insert(name, symbol);
                 Operand::Symbol(symbol)

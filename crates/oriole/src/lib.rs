@@ -32,6 +32,7 @@
 mod acceptance;
 mod cost;
 mod driver;
+mod evolution;
 pub mod machine;
 mod module_passes;
 mod reduce;
@@ -44,6 +45,9 @@ use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
+pub use evolution::{
+    CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
+};
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};

@@ -27,17 +27,26 @@ pub enum Kind {
     Opt,
     /// Read functions in SSA form and run passes on them, one after the other.
     Pass,
+    /// Say how often loops run and what integers are.
+    Scev,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 5] = [Kind::Syntax, Kind::Check, Kind::Ssa, Kind::Opt, Kind::Pass];
+    pub const ALL: [Kind; 6] = [
+        Kind::Syntax,
+        Kind::Check,
+        Kind::Ssa,
+        Kind::Opt,
+        Kind::Pass,
+        Kind::Scev,
+    ];
 }
 
 /// Sections that a file of a kind must have when there is nothing wrong with it: of each group one.
 pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
     match kind {
-        Kind::Syntax | Kind::Check => &[],
+        Kind::Syntax | Kind::Check | Kind::Scev => &[],
         Kind::Ssa => &[&[SectionName::Output]],
         Kind::Opt | Kind::Pass => &[&[
             SectionName::Diff,
@@ -81,6 +90,7 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
     match file.header.kind {
         Kind::Syntax | Kind::Check | Kind::Pass => {}
         Kind::Ssa => run.ssa(&module),
+        Kind::Scev => run.evolution(&module),
         Kind::Opt => {
             let notes = run.optimize(&module);
             run.say(&notes);
@@ -185,6 +195,36 @@ impl Run<'_> {
                 "into SSA form and out: {}",
                 errors.first().map_or("", |error| error.message.as_str())
             )),
+        }
+    }
+
+    /// Says how often the back edges of loops are taken, at the first line of each loop, and what integers are, at theirs.
+    fn evolution(&mut self, module: &Module) {
+        let options = oriole::EvolutionOptions {
+            block: self.header.block,
+            ..oriole::EvolutionOptions::default()
+        };
+        let reports = match oriole::evolution(module, &options) {
+            Ok((reports, _)) => reports,
+            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+        };
+        for report in reports {
+            for own in report.loops {
+                let text = self.spoil(format!("trips: {}", own.count));
+                let line = own.line as usize;
+                self.outcome.facts.push(Fact { line, text });
+            }
+            for value in report.values {
+                let range = match value.range.as_str() {
+                    "any" => String::new(),
+                    range if range == value.expression => String::new(),
+                    range => format!(" in {range}"),
+                };
+                let text = format!("scev: {} = {}{range}", value.name, value.expression);
+                let text = self.spoil(text);
+                let line = value.line as usize;
+                self.outcome.facts.push(Fact { line, text });
+            }
         }
     }
 

@@ -9,11 +9,13 @@
 //! | `check` | also resolve names, go into SSA form, verify, and out again | diagnostics; the same tokens |
 //! | `ssa` | also show the SSA form | section `output` |
 //! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
+//! | `scev` | also ask ScalarEvolution | `trips:` and `scev:` facts |
 //! | `pass` | read functions in SSA form (`oriole_ir::text`) and run passes on them, without PTX | the same, in SSA form |
 //!
 //! **Facts** stand on their line: `//~ error[expected-operand] 14: expected an operand, found …` says that there is an
 //! error in column 14 of the line. `//~^` means the line above, `//~^^` the one above that. Facts are complete: what is said
-//! without a fact fails the test, as does a fact that is not said.
+//! without a fact fails the test, as does a fact that is not said. `//~ trips: taken 9 times` is how often the back edge of the loop that
+//! starts on the line is taken, `//~ scev: %r1 = {0,+,1}<$L> in u[0, 9]` what an integer that is computed there is.
 //!
 //! **Sections** stand at the end: a line `//= output` and the expected text in `//|` lines. `diff` is the change of the printed
 //! text, `unchanged` says that there is none, `stats` are the counters of the passes, `remarks` says each rewrite and

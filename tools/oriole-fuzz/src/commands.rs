@@ -30,6 +30,8 @@ const COMMANDS: &[(&[&str], bool)] = &[
     (&["run", "--steps", "2000", "--block", "2", "--check"], true),
     (&["check", "--format", "sarif"], false),
     (&["pressure", "--json"], false),
+    (&["scev", "--values"], false),
+    (&["scev", "--json"], false),
     (&["dump", "--tree"], false),
     (&["dump", "--cfg"], false),
     (&["check", "--format", "json"], false),

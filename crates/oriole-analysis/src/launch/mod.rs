@@ -2,8 +2,10 @@
 
 pub mod occupancy;
 mod resources;
+mod shape;
 
 pub use resources::Resources;
+pub use shape::LaunchShape;
 
 /// Threads of a block where neither the kernel nor anyone else says how many there are.
 pub const DEFAULT_THREADS: u32 = 256;

@@ -137,9 +137,10 @@ impl Editor<'_> {
             SymbolKind::Parameter(_) | SymbolKind::Table(_) => {
                 panic!("parameters and tables are not copied")
             }
-            SymbolKind::Global(_) | SymbolKind::Special(_) | SymbolKind::Other => {
-                self.function.add_symbol(data)
-            }
+            SymbolKind::Global(_)
+            | SymbolKind::Special(_)
+            | SymbolKind::WarpSize
+            | SymbolKind::Other => self.function.add_symbol(data),
         };
         symbols[symbol] = PackedOption::some(imported);
         imported

@@ -216,6 +216,7 @@ impl<'a> Printer<'a> {
                 SymbolKind::Parameter(_) | SymbolKind::Variable(_) => continue,
                 SymbolKind::Global(_) => "    global ",
                 SymbolKind::Table(_) => "    table ",
+                SymbolKind::WarpSize => "    warp_size ",
                 SymbolKind::Special(_) | SymbolKind::Other => "    other ",
             });
             self.symbol(symbol);

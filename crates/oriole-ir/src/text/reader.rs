@@ -210,11 +210,12 @@ impl<'a> Body<'a> {
             ("result", VariableKind::Result),
             ("variable", VariableKind::Declared),
         ];
-        const KINDS: [(&str, MakeKind); 3] = [
+        const KINDS: [(&str, MakeKind); 4] = [
             ("global", |number| {
                 SymbolKind::Global(Global::from_u32(number))
             }),
             ("table", SymbolKind::Table),
+            ("warp_size", |_| SymbolKind::WarpSize),
             ("other", |_| SymbolKind::Other),
         ];
         if self.lexer.take_word("undefined") {

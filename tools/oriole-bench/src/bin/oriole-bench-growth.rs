@@ -26,6 +26,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("opt -O3", &["opt", "-O3", "-o", "/dev/null"]),
     ("--verify", &["opt", "-O3", "--verify", "-o", "/dev/null"]),
     ("pressure", &["pressure", "--json"]),
+    ("scev", &["scev", "--json"]),
 ];
 
 struct Options {

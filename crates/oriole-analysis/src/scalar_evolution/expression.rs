@@ -1,0 +1,367 @@
+//! Expressions: interned, immutable, canonical.
+//!
+//! An expression is a number; two expressions of one arena are equal if and only if their numbers are. All arithmetic is modulo two
+//! to the width of the expression, as in PTX. Constructors ([`super::arithmetic`]) fold and bring operands into order; here is how
+//! nodes are kept and looked at.
+
+use oriole_collections::{DenseMap, IndexVec, PackedOption};
+use oriole_ir::{Block, Symbol, Value};
+use oriole_isa::{Space, SpecialRegister};
+
+oriole_collections::entity! {
+    /// An expression.
+    pub struct Expression = "e";
+}
+
+/// What an expression is. The order is that of operands in sums and products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A number.
+    Constant,
+    /// The low bits of its operand.
+    Truncate,
+    /// Its operand with zeros above.
+    ZeroExtend,
+    /// Its operand with copies of its top bit above.
+    SignExtend,
+    /// An address of its operand's space as a generic one, or the other way round (`cvta`).
+    AddressCast,
+    /// A sum.
+    Add,
+    /// A product.
+    Multiply,
+    /// A quotient of unsigned numbers. What division by zero gives is nobody's business.
+    UnsignedDivide,
+    /// A value that changes from iteration to iteration of a loop: its first value, what is added in each iteration, what is
+    /// added to that, and so on.
+    Recurrence,
+    /// The largest of signed numbers.
+    SignedMax,
+    /// The largest of unsigned numbers.
+    UnsignedMax,
+    /// The smallest of signed numbers.
+    SignedMin,
+    /// The smallest of unsigned numbers.
+    UnsignedMin,
+    /// The smallest of unsigned numbers, which are looked at in order until one is zero: those behind it need not mean anything.
+    SequentialUnsignedMin,
+    /// What a loop is entered with in a parameter of its header, if it is entered from several places.
+    Start,
+    /// A special register that does not change while a thread runs.
+    Special,
+    /// The address of a variable.
+    Symbol,
+    /// Bytes of a parameter of the kernel.
+    Parameter,
+    /// A value of which nothing is known that an expression could say.
+    Unknown,
+    /// No expression.
+    CouldNotCompute,
+}
+
+impl Kind {
+    /// Whether the order of operands means nothing.
+    pub fn commutes(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Add | Multiply | SignedMax | UnsignedMax | SignedMin | UnsignedMin
+        )
+    }
+}
+
+/// A leaf of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// A value.
+    Value(Value),
+    /// What a loop is entered with in this parameter of its header.
+    Start(Value),
+    /// A special register.
+    Special(SpecialRegister),
+    /// The address of a variable.
+    Symbol(Symbol),
+    /// What a parameter of the kernel holds from this byte on.
+    Parameter(Symbol, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    kind: Kind,
+    bits: u8,
+    count: u32,
+    first: u32,
+    /// Nodes of the expression as a tree, at most `u32::MAX`.
+    size: u32,
+    /// What tells it from others of its kind besides operands.
+    payload: u64,
+}
+
+/// An arena of expressions.
+#[derive(Clone, Debug)]
+pub struct Expressions {
+    nodes: IndexVec<Expression, Node>,
+    operands: Vec<Expression>,
+    /// The newest expression with a hash; others follow by `same_hash`.
+    index: DenseMap<u64, Expression>,
+    same_hash: IndexVec<Expression, PackedOption<Expression>>,
+    specials: Vec<SpecialRegister>,
+    /// How many expressions were too large to simplify.
+    pub(super) failures: u32,
+    pub(super) limits: super::Knobs,
+}
+
+impl Expressions {
+    /// An empty arena with these limits.
+    pub fn new(limits: super::Knobs) -> Expressions {
+        let mut expressions = Expressions {
+            nodes: IndexVec::new(),
+            operands: Vec::new(),
+            index: DenseMap::new(),
+            same_hash: IndexVec::new(),
+            specials: Vec::new(),
+            failures: 0,
+            limits,
+        };
+        expressions.intern(Kind::CouldNotCompute, 1, 0, &[]);
+        expressions
+    }
+
+    /// How many expressions there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none but the one that stands for none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() <= 1
+    }
+
+    /// The expression that stands for none.
+    pub fn could_not_compute() -> Expression {
+        Expression::from_index(0)
+    }
+
+    /// What an expression is.
+    #[inline]
+    pub fn kind(&self, expression: Expression) -> Kind {
+        self.nodes[expression].kind
+    }
+
+    /// Its width.
+    #[inline]
+    pub fn bits(&self, expression: Expression) -> u32 {
+        u32::from(self.nodes[expression].bits)
+    }
+
+    /// How many nodes it has as a tree.
+    #[inline]
+    pub fn size(&self, expression: Expression) -> u32 {
+        self.nodes[expression].size
+    }
+
+    /// Its operands.
+    #[inline]
+    pub fn operands(&self, expression: Expression) -> &[Expression] {
+        let node = &self.nodes[expression];
+        &self.operands[node.first as usize..][..node.count as usize]
+    }
+
+    /// The number, if it is one.
+    #[inline]
+    pub fn as_constant(&self, expression: Expression) -> Option<u64> {
+        let node = &self.nodes[expression];
+        (node.kind == Kind::Constant).then_some(node.payload)
+    }
+
+    /// The number as a signed one, if it is one.
+    pub fn as_signed(&self, expression: Expression) -> Option<i64> {
+        let bits = self.as_constant(expression)?;
+        Some(crate::known_bits::sign_extend(bits, self.bits(expression)))
+    }
+
+    /// The leaf, if it is one.
+    pub fn as_leaf(&self, expression: Expression) -> Option<Leaf> {
+        let node = &self.nodes[expression];
+        let number = node.payload as usize;
+        match node.kind {
+            Kind::Unknown => Some(Leaf::Value(Value::from_index(number))),
+            Kind::Start => Some(Leaf::Start(Value::from_index(number))),
+            Kind::Special => Some(Leaf::Special(self.specials[number])),
+            Kind::Symbol => Some(Leaf::Symbol(Symbol::from_index(number))),
+            Kind::Parameter => {
+                let symbol = Symbol::from_index(number >> 32);
+                Some(Leaf::Parameter(symbol, node.payload as u32))
+            }
+            _ => None,
+        }
+    }
+
+    /// The header of the loop that a recurrence belongs to.
+    pub fn header(&self, expression: Expression) -> Option<Block> {
+        let node = &self.nodes[expression];
+        (node.kind == Kind::Recurrence).then(|| Block::from_index(node.payload as usize))
+    }
+
+    /// A recurrence with a first value and one step: its header, start and step.
+    pub fn as_affine(&self, expression: Expression) -> Option<(Block, Expression, Expression)> {
+        let header = self.header(expression)?;
+        match *self.operands(expression) {
+            [start, step] => Some((header, start, step)),
+            _ => None,
+        }
+    }
+
+    /// The space of an address, and whether it is cast to it rather than from it.
+    pub fn address_cast(&self, expression: Expression) -> Option<(Space, bool)> {
+        let node = &self.nodes[expression];
+        (node.kind == Kind::AddressCast).then(|| {
+            let space = CAST_SPACES[(node.payload >> 1) as usize];
+            (space, node.payload & 1 != 0)
+        })
+    }
+
+    /// Whether nothing is known.
+    pub fn is_unknown(&self, expression: Expression) -> bool {
+        self.kind(expression) == Kind::CouldNotCompute
+    }
+
+    /// Puts operands into the order of their kind.
+    pub(super) fn sort(&self, operands: &mut [Expression]) {
+        let key = |expression: &Expression| {
+            let node = &self.nodes[*expression];
+            let payload = if node.count == 0 { node.payload } else { 0 };
+            (node.kind, payload, expression.as_u32())
+        };
+        operands.sort_unstable_by_key(key);
+    }
+
+    /// The expression with these parts, as it is: nothing is folded.
+    pub(super) fn intern(
+        &mut self,
+        kind: Kind,
+        bits: u32,
+        payload: u64,
+        operands: &[Expression],
+    ) -> Expression {
+        let hash = hash(kind, bits, payload, operands);
+        let mut found = self.index.get(&hash).copied();
+        while let Some(expression) = found {
+            let node = &self.nodes[expression];
+            if node.kind == kind
+                && u32::from(node.bits) == bits
+                && node.payload == payload
+                && self.operands(expression) == operands
+            {
+                return expression;
+            }
+            found = self.same_hash[expression].expand();
+        }
+        let below = operands.iter().map(|&each| self.size(each));
+        let size = below.fold(1u32, u32::saturating_add);
+        let first = self.operands.len() as u32;
+        self.operands.extend_from_slice(operands);
+        let expression = self.nodes.push(Node {
+            kind,
+            bits: bits as u8,
+            count: operands.len() as u32,
+            first,
+            size,
+            payload,
+        });
+        let older = self.index.insert(hash, expression);
+        self.same_hash.push(older.into());
+        expression
+    }
+
+    /// What tells an expression from others of its kind besides operands.
+    pub(super) fn payload(&self, expression: Expression) -> u64 {
+        self.nodes[expression].payload
+    }
+
+    /// A number.
+    pub fn constant(&mut self, value: u64, bits: u32) -> Expression {
+        let value = value & crate::known_bits::mask(bits);
+        self.intern(Kind::Constant, bits, value, &[])
+    }
+
+    /// A value as a leaf.
+    pub fn unknown(&mut self, value: Value, bits: u32) -> Expression {
+        self.intern(Kind::Unknown, bits, value.index() as u64, &[])
+    }
+
+    /// What a loop is entered with in a parameter of its header.
+    pub fn start(&mut self, parameter: Value, bits: u32) -> Expression {
+        self.intern(Kind::Start, bits, parameter.index() as u64, &[])
+    }
+
+    /// The address of a variable.
+    pub fn symbol(&mut self, symbol: Symbol, bits: u32) -> Expression {
+        self.intern(Kind::Symbol, bits, symbol.index() as u64, &[])
+    }
+
+    /// What a parameter of the kernel holds from a byte on.
+    pub fn parameter(&mut self, symbol: Symbol, offset: u32, bits: u32) -> Expression {
+        let payload = (symbol.index() as u64) << 32 | u64::from(offset);
+        self.intern(Kind::Parameter, bits, payload, &[])
+    }
+
+    /// A special register.
+    pub fn special(&mut self, special: SpecialRegister, bits: u32) -> Expression {
+        let found = self.specials.iter().position(|&own| own == special);
+        let number = found.unwrap_or_else(|| {
+            self.specials.push(special);
+            self.specials.len() - 1
+        });
+        self.intern(Kind::Special, bits, number as u64, &[])
+    }
+
+    /// An address cast to a space, or from it to a generic one.
+    pub fn cast_address(&mut self, operand: Expression, space: Space, to: bool) -> Expression {
+        let Some(number) = CAST_SPACES.iter().position(|&own| own == space) else {
+            return Expressions::could_not_compute();
+        };
+        // There and back again.
+        if self.address_cast(operand) == Some((space, !to)) {
+            return self.operands(operand)[0];
+        }
+        let bits = self.bits(operand);
+        let payload = (number as u64) << 1 | u64::from(to);
+        self.intern(Kind::AddressCast, bits, payload, &[operand])
+    }
+
+    /// Everything an expression is made of, each after its operands, itself last.
+    pub fn postorder(&self, root: Expression) -> Vec<Expression> {
+        let mut seen: DenseMap<Expression, ()> = DenseMap::new();
+        let mut order = Vec::new();
+        let mut stack = vec![(root, false)];
+        while let Some((expression, is_done)) = stack.pop() {
+            if is_done {
+                order.push(expression);
+            } else if seen.try_insert(expression, ()) {
+                stack.push((expression, true));
+                stack.extend(self.operands(expression).iter().map(|&each| (each, false)));
+            }
+        }
+        order
+    }
+}
+
+/// The spaces `cvta` knows.
+const CAST_SPACES: [Space; 6] = [
+    Space::Global,
+    Space::Shared,
+    Space::Local,
+    Space::Const,
+    Space::Param,
+    Space::SharedCluster,
+];
+
+fn hash(kind: Kind, bits: u32, payload: u64, operands: &[Expression]) -> u64 {
+    use oriole_collections::key::mix64;
+    let mut hash = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
+    for operand in operands {
+        hash = mix64(hash.rotate_left(23) ^ u64::from(operand.as_u32()));
+    }
+    hash
+}

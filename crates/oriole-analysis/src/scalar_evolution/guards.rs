@@ -1,0 +1,228 @@
+//! Facts from dominating conditions: what holds wherever a block is executed, or a loop entered.
+//!
+//! ## Soundness
+//! An edge that every way to a block takes says that its condition held when it was last taken. What was compared then is the same now: a
+//! value that dominates the edge is not computed again between there and the block.
+
+use super::Query;
+use super::conditions::{Comparing, Condition, Relation};
+use super::expression::{Expression, Kind};
+use super::ranges::Range;
+use super::tables::Key;
+use oriole_collections::SmallVec;
+use oriole_ir::{Block, Value};
+
+/// How many dominating conditions are looked at.
+const MOST_CONDITIONS: usize = 24;
+/// How many blocks up the dominator tree conditions are looked for.
+const MOST_BLOCKS: usize = 96;
+
+/// What is known where a block is executed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    comparisons: Vec<Comparing>,
+    /// Bounds of expressions that follow from them.
+    bounds: Vec<(Expression, Range)>,
+}
+
+impl Query<'_> {
+    /// What holds when the loop with this header is entered.
+    pub(super) fn entry_facts(&mut self, reader: Key, header: Block) -> Facts {
+        // The edge to the header is the way in if all others come from behind it.
+        self.facts(reader, header)
+    }
+
+    /// What holds where a block is executed.
+    pub(super) fn facts(&mut self, reader: Key, block: Block) -> Facts {
+        self.state.tables.read(reader, Key::Dominance(block));
+        let mut facts = Facts::default();
+        let mut at = Some(block);
+        for _ in 0..MOST_BLOCKS {
+            let Some(block) = at else {
+                break;
+            };
+            if facts.comparisons.len() >= MOST_CONDITIONS {
+                break;
+            }
+            if let Some((above, edge)) = self.state.shape.dominating_edge(block)
+                && let Some(branch) = self.branch(reader, above)
+                && branch.if_true != branch.if_false
+            {
+                let truth = branch.if_true == Some(edge);
+                if truth || branch.if_false == Some(edge) {
+                    let condition = self.condition(reader, branch.predicate, 0).when(truth);
+                    collect(condition, &mut facts.comparisons);
+                }
+            }
+            at = self.state.shape.dominators.immediate(block);
+        }
+        for index in 0..facts.comparisons.len() {
+            let comparing = facts.comparisons[index];
+            self.bound(reader, comparing, &mut facts.bounds);
+        }
+        facts
+    }
+
+    /// Bounds of both sides of a comparison from the ranges of the other.
+    fn bound(&mut self, reader: Key, fact: Comparing, bounds: &mut Vec<(Expression, Range)>) {
+        let left = self.read_range(reader, fact.left);
+        let right = self.read_range(reader, fact.right);
+        let (left, right) = left.compared(fact.relation, right);
+        for (expression, range) in [(fact.left, left), (fact.right, right)] {
+            if self.state.expressions.as_constant(expression).is_some() {
+                continue;
+            }
+            bounds.push((expression, range));
+            // What is bounded with a number added is bounded itself.
+            if self.state.expressions.kind(expression) == Kind::Add
+                && let [constant, other] = *self.state.expressions.operands(expression)
+                && let Some(constant) = self.state.expressions.as_constant(constant)
+            {
+                let negated = Range::constant(constant.wrapping_neg(), range.bits());
+                bounds.push((other, range.add(negated)));
+            }
+        }
+    }
+
+    /// Whether a relation is known to hold, or known not to.
+    pub(super) fn decide(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> Option<bool> {
+        if wanted.left == wanted.right {
+            return Some(matches!(
+                wanted.relation,
+                Relation::Equal | Relation::UnsignedLessEqual | Relation::SignedLessEqual
+            ));
+        }
+        let left = self.range_at(reader, facts, wanted.left);
+        let right = self.range_at(reader, facts, wanted.right);
+        if let Some(decided) = left.decides(wanted.relation, right) {
+            return Some(decided);
+        }
+        if self.is_implied(facts, wanted) {
+            return Some(true);
+        }
+        self.is_implied(facts, wanted.negated()).then_some(false)
+    }
+
+    /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
+    /// not kept.
+    pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
+        let condition = self.condition(Key::Nobody, predicate, 0);
+        if matches!(condition, Condition::Opaque) {
+            return None;
+        }
+        let facts = self.facts(Key::Nobody, block);
+        self.decide_condition(&facts, &condition)
+    }
+
+    fn decide_condition(&mut self, facts: &Facts, condition: &Condition) -> Option<bool> {
+        // The depth of conditions is bounded.
+        match condition {
+            Condition::Constant(value) => Some(*value),
+            Condition::Compare(comparing) => self.decide(Key::Nobody, facts, *comparing),
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                let decisive = matches!(condition, Condition::Or(..));
+                let left = self.decide_condition(facts, left);
+                let right = self.decide_condition(facts, right);
+                match (left, right) {
+                    (Some(one), _) | (_, Some(one)) if one == decisive => Some(decisive),
+                    (Some(_), Some(_)) => Some(!decisive),
+                    _ => None,
+                }
+            }
+            Condition::Opaque => None,
+        }
+    }
+
+    /// Whether a relation follows from one that is known.
+    fn is_implied(&mut self, facts: &Facts, wanted: Comparing) -> bool {
+        use Relation::*;
+        let Comparing {
+            relation,
+            left,
+            right,
+        } = wanted;
+        let is = |known: &Comparing, relation: Relation, left: Expression, right: Expression| {
+            *known
+                == Comparing {
+                    relation,
+                    left,
+                    right,
+                }
+        };
+        let signed = relation.is_signed();
+        let (less, less_equal) = (Relation::less(signed), Relation::less_equal(signed));
+        // A number that is smaller than another can be counted up once.
+        let before = self.state.expressions.add_constant(left, u64::MAX);
+        let after = self.state.expressions.add_constant(right, 1);
+        facts.comparisons.iter().any(|known| match relation {
+            Equal => is(known, Equal, left, right) || is(known, Equal, right, left),
+            NotEqual => [(left, right), (right, left)].iter().any(|&(a, b)| {
+                is(known, NotEqual, a, b)
+                    || is(known, UnsignedLess, a, b)
+                    || is(known, SignedLess, a, b)
+            }),
+            UnsignedLess | SignedLess => is(known, less, left, right),
+            UnsignedLessEqual | SignedLessEqual => {
+                is(known, less_equal, left, right)
+                    || is(known, less, left, right)
+                    || is(known, Equal, left, right)
+                    || is(known, Equal, right, left)
+                    || is(known, less, before, right)
+                    || is(known, less, left, after)
+            }
+        })
+    }
+
+    /// The range of an expression where facts hold.
+    pub(super) fn range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
+        let whole = self.read_range(reader, root);
+        if facts.bounds.is_empty()
+            || self.state.expressions.size(root) > self.state.knobs.max_expr_size
+        {
+            return whole;
+        }
+        let order = self.state.expressions.postorder(root);
+        let mut ranges: oriole_collections::DenseMap<Expression, Range> =
+            oriole_collections::DenseMap::new();
+        let mut is_refined = false;
+        for expression in order {
+            let mut range = self.read_range(reader, expression);
+            let operands: SmallVec<[Range; 8]> = self
+                .state
+                .expressions
+                .operands(expression)
+                .iter()
+                .map(|operand| *ranges.get(operand).expect("operands come first"))
+                .collect();
+            if is_refined
+                && !operands.is_empty()
+                && self.state.expressions.kind(expression) != Kind::Recurrence
+            {
+                range = range.meet(self.combined(expression, &operands));
+            }
+            for &(bounded, bound) in &facts.bounds {
+                if bounded == expression {
+                    range = range.meet(bound);
+                    is_refined = true;
+                }
+            }
+            ranges.insert(expression, range);
+        }
+        *ranges.get(&root).expect("the last one")
+    }
+}
+
+/// The comparisons that hold if a condition does.
+fn collect(condition: Condition, comparisons: &mut Vec<Comparing>) {
+    let mut stack = vec![condition];
+    while let Some(top) = stack.pop() {
+        match top {
+            Condition::Compare(comparing) => comparisons.push(comparing),
+            Condition::And(left, right) => {
+                stack.push(*right);
+                stack.push(*left);
+            }
+            Condition::Constant(_) | Condition::Or(..) | Condition::Opaque => {}
+        }
+    }
+}

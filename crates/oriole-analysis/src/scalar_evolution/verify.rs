@@ -1,0 +1,133 @@
+//! Compares what is kept with what a fresh analysis says.
+
+use super::expression::{Expression, Expressions};
+use super::{Knobs, Names, Query, ScalarEvolution};
+use oriole_ir::{Block, Function, Value};
+
+impl ScalarEvolution {
+    /// Recomputes everything that is kept, and says in what it differs. With `strict`, counts of loops too.
+    pub fn verify(&self, function: &Function, strict: bool) -> Vec<String> {
+        let mut wrong = self.state.borrow().tables.inconsistencies();
+        let (bounds, knobs) = {
+            let state = self.state.borrow();
+            (state.bounds, state.knobs)
+        };
+        let fresh = ScalarEvolution::new(function, bounds, Knobs { ..knobs });
+        let mut fresh = fresh.on(function);
+        let kept = self.on(function);
+        let values: Vec<Value> = kept
+            .state
+            .tables
+            .value_expressions
+            .iter()
+            .filter(|(value, entry)| {
+                let definition = function.values()[*value].definition;
+                entry.is_some_and(|entry| entry.definition == definition)
+            })
+            .map(|(value, _)| value)
+            .collect();
+        for value in values {
+            let entry = kept.state.tables.value(value).expect("kept");
+            let again = fresh.value(value);
+            if entry.known != again.known
+                || !same(&kept, entry.expression, &mut fresh, again.expression)
+            {
+                let kept = shown(&kept, entry.expression);
+                let again = shown(&fresh, again.expression);
+                wrong.push(format!("{value} is {again}, not {kept}"));
+            }
+        }
+        let folded = kept.state.tables.folded.iter_sorted();
+        for (&leafy, &folded) in folded {
+            let there = import(&kept, leafy, &mut fresh);
+            let again = fresh.folded(there);
+            if !same(&kept, folded, &mut fresh, again) {
+                let (from, kept) = (shown(&kept, leafy), shown(&kept, folded));
+                let again = shown(&fresh, again);
+                wrong.push(format!("{from} folds to {again}, not {kept}"));
+            }
+        }
+        for (&expression, &unsigned) in kept.state.tables.unsigned_ranges.iter_sorted() {
+            let there = import(&kept, expression, &mut fresh);
+            let again = fresh.range(there);
+            let signed = kept.state.tables.signed_ranges.get(&expression);
+            if again.unsigned != unsigned || Some(&again.signed) != signed {
+                let kept = shown(&kept, expression);
+                wrong.push(format!("{kept} is in {again}"));
+            }
+        }
+        if strict {
+            compare_counts(&kept, &mut fresh, &mut wrong);
+        }
+        wrong
+    }
+}
+
+fn compare_counts(kept: &Query<'_>, fresh: &mut Query<'_>, wrong: &mut Vec<String>) {
+    let headers: Vec<Block> = kept
+        .state
+        .tables
+        .backedge_taken
+        .iter_sorted()
+        .map(|(&header, _)| header)
+        .collect();
+    for header in headers {
+        let count = kept.state.tables.backedge_taken.get(&header).expect("kept");
+        let Some(again) = fresh.backedge_taken(header) else {
+            wrong.push(format!("{header} is no loop any more"));
+            continue;
+        };
+        if count.maximum != again.maximum
+            || count.exits != again.exits
+            || !same(kept, count.exact, fresh, again.exact)
+        {
+            let (kept, again) = (shown(kept, count.exact), shown(fresh, again.exact));
+            wrong.push(format!(
+                "the loop at {header} is taken {again} times, not {kept}"
+            ));
+        }
+        for &from in &count.exits {
+            let exit = kept.state.tables.exit_counts.get(&(header, from));
+            let again = fresh.exit_count_of(header, from);
+            let is_same = match (exit, &again) {
+                (Some(exit), Some(again)) => {
+                    exit.maximum == again.maximum
+                        && exit.is_always_reached == again.is_always_reached
+                        && exit.predicated.is_some() == again.predicated.is_some()
+                        && same(kept, exit.exact, fresh, again.exact)
+                }
+                (None, _) => true,
+                (Some(_), None) => false,
+            };
+            if !is_same {
+                wrong.push(format!("the exit {from} of {header} has another count"));
+            }
+        }
+        if let Some(predicated) = kept.state.tables.predicated.get(&header) {
+            let again = fresh.predicated_backedge_taken(header).expect("a loop");
+            if predicated.assumptions.len() != again.assumptions.len()
+                || !same(kept, predicated.count, fresh, again.count)
+            {
+                wrong.push(format!("{header} has another count under assumptions"));
+            }
+        }
+    }
+}
+
+/// An expression with numbers for names.
+fn shown(query: &Query<'_>, expression: Expression) -> String {
+    let names = Names {
+        text: "",
+        header: &|header| header.to_string(),
+    };
+    query.print(&names, expression)
+}
+
+fn import(kept: &Query<'_>, expression: Expression, fresh: &mut Query<'_>) -> Expression {
+    let from: &Expressions = &kept.state.expressions;
+    fresh.state.expressions.import(expression, from)
+}
+
+fn same(kept: &Query<'_>, ours: Expression, fresh: &mut Query<'_>, theirs: Expression) -> bool {
+    import(kept, ours, fresh) == theirs
+}

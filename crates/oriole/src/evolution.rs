@@ -1,0 +1,418 @@
+//! What ScalarEvolution says of each function: its loops with their counts, and its values with their expressions.
+
+use crate::remarks::SourceLine;
+use oriole_analysis::Analyses;
+use oriole_analysis::launch::LaunchShape;
+use oriole_analysis::scalar_evolution::{
+    Assumption, CountKind, Expression, Knobs, Names, Query, ScalarEvolution,
+};
+use oriole_analysis::source_lines::{SourceFiles, SourceLines};
+use oriole_diagnostics::{Diagnostic, Severity, Source};
+use oriole_ir::{
+    Block, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
+};
+use oriole_opt::{Callees, Context, Fuel, Hooks, Statistics};
+use oriole_syntax::scopes::Globals;
+use oriole_syntax::tree::{Module, Statement};
+use std::sync::Arc;
+
+/// What to ask.
+#[derive(Clone, Debug, Default)]
+pub struct EvolutionOptions {
+    /// The shape of blocks, if it is known; else what the kernel says.
+    pub block: Option<[u32; 3]>,
+    /// The shape of the grid, if it is known.
+    pub grid: Option<[u32; 3]>,
+    /// Whether local variables stay in memory. If not, those whose address is nowhere taken are values, and counters among them are
+    /// seen.
+    pub keep_local_variables: bool,
+    /// Only the function of this name.
+    pub function: Option<String>,
+    /// Limits.
+    pub knobs: Knobs,
+}
+
+/// What is known of a count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountReport {
+    /// How much is known, assumptions included.
+    pub kind: CountKind,
+    /// The number, or the largest.
+    pub value: Option<u64>,
+    /// The expression.
+    pub expression: Option<String>,
+    /// What it takes for granted.
+    pub assumptions: Vec<String>,
+}
+
+/// An exit of a loop.
+#[derive(Clone, Debug)]
+pub struct ExitReport {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// How often the back edge is taken before it is.
+    pub count: CountReport,
+}
+
+impl std::fmt::Display for CountReport {
+    /// How often the back edge is taken, as a sentence goes on behind it.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.kind, &self.expression, self.value) {
+            (CountKind::Exact, Some(_), Some(value)) => write!(formatter, "taken {value} times")?,
+            (CountKind::Symbolic, Some(expression), None) => {
+                write!(formatter, "taken {expression} times")?;
+            }
+            (CountKind::Symbolic, Some(expression), Some(most)) => {
+                write!(formatter, "taken {expression} times, at most {most}")?;
+            }
+            (CountKind::Maximum, _, Some(most)) => {
+                write!(formatter, "taken at most {most} times")?;
+            }
+            _ => formatter.write_str("taken an unknown number of times")?,
+        }
+        for (index, assumption) in self.assumptions.iter().enumerate() {
+            let word = if index == 0 { ", if" } else { " and" };
+            write!(formatter, "{word} {assumption}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub struct LoopReport {
+    /// Its label, or else its line.
+    pub name: String,
+    /// The first line of its header in the PTX.
+    pub line: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// How many loops there are around and including it.
+    pub depth: u32,
+    /// How often its back edges are taken.
+    pub count: CountReport,
+    /// Its exits.
+    pub exits: Vec<ExitReport>,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub struct ValueReport {
+    /// The register it came from, or its number.
+    pub name: String,
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// What it is.
+    pub expression: String,
+    /// Where it lies.
+    pub range: String,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct EvolutionReport {
+    /// Its name.
+    pub name: String,
+    /// Its loops, outer before inner.
+    pub loops: Vec<LoopReport>,
+    /// Its integers, in order.
+    pub values: Vec<ValueReport>,
+}
+
+/// What ScalarEvolution says of the functions of a module, and notes about those it can say nothing of.
+///
+/// # Errors
+/// What is wrong with the module.
+pub fn evolution(
+    module: &Module,
+    options: &EvolutionOptions,
+) -> Result<(Vec<EvolutionReport>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (globals, errors) = Globals::of(module);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let declared = Arc::new(oriole_translate::module_of(module, &globals));
+    let files = SourceFiles::of(&declared, module);
+    let source = Source::new(module.name(), module.source());
+    let mut reports = Vec::new();
+    let mut notes = Vec::new();
+    let mut formats = Formats::new();
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some(body) = &function.body else {
+            continue;
+        };
+        let name = module.text(function.name);
+        if options.function.as_deref().is_some_and(|own| own != name) {
+            continue;
+        }
+        let translated =
+            match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats))
+            {
+                Ok(translated) => translated,
+                // Where control goes cannot be told: nothing can be said of this function.
+                Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
+                    notes.extend(errors);
+                    continue;
+                }
+                Err(errors) => return Err(errors),
+            };
+        let mut ssa = translated.function;
+        let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
+        if !options.keep_local_variables {
+            promote(&mut ssa, &environment);
+        }
+        let lines = SourceLines::of(module, &files, body);
+        let line_of = |statement: u32| match body.statements.get(statement as usize) {
+            Some(Statement::Instruction(instruction)) => {
+                source.position(instruction.mnemonic.span().start).line
+            }
+            _ => 0,
+        };
+        // Any kernel may call a function, but the launch that was asked about is one.
+        let mut bounds = match function.kind {
+            FunctionKind::Entry => LaunchShape::of(environment.bounds()),
+            _ => LaunchShape::default(),
+        };
+        bounds.block = options.block.or(bounds.block);
+        bounds.grid = options.grid;
+        let label_of = |statement: u32| {
+            let before = body.statements[..statement as usize].iter().rev();
+            let mut before = before.take_while(|each| !matches!(each, Statement::Instruction(_)));
+            before.find_map(|each| match each {
+                Statement::Label(name) => Some(module.text(*name).to_owned()),
+                _ => None,
+            })
+        };
+        let reporter = Reporter {
+            label_of: &label_of,
+            function: &ssa,
+            text: module.whole_text(),
+            line_of: &line_of,
+            lines: &lines,
+        };
+        let (loops, values) = reporter.report(bounds, options.knobs);
+        reports.push(EvolutionReport {
+            name: name.to_owned(),
+            loops,
+            values,
+        });
+        formats = ssa.into_formats();
+    }
+    Ok((reports, notes))
+}
+
+/// Passes by which accesses through the stack pointer name the variable they reach, and variables become values.
+const PROMOTING: [&str; 4] = [
+    "address-spaces",
+    "copy-propagation",
+    "dead-code",
+    "local-promotion",
+];
+
+/// Makes values of local variables whose address is nowhere taken, once accesses name them.
+fn promote(function: &mut Function, environment: &Environment) {
+    if !oriole_analysis::memory::has_local_variables(function) {
+        return;
+    }
+    let Ok(phases) = oriole_opt::select(PROMOTING) else {
+        return;
+    };
+    let mut context = Context {
+        knobs: &oriole_opt::Knobs::default(),
+        fuel: &mut Fuel::unlimited(),
+        statistics: &mut Statistics::default(),
+        remarks: None,
+        hooks: &Hooks::default(),
+        environment,
+        callees: &Callees::default(),
+    };
+    let mut analyses = Analyses::of(environment.clone());
+    oriole_opt::run(
+        function,
+        &mut analyses,
+        &phases,
+        &mut context,
+        &mut |_, _| {},
+    );
+}
+
+struct Reporter<'report> {
+    function: &'report Function,
+    text: &'report str,
+    line_of: &'report dyn Fn(u32) -> u32,
+    label_of: &'report dyn Fn(u32) -> Option<String>,
+    lines: &'report SourceLines<'report>,
+}
+
+impl Reporter<'_> {
+    fn report(&self, bounds: LaunchShape, knobs: Knobs) -> (Vec<LoopReport>, Vec<ValueReport>) {
+        let evolution = ScalarEvolution::new(self.function, bounds, knobs);
+        let mut query = evolution.on(self.function);
+        let header = |header: Block| self.loop_name(header);
+        let names = Names {
+            text: self.text,
+            header: &header,
+        };
+        let headers = query.headers();
+        let loops = headers
+            .into_iter()
+            .map(|header| self.loop_report(&mut query, &names, header))
+            .collect();
+        let mut values = Vec::new();
+        for &block in self.function.block_order() {
+            let parameters = &self.function.blocks()[block].parameters;
+            let first = self.function.instructions_of(block).next();
+            for &parameter in parameters {
+                self.value_report(&mut query, &names, parameter, first, &mut values);
+            }
+            for instruction in self.function.instructions_of(block) {
+                for result in self.function.results(instruction) {
+                    self.value_report(&mut query, &names, result, Some(instruction), &mut values);
+                }
+            }
+        }
+        (loops, values)
+    }
+
+    /// The line of an instruction in the PTX and in the source.
+    fn at(&self, instruction: Instruction) -> Option<(u32, Option<SourceLine>)> {
+        let statement = self.function.location(instruction)?;
+        Some(((self.line_of)(statement), self.lines.at(statement)))
+    }
+
+    /// The line of the first instruction of a block that has one, or else of the first block behind it that has.
+    fn place(&self, block: Block) -> (u32, Option<SourceLine>) {
+        let order = self.function.block_order();
+        let start = order.iter().position(|&own| own == block).unwrap_or(0);
+        let mut instructions = order[start..]
+            .iter()
+            .flat_map(|&block| self.function.instructions_of(block));
+        instructions
+            .find_map(|instruction| self.at(instruction))
+            .unwrap_or((0, None))
+    }
+
+    /// The label of a loop, or else its line in the PTX.
+    fn loop_name(&self, header: Block) -> String {
+        let first = self.function.instructions_of(header).next();
+        let label = first
+            .and_then(|first| self.function.location(first))
+            .and_then(|statement| (self.label_of)(statement));
+        label.unwrap_or_else(|| format!("line {}", self.place(header).0))
+    }
+
+    /// The line of the last instruction of a block.
+    fn end(&self, block: Block) -> (u32, Option<SourceLine>) {
+        let last = self.function.last_instruction(block);
+        last.and_then(|last| self.at(last))
+            .unwrap_or_else(|| self.place(block))
+    }
+
+    fn loop_report(&self, query: &mut Query<'_>, names: &Names<'_>, header: Block) -> LoopReport {
+        let taken = query.backedge_taken(header).expect("a header");
+        let predicated = query.predicated_backedge_taken(header).expect("a header");
+        let count = count_report(
+            query,
+            names,
+            predicated.count,
+            &predicated.assumptions,
+            taken.maximum,
+        );
+        let exits = taken
+            .exits
+            .iter()
+            .filter_map(|&from| {
+                let exit = query.exit_count_of(header, from)?;
+                let (line, source) = self.end(from);
+                let (count, assumptions) = match &exit.predicated {
+                    Some((count, assumptions)) => (*count, assumptions.as_slice()),
+                    None => (exit.exact, [].as_slice()),
+                };
+                let count = count_report(query, names, count, assumptions, exit.maximum);
+                Some(ExitReport {
+                    line,
+                    source,
+                    count,
+                })
+            })
+            .collect();
+        let (line, source) = self.place(header);
+        LoopReport {
+            name: self.loop_name(header),
+            line,
+            source,
+            depth: query.depth(header),
+            count,
+            exits,
+        }
+    }
+
+    fn value_report(
+        &self,
+        query: &mut Query<'_>,
+        names: &Names<'_>,
+        value: oriole_ir::Value,
+        instruction: Option<Instruction>,
+        reports: &mut Vec<ValueReport>,
+    ) {
+        let data = self.function.values()[value];
+        if !matches!(data.scalar_type.bits(), 8..=64) || data.scalar_type.is_float() {
+            return;
+        }
+        let expression = query.expression(value);
+        let Some(range) = query.value_range(value) else {
+            return;
+        };
+        let bits = data.scalar_type.bits();
+        let leaf = query.expressions_mut().unknown(value, bits);
+        // What is a leaf without bounds is not worth a line.
+        if expression == leaf && range == oriole_analysis::scalar_evolution::Range::full(bits) {
+            return;
+        }
+        let is_parameter = matches!(data.definition, Definition::Parameter(_));
+        let place = instruction.and_then(|instruction| self.at(instruction));
+        let (line, source) = match (place, data.definition) {
+            (Some(place), _) if !is_parameter => place,
+            (_, Definition::Parameter(block)) => self.place(block),
+            _ => (0, None),
+        };
+        reports.push(ValueReport {
+            name: query.print(names, leaf),
+            line,
+            source,
+            expression: query.print(names, expression),
+            range: range.to_string(),
+        });
+    }
+}
+
+fn count_report(
+    query: &Query<'_>,
+    names: &Names<'_>,
+    count: Expression,
+    assumptions: &[Assumption],
+    maximum: Option<u64>,
+) -> CountReport {
+    let expressions = query.expressions();
+    let constant = expressions.as_constant(count);
+    let is_known = !expressions.is_unknown(count);
+    let kind = match (constant, is_known, maximum) {
+        (Some(_), _, _) => CountKind::Exact,
+        (None, true, _) => CountKind::Symbolic,
+        (None, false, Some(_)) => CountKind::Maximum,
+        (None, false, None) => CountKind::Unknown,
+    };
+    CountReport {
+        kind,
+        value: constant.or(maximum),
+        expression: is_known.then(|| query.print(names, count)),
+        assumptions: assumptions
+            .iter()
+            .map(|assumption| query.print_assumption(names, assumption))
+            .collect(),
+    }
+}

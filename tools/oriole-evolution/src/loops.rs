@@ -1,0 +1,325 @@
+//! Kernels of loops at random: of every direction, width, comparison and nesting, many of which wrap.
+
+use oriole_generate::Random;
+use std::fmt::Write;
+
+/// A kernel with one pointer and one number as parameters, and the number to call it with. Each of 64 threads writes a word.
+#[derive(Clone, Debug)]
+pub struct LoopKernel {
+    /// The module.
+    pub text: String,
+    /// The number.
+    pub number: u32,
+}
+
+struct Writer<'random> {
+    random: &'random mut Random,
+    text: String,
+    labels: usize,
+    registers: [usize; 3],
+    predicates: usize,
+    /// Registers that hold something, by width: 16, 32, 64 bits.
+    live: [Vec<String>; 3],
+}
+
+/// What the kernel writes for its thread.
+const SUM: &str = "%sum";
+const WIDTHS: [u32; 3] = [16, 32, 64];
+const PREFIXES: [&str; 3] = ["%h", "%r", "%d"];
+
+impl Writer<'_> {
+    fn register(&mut self, width: usize) -> String {
+        self.registers[width] += 1;
+        format!("{}{}", PREFIXES[width], self.registers[width])
+    }
+
+    fn predicate(&mut self) -> String {
+        self.predicates += 1;
+        format!("%p{}", self.predicates)
+    }
+
+    fn number(&mut self, width: usize) -> i64 {
+        let most = WIDTHS[width] - 1;
+        match self.random.below(10) {
+            0..=4 => self.random.below(40) as i64,
+            5 => -(self.random.below(20) as i64),
+            6 => (1i64 << (self.random.below(most as usize))) + self.random.below(3) as i64 - 1,
+            7 => -(1i64 << (self.random.below(most as usize))),
+            8 => i64::MAX >> (64 - WIDTHS[width]),
+            _ => i64::from(self.random.bits() as i16),
+        }
+    }
+
+    fn operand(&mut self, width: usize) -> String {
+        if self.live[width].is_empty() || self.random.one_in(2) {
+            return self.number(width).to_string();
+        }
+        let index = self.random.below(self.live[width].len());
+        self.live[width][index].clone()
+    }
+
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "    {line}");
+    }
+
+    /// Some arithmetic on what there is.
+    fn compute(&mut self) {
+        let width = self.random.below(3);
+        let bits = WIDTHS[width];
+        let (a, b) = (self.operand(width), self.operand(width));
+        let result = self.register(width);
+        let shift = self.random.below(bits as usize);
+        let mask = (1u64 << self.random.below(12)) - 1;
+        let line = match self.random.below(13) {
+            0 => format!("add.s{bits} {result}, {a}, {b};"),
+            1 => format!("sub.s{bits} {result}, {a}, {b};"),
+            2 => format!("mul.lo.s{bits} {result}, {a}, {b};"),
+            3 => format!("shl.b{bits} {result}, {a}, {shift};"),
+            4 => format!("shr.u{bits} {result}, {a}, {shift};"),
+            5 => format!("shr.s{bits} {result}, {a}, {shift};"),
+            6 => format!("and.b{bits} {result}, {a}, {mask};"),
+            7 => format!("and.b{bits} {result}, {a}, {};", !(mask as i64)),
+            8 => format!("min.s{bits} {result}, {a}, {b};"),
+            9 => format!("max.u{bits} {result}, {a}, {b};"),
+            10 => format!("xor.b{bits} {result}, {a}, -1;"),
+            11 => format!("rem.u{bits} {result}, {a}, {};", 1 + self.random.below(40)),
+            _ => {
+                let from = self.random.below(3);
+                let source = self.operand(from);
+                let (to_sign, from_sign) = (
+                    *self.random.pick(&["s", "u"]),
+                    *self.random.pick(&["s", "u"]),
+                );
+                let mut source = source;
+                if !source.starts_with('%') {
+                    let moved = self.register(from);
+                    self.line(&format!("mov.b{} {moved}, {source};", WIDTHS[from]));
+                    source = moved;
+                }
+                format!(
+                    "cvt.{to_sign}{bits}.{from_sign}{} {result}, {source};",
+                    WIDTHS[from]
+                )
+            }
+        };
+        self.line(&line);
+        self.live[width].push(result);
+    }
+
+    /// A comparison whose result goes into what the kernel writes.
+    fn compare(&mut self) {
+        let width = self.random.below(3);
+        let bits = WIDTHS[width];
+        let (a, b) = (self.operand(width), self.operand(width));
+        let a = self.in_register(width, &a);
+        let comparison = *self.random.pick(&["lt", "le", "gt", "ge", "ne", "eq"]);
+        let sign = *self.random.pick(&["s", "u"]);
+        let predicate = self.predicate();
+        let chosen = self.register(1);
+        self.line(&format!(
+            "setp.{comparison}.{sign}{bits} {predicate}, {a}, {b};"
+        ));
+        self.line(&format!("selp.b32 {chosen}, 1, 0, {predicate};"));
+        self.line(&format!("mad.lo.s32 {SUM}, {SUM}, 31, {chosen};"));
+    }
+
+    /// A loop, with loops inside it to a depth.
+    fn write_loop(&mut self, depth: usize) {
+        let width = self.random.below(3);
+        let bits = WIDTHS[width];
+        self.labels += 1;
+        let label = self.labels;
+        let live = self.live.clone();
+        let counter = self.register(width);
+        let start = self.operand(width);
+        let bound = self.operand(width);
+        let step = match self.random.below(8) {
+            0..=2 => "1".to_owned(),
+            3 => "-1".to_owned(),
+            4 => (1 << self.random.below(10)).to_string(),
+            5 => (-(1i64 << self.random.below(10))).to_string(),
+            6 => (1 + self.random.below(9)).to_string(),
+            _ => self.operand(width),
+        };
+        let comparison = *self
+            .random
+            .pick(&["lt", "le", "gt", "ge", "ne", "eq", "lt", "ne"]);
+        let sign = *self.random.pick(&["s", "u"]);
+        let guard = self.random.below(6);
+        let limit = self.register(1);
+        let end = format!("$E{label}");
+        // A guard as compilers write before a loop that tests at its end.
+        if guard < 4 {
+            let predicate = self.predicate();
+            let opposite = opposite(comparison);
+            let first = self.in_register(width, &start);
+            self.line(&format!(
+                "setp.{opposite}.{sign}{bits} {predicate}, {first}, {bound};"
+            ));
+            self.line(&format!("@{predicate} bra {end};"));
+        }
+        self.line(&format!("mov.b{bits} {counter}, {start};"));
+        self.line(&format!("mov.b32 {limit}, 0;"));
+        let sums: Vec<(usize, String)> = (0..self.random.below(3))
+            .map(|_| {
+                let width = self.random.below(3);
+                let sum = self.register(width);
+                (width, sum)
+            })
+            .collect();
+        for (width, sum) in &sums {
+            let first = self.operand(*width);
+            self.line(&format!("mov.b{} {sum}, {first};", WIDTHS[*width]));
+        }
+        self.text.push_str(&format!("$L{label}:\n"));
+        self.live[width].push(counter.clone());
+        for (width, sum) in &sums {
+            self.live[*width].push(sum.clone());
+        }
+        // Tests at its start too, or instead.
+        let at_start = self.random.one_in(3);
+        let predicate = self.predicate();
+        if at_start {
+            let opposite = opposite(comparison);
+            self.line(&format!(
+                "setp.{opposite}.{sign}{bits} {predicate}, {counter}, {bound};"
+            ));
+            self.line(&format!("@{predicate} bra {end};"));
+        }
+        for _ in 0..self.random.below(4) {
+            self.compute();
+        }
+        if self.random.one_in(2) {
+            self.compare();
+        }
+        if depth > 0 && self.random.one_in(2) {
+            self.write_loop(depth - 1);
+        }
+        for (width, sum) in &sums {
+            let bits = WIDTHS[*width];
+            let other = self.operand(*width);
+            let line = match self.random.below(5) {
+                0 => format!("shl.b{bits} {sum}, {sum}, 1;"),
+                1 => format!("shr.u{bits} {sum}, {sum}, 1;"),
+                _ => format!("add.s{bits} {sum}, {sum}, {other};"),
+            };
+            self.line(&line);
+        }
+        // A second way out, after some iterations.
+        let most = if self.random.one_in(2) {
+            300
+        } else {
+            self.random.below(30)
+        };
+        let second = self.predicate();
+        self.line(&format!("add.s32 {limit}, {limit}, 1;"));
+        self.line(&format!("setp.gt.s32 {second}, {limit}, {most};"));
+        self.line(&format!("@{second} bra {end};"));
+        let before = self.random.one_in(4);
+        let tested = if before {
+            self.register(width)
+        } else {
+            counter.clone()
+        };
+        if before {
+            self.line(&format!("mov.b{bits} {tested}, {counter};"));
+        }
+        self.line(&format!("add.s{bits} {counter}, {counter}, {step};"));
+        if at_start {
+            self.line(&format!("bra $L{label};"));
+        } else {
+            self.line(&format!(
+                "setp.{comparison}.{sign}{bits} {predicate}, {tested}, {bound};"
+            ));
+            self.line(&format!("@{predicate} bra $L{label};"));
+        }
+        self.text.push_str(&format!("{end}:\n"));
+        self.live = live;
+    }
+
+    fn in_register(&mut self, width: usize, operand: &str) -> String {
+        if operand.starts_with('%') {
+            return operand.to_owned();
+        }
+        let register = self.register(width);
+        self.line(&format!("mov.b{} {register}, {operand};", WIDTHS[width]));
+        register
+    }
+}
+
+fn opposite(comparison: &str) -> &'static str {
+    match comparison {
+        "lt" => "ge",
+        "le" => "gt",
+        "gt" => "le",
+        "ge" => "lt",
+        "ne" => "eq",
+        _ => "ne",
+    }
+}
+
+/// The kernel of a seed.
+pub fn generate(seed: u64) -> LoopKernel {
+    let mut random = Random::new(seed ^ 0x100F);
+    let number = match random.below(4) {
+        0 => random.bits() as u32,
+        _ => random.below(100) as u32,
+    };
+    let mut writer = Writer {
+        random: &mut random,
+        text: String::new(),
+        labels: 0,
+        registers: [0; 3],
+        predicates: 0,
+        live: [const { Vec::new() }; 3],
+    };
+    let given = writer.register(1);
+    let thread = writer.register(1);
+    let halved = writer.register(0);
+    let wide = writer.register(2);
+    writer.line(&format!("ld.param.u32 {given}, [number];"));
+    writer.line(&format!("mov.u32 {thread}, %tid.x;"));
+    writer.line(&format!("cvt.u16.u32 {halved}, {given};"));
+    writer.line(&format!("cvt.s64.s32 {wide}, {given};"));
+    writer.live[1].extend([given, thread]);
+    writer.live[0].push(halved);
+    writer.live[2].push(wide);
+    for _ in 0..1 + writer.random.below(3) {
+        for _ in 0..writer.random.below(3) {
+            writer.compute();
+        }
+        writer.write_loop(2);
+    }
+    let Writer {
+        text: body,
+        registers,
+        predicates,
+        ..
+    } = writer;
+    let mut text = String::from(".version 8.6\n.target sm_90\n.address_size 64\n");
+    let bounded = random.one_in(3);
+    let _ = writeln!(
+        text,
+        ".visible .entry loops(.param .u64 out, .param .u32 number)"
+    );
+    if bounded {
+        text.push_str(".reqntid 64\n");
+    }
+    let _ = writeln!(text, "{{");
+    for (index, name) in ["b16", "b32", "b64"].iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "    .reg .{name} {}<{}>;",
+            PREFIXES[index],
+            registers[index] + 1
+        );
+    }
+    let _ = writeln!(text, "    .reg .pred %p<{}>;", predicates + 1);
+    text.push_str(
+        "    .reg .b32 %sum;\n    .reg .b64 %out;\n    .reg .b64 %at;\n    mov.b32 %sum, 0;\n",
+    );
+    text.push_str(&body);
+    text.push_str("    ld.param.u64 %out, [out];\n    mad.wide.u32 %at, %r2, 4, %out;\n");
+    text.push_str("    st.global.u32 [%at], %sum;\n    ret;\n}\n");
+    LoopKernel { text, number }
+}

@@ -1,0 +1,260 @@
+//! No prediction of ScalarEvolution is wrong in what the emulator executes.
+//!
+//! Launches of the corpus are run as `tests/corpus/runs.toml` says, for every variant of their file.
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution -- --nocapture` runs that many kernels of each kind.
+
+#![allow(clippy::print_stdout)]
+
+use oriole_analysis::launch::LaunchShape;
+use oriole_emulator::{Argument, Launch, Machine, Options, Value};
+use oriole_evolution::{Compared, Watcher, loops, predict};
+use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
+use oriole_syntax::tree::Module;
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn kernels(smoke: u64) -> u64 {
+    std::env::var("ORIOLE_KERNELS").map_or(smoke, |it| it.parse().expect("a number"))
+}
+
+fn module(text: &str) -> Module {
+    let (module, errors) = oriole_syntax::parse("kernel.ptx", text);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    module
+}
+
+/// Runs a kernel and gives what was compared; a launch that stops early was right until then.
+fn watch(
+    module: &Module,
+    kernel: &str,
+    shape: ([u32; 3], [u32; 3]),
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (Compared, Vec<String>) {
+    watch_shared(module, kernel, shape, 0, arguments, steps)
+}
+
+fn watch_shared(
+    module: &Module,
+    kernel: &str,
+    shape: ([u32; 3], [u32; 3]),
+    dynamic_shared: u64,
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (Compared, Vec<String>) {
+    let Some(predictions) = predict(module, LaunchShape::default()) else {
+        return Default::default();
+    };
+    let watcher = Arc::new(Watcher::new(predictions, shape.0, shape.1));
+    let Ok(mut machine) = Machine::new(module) else {
+        return Default::default();
+    };
+    let arguments = arguments(&mut machine);
+    let launch = Launch {
+        kernel,
+        grid: shape.0,
+        block: shape.1,
+        dynamic_shared,
+        arguments,
+    };
+    let options = Options {
+        step_limit: steps,
+        parallel: false,
+        observer: Some(watcher.clone()),
+        ..Options::default()
+    };
+    let _ = machine.launch(&launch, &options);
+    watcher.result()
+}
+
+fn report(what: &str, results: Vec<(u64, Compared, Vec<String>)>) {
+    let mut total = Compared::default();
+    for (_, compared, _) in &results {
+        total.add(*compared);
+    }
+    println!("{what}: {} kernels, {total:?}", results.len());
+    let wrong: Vec<_> = results
+        .iter()
+        .filter(|(_, _, violations)| !violations.is_empty())
+        .take(5)
+        .map(|(seed, _, violations)| (seed, violations))
+        .collect();
+    assert!(wrong.is_empty(), "{what}: {wrong:#?}");
+    assert!(total.counts > 0 && total.expressions > 0 && total.maxima > 0);
+}
+
+#[test]
+fn loops_run_as_often_as_predicted() {
+    let results = (0..kernels(400))
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = loops::generate(seed);
+            let module = module(&kernel.text);
+            let arguments = |machine: &mut Machine| {
+                let out = machine.buffer("out", &[0; 256]);
+                vec![
+                    Value::Buffer(out),
+                    Value::Bytes(kernel.number.to_le_bytes().to_vec()),
+                ]
+            };
+            let shape = ([1; 3], [64, 1, 1]);
+            let (compared, violations) = watch(&module, "loops", shape, arguments, 600_000);
+            (seed, compared, violations)
+        })
+        .collect();
+    report("loops", results);
+}
+
+#[test]
+fn generated_kernels_do_as_predicted() {
+    let results = (0..kernels(60))
+        .into_par_iter()
+        .map(|seed| {
+            let options = oriole_generate::Options {
+                shapes: if seed % 3 == 0 {
+                    Shapes::ALL
+                } else {
+                    Shapes::default()
+                },
+                ..oriole_generate::Options::default()
+            };
+            let kernel = oriole_generate::generate(seed, options);
+            let module = module(&kernel.module());
+            let arguments = |machine: &mut Machine| {
+                let input = machine.buffer("input", &oriole_generate::differential::input());
+                let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
+                vec![Value::Buffer(input), Value::Buffer(output)]
+            };
+            let shape = ([GRID, 1, 1], [BLOCK, 1, 1]);
+            let (compared, violations) = watch(&module, &kernel.name, shape, arguments, 50_000_000);
+            (seed, compared, violations)
+        })
+        .collect();
+    report("generated", results);
+}
+
+/// One `[[run]]` of runs.toml.
+#[derive(Clone, Default)]
+struct Run {
+    ptx: String,
+    kernel: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u64,
+    arguments: Vec<String>,
+}
+
+fn shape(text: &str) -> [u32; 3] {
+    let mut sizes = text
+        .trim_matches('"')
+        .split('x')
+        .map(|size| size.parse().expect("a size"));
+    std::array::from_fn(|_| sizes.next().unwrap_or(1))
+}
+
+fn strings(text: &str) -> Vec<String> {
+    let parts = text.split('"').skip(1).step_by(2);
+    parts.map(str::to_owned).collect()
+}
+
+/// The launches, from the small part of TOML that the file uses.
+fn runs(corpus: &Path) -> Vec<Run> {
+    let text = std::fs::read_to_string(corpus.join("runs.toml")).expect("runs.toml");
+    let mut runs: Vec<Run> = Vec::new();
+    let mut open_list = false;
+    for line in text.lines().map(str::trim) {
+        if line == "[[run]]" {
+            runs.push(Run {
+                grid: [1; 3],
+                block: [1; 3],
+                ..Run::default()
+            });
+            continue;
+        }
+        let Some(run) = runs.last_mut() else { continue };
+        if open_list {
+            open_list = !line.starts_with(']');
+            run.arguments.extend(strings(line));
+            continue;
+        }
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        match key {
+            "ptx" => run.ptx = value.trim_matches('"').to_owned(),
+            "kernel" => run.kernel = value.trim_matches('"').to_owned(),
+            "grid" => run.grid = shape(value),
+            "block" => run.block = shape(value),
+            "shared" => run.shared = value.parse().expect("a number"),
+            "arguments" => {
+                run.arguments.extend(strings(value));
+                open_list = value == "[";
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+/// The files of a run: its own, and variants by how they were compiled.
+fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
+    let stem = corpus.join("ptx").join(&run.ptx);
+    let folder = stem.parent().expect("a folder");
+    let name = stem.file_name().expect("a name").to_string_lossy();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let file = path.file_name().expect("a name").to_string_lossy();
+            let rest = file.strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_corpus_does_as_predicted() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let mut launches: Vec<(Run, PathBuf)> = Vec::new();
+    for run in runs(&corpus) {
+        for file in variants(&corpus, &run) {
+            launches.push((run.clone(), file));
+        }
+    }
+    // All of them take minutes without optimization.
+    let one_in = if cfg!(debug_assertions) { 12 } else { 1 };
+    let results = launches
+        .par_iter()
+        .enumerate()
+        .filter(|(index, _)| index % one_in == 0)
+        .map(|(index, (run, file))| {
+            let text = std::fs::read_to_string(file).expect("a file");
+            let module = module(&text);
+            let arguments = |machine: &mut Machine| {
+                let parsed: Vec<Argument> = run
+                    .arguments
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, text)| Argument::parse(text, index, 0).ok())
+                    .collect();
+                machine.arguments(&parsed)
+            };
+            let shapes = (run.grid, run.block);
+            let (compared, violations) = watch_shared(
+                &module,
+                &run.kernel,
+                shapes,
+                run.shared,
+                arguments,
+                20_000_000,
+            );
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let violations = violations.into_iter().map(|it| format!("{name}: {it}"));
+            (index as u64, compared, violations.collect())
+        })
+        .collect();
+    report("corpus", results);
+}
