@@ -1,4 +1,4 @@
-//! What holds of every file, at every level and for every pass alone: no function gets longer, what is printed can be read and is
+//! What holds of every file, at every level and for every pass alone: no function costs more on the machine, what is printed can be read and is
 //! sound, and the same text comes out every time. At every level a second run changes nothing; a pass alone may leave
 //! something to do, as the others are there to finish it.
 //!
@@ -7,7 +7,12 @@
 //! without internal checks (`cargo test --release`), takes all files for each.
 
 use oriole::{Level, Module, Options, Severity, check, optimize, parse, print};
-use oriole_syntax::tree::Statement;
+use oriole_analysis::machine_cost::function_cost;
+use oriole_analysis::{Analyses, Loops};
+use oriole_ir::Formats;
+use oriole_syntax::scopes::Globals;
+use oriole_translate::into_ssa;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,24 +35,19 @@ fn ways() -> Vec<(String, Options)> {
     ways
 }
 
-/// Instructions of each function with a body.
-fn instructions(module: &Module) -> Vec<(String, usize)> {
-    let count = |statements: &[Statement]| {
-        statements
-            .iter()
-            .filter(|statement| matches!(statement, Statement::Instruction(_)))
-            .count()
+/// What each function with a body costs on the machine; nothing for those whose control flow cannot be told.
+fn costs(module: &Module) -> BTreeMap<String, u64> {
+    let (globals, _) = Globals::of(module);
+    let cost = |index: usize| {
+        let translated = into_ssa(module, &globals, index, Formats::new()).ok()?;
+        let function = &translated.function;
+        let loops = Analyses::new().get::<Loops>(function);
+        Some(function_cost(function, &loops))
     };
-    module
-        .functions
-        .iter()
-        .filter_map(|function| {
-            let body = function.body.as_ref()?;
-            Some((
-                module.text(function.name).to_owned(),
-                count(&body.statements),
-            ))
-        })
+    let functions = module.functions.iter().enumerate();
+    functions
+        .filter(|(_, function)| function.body.is_some())
+        .filter_map(|(index, function)| Some((module.text(function.name).to_owned(), cost(index)?)))
         .collect()
 }
 
@@ -80,11 +80,11 @@ fn difference(first: &str, second: &str) -> String {
 fn guarantee(text: &str, options: &Options) -> Result<Option<String>, String> {
     let before = parse("file.ptx", text).map_err(|errors| format!("unreadable: {errors:?}"))?;
     let after = optimized(text, options)?;
-    for ((name, before), (_, after)) in instructions(&before).iter().zip(instructions(&after)) {
-        if after > *before {
-            return Err(format!(
-                "`{name}` had {before} instructions and now has {after}"
-            ));
+    let costs_before = costs(&before);
+    for (name, after) in costs(&after) {
+        let before = costs_before.get(&name).copied().unwrap_or(0);
+        if after > before {
+            return Err(format!("`{name}` cost {before} and now costs {after}"));
         }
     }
     let first = print(&after);
