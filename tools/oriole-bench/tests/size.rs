@@ -23,16 +23,3 @@ fn straight_arithmetic_shrinks_to_three_fifths() {
     let left = after.without_local() as f64 / before.without_local() as f64;
     assert!(left <= BAR, "{left:.3} of the instructions are left");
 }
-
-#[test]
-fn no_kernel_grows() {
-    for kernel in unoptimized() {
-        assert!(
-            kernel.after.all <= kernel.before.all,
-            "{}: {} became {}",
-            kernel.name,
-            kernel.before.all,
-            kernel.after.all
-        );
-    }
-}
