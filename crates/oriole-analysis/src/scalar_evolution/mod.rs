@@ -16,18 +16,18 @@
 //! When in doubt the answer is "unknown".
 //!
 //! ## Method
-//! Answers are computed when they are asked for and kept in seven tables ([`tables`]). Four layers, each of which asks only those before
+//! Answers are computed when they are asked for and kept in seven tables (`tables`). Four layers, each of which asks only those before
 //! it, so that no answer depends on the order of questions:
 //!
-//! 1. [`values`]: the expression of a value with parameters of loop headers as leaves, and its known bits;
-//! 2. [`recurrences`]: what parameters of headers are, and expressions with these in place of the leaves;
-//! 3. [`exits`], [`trip_counts`]: counts, from the expressions of exit conditions, loops in reverse postorder;
-//! 4. [`ranges`]: ranges of expressions; of a recurrence from the count of its loop.
+//! 1. `values`: the expression of a value with parameters of loop headers as leaves, and its known bits;
+//! 2. `recurrences`: what parameters of headers are, and expressions with these in place of the leaves;
+//! 3. `exits`, `trip_counts`: counts, from the expressions of exit conditions, loops in reverse postorder;
+//! 4. `ranges`: ranges of expressions; of a recurrence from the count of its loop.
 //!
 //! Layer 3 asks for ranges of what is invariant in a loop only, which is computed before the loop starts. Nothing recurses on the
 //! input: chains of values and expressions are walked with explicit stacks.
 //!
-//! Tables know what each entry was computed from; [`update`] forgets what a journal touches. No pass has to.
+//! Tables know what each entry was computed from; `update` forgets what a journal touches. No pass has to.
 //!
 //! ## Not done
 //! Values of inner loops after their last iteration inside outer recurrences; recurrences through memory (promote local variables first);
