@@ -38,7 +38,7 @@ fn the_optimized_corpus_runs_as_on_the_gpu() {
 )]
 fn run_all(prepare: fn(&mut Module)) {
     let recording = Recording::read(&corpus());
-    let runs = recorded::runs(&corpus());
+    let runs = oriole_corpus::runs(&corpus());
     let approximations = recorded::approximations(&corpus());
     let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
     let failures = Mutex::new(Vec::new());

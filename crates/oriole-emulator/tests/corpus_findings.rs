@@ -34,7 +34,7 @@ const RACES: &[(&str, &str)] = &[
 fn programs_that_work_have_no_findings() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let recording = Recording::read(&corpus);
-    let runs = recorded::runs(&corpus);
+    let runs = oriole_corpus::runs(&corpus);
     let only = std::env::var("ORIOLE_ONLY").unwrap_or_default();
     let mut seen = BTreeSet::new();
     let launches: Vec<_> = recording

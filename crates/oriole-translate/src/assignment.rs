@@ -291,7 +291,7 @@ impl Assigner<'_> {
             if self.assignment.registers[value].is_none() {
                 let scalar_type = function.values()[value].scalar_type;
                 let register = self
-                    .wish(value)
+                    .preferred(value)
                     .or_else(|| spare.take(scalar_type))
                     .unwrap_or_else(|| self.fresh(scalar_type));
                 self.assignment.registers[value] = PackedOption::some(register);
@@ -357,7 +357,7 @@ impl Assigner<'_> {
     }
 
     /// The register a homeless value would best share.
-    fn wish(&self, value: Value) -> Option<Register> {
+    fn preferred(&self, value: Value) -> Option<Register> {
         let function = self.function;
         let scalar_type = function.values()[value].scalar_type;
         let fits = |other: Value| {

@@ -509,7 +509,7 @@ fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, 
     places
 }
 
-/// A group's wish for the home of some of its values.
+/// A group's preference for the home of some of its values.
 struct Claim {
     leader: Candidate,
     home: Register,

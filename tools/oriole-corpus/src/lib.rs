@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod runs;
+
+pub use runs::{Run, runs};
 use std::path::{Path, PathBuf};
 
 /// Files the project's own corpus has at least; fewer means that a test would test nothing.

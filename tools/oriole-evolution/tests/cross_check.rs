@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 use oriole_analysis::launch::LaunchShape;
+use oriole_corpus::{Run, runs};
 use oriole_emulator::{Argument, Launch, Machine, Options, Value};
 use oriole_evolution::{Compared, Watcher, loops, predict};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
@@ -132,69 +133,6 @@ fn generated_kernels_do_as_predicted() {
         })
         .collect();
     report("generated", results);
-}
-
-/// One `[[run]]` of runs.toml.
-#[derive(Clone, Default)]
-struct Run {
-    ptx: String,
-    kernel: String,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u64,
-    arguments: Vec<String>,
-}
-
-fn shape(text: &str) -> [u32; 3] {
-    let mut sizes = text
-        .trim_matches('"')
-        .split('x')
-        .map(|size| size.parse().expect("a size"));
-    std::array::from_fn(|_| sizes.next().unwrap_or(1))
-}
-
-fn strings(text: &str) -> Vec<String> {
-    let parts = text.split('"').skip(1).step_by(2);
-    parts.map(str::to_owned).collect()
-}
-
-/// The launches, from the small part of TOML that the file uses.
-fn runs(corpus: &Path) -> Vec<Run> {
-    let text = std::fs::read_to_string(corpus.join("runs.toml")).expect("runs.toml");
-    let mut runs: Vec<Run> = Vec::new();
-    let mut open_list = false;
-    for line in text.lines().map(str::trim) {
-        if line == "[[run]]" {
-            runs.push(Run {
-                grid: [1; 3],
-                block: [1; 3],
-                ..Run::default()
-            });
-            continue;
-        }
-        let Some(run) = runs.last_mut() else { continue };
-        if open_list {
-            open_list = !line.starts_with(']');
-            run.arguments.extend(strings(line));
-            continue;
-        }
-        let Some((key, value)) = line.split_once(" = ") else {
-            continue;
-        };
-        match key {
-            "ptx" => run.ptx = value.trim_matches('"').to_owned(),
-            "kernel" => run.kernel = value.trim_matches('"').to_owned(),
-            "grid" => run.grid = shape(value),
-            "block" => run.block = shape(value),
-            "shared" => run.shared = value.parse().expect("a number"),
-            "arguments" => {
-                run.arguments.extend(strings(value));
-                open_list = value == "[";
-            }
-            _ => {}
-        }
-    }
-    runs
 }
 
 /// The files of a run: its own, and variants by how they were compiled.

@@ -3,25 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use oriole_corpus::Run;
 use oriole_emulator::{Approximations, Argument, Launch, Machine, Options, Value};
 use oriole_syntax::tree::Module;
 
-/// One `[[run]]` of runs.toml.
-#[derive(Default)]
-pub struct Run {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub shared: u64,
-    pub arguments: Vec<String>,
-}
-
-impl Run {
-    pub fn parsed_arguments(&self) -> Vec<Argument> {
-        let arguments = self.arguments.iter().enumerate();
-        arguments
-            .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
-            .collect()
-    }
+/// The arguments of a launch.
+pub fn parsed_arguments(run: &Run) -> Vec<Argument> {
+    let arguments = run.arguments.iter().enumerate();
+    arguments
+        .map(|(index, text)| Argument::parse(text, index, 0).expect("a valid argument"))
+        .collect()
 }
 
 /// A recorded launch.
@@ -49,7 +40,7 @@ impl RecordedLaunch {
             grid: run.grid,
             block: run.block,
             dynamic_shared: run.shared,
-            arguments: machine.arguments(&run.parsed_arguments()),
+            arguments: machine.arguments(&parsed_arguments(run)),
         }
     }
 }
@@ -67,60 +58,6 @@ pub enum Comparison {
     /// Not equal, but within the tolerance of its kind; with the first difference.
     Near(String),
     Failed(String),
-}
-
-/// The launches, from the small part of TOML that the file uses.
-pub fn runs(corpus: &Path) -> Vec<Run> {
-    let text = std::fs::read_to_string(corpus.join("runs.toml")).expect("runs.toml");
-    let mut runs: Vec<Run> = Vec::new();
-    let mut open_list = false;
-    for line in text.lines() {
-        let line = line.trim();
-        if line == "[[run]]" {
-            runs.push(Run {
-                grid: [1; 3],
-                block: [1; 3],
-                ..Run::default()
-            });
-            continue;
-        }
-        let Some(run) = runs.last_mut() else { continue };
-        if open_list {
-            open_list = !line.starts_with(']');
-            run.arguments.extend(strings(line));
-            continue;
-        }
-        let Some((key, value)) = line.split_once(" = ") else {
-            continue;
-        };
-        match key {
-            "grid" => run.grid = shape(value),
-            "block" => run.block = shape(value),
-            "shared" => run.shared = value.parse().expect("a number"),
-            "arguments" => {
-                run.arguments.extend(strings(value));
-                open_list = value == "[";
-            }
-            _ => {}
-        }
-    }
-    runs
-}
-
-fn shape(text: &str) -> [u32; 3] {
-    let mut sizes = text
-        .trim_matches('"')
-        .split('x')
-        .map(|size| size.parse().expect("a size"));
-    std::array::from_fn(|_| sizes.next().unwrap_or(1))
-}
-
-fn strings(text: &str) -> Vec<String> {
-    text.split('"')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_string)
-        .collect()
 }
 
 impl Recording {
@@ -302,7 +239,7 @@ fn compare_as(
         Ok(machine) => machine,
         Err(errors) => return Comparison::Failed(errors[0].message.clone()),
     };
-    let arguments = run.parsed_arguments();
+    let arguments = parsed_arguments(run);
     let request = launch.on(&mut machine, run);
     let options = Options {
         step_limit: 2_000_000_000,
