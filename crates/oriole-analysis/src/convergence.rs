@@ -56,18 +56,6 @@ impl Convergence {
         post_dominators: &PostDominators,
         uniformity: &Uniformity,
     ) -> Convergence {
-        let is_closed = function.kind() == FunctionKind::Entry
-            && flow.reverse_postorder().iter().all(|&block| {
-                function.instructions_of(block).all(|instruction| {
-                    let format = function.format(instruction);
-                    !format.opaque
-                        && !format.effects.is_call
-                        && format.effects.terminator != Terminator::IndirectBranch
-                })
-            });
-        if !is_closed {
-            return Convergence { converges: false };
-        }
         let decided = decided_by_divergence(function, flow, post_dominators, uniformity);
         let converges = flow.reverse_postorder().iter().all(|&block| {
             function.instructions_of(block).all(|instruction| {
@@ -82,6 +70,20 @@ impl Convergence {
         });
         Convergence { converges }
     }
+}
+
+/// Whether all that happens in a function is known, and nobody else decides which lanes execute it.
+fn is_closed(function: &Function, flow: &ControlFlow) -> bool {
+    let mut blocks = flow.reverse_postorder().iter();
+    function.kind() == FunctionKind::Entry
+        && blocks.all(|&block| {
+            function.instructions_of(block).all(|instruction| {
+                let format = function.format(instruction);
+                !format.opaque
+                    && !format.effects.is_call
+                    && format.effects.terminator != Terminator::IndirectBranch
+            })
+        })
 }
 
 /// Blocks of which a divergent branch decides whether, or how often, they are executed.
@@ -158,6 +160,9 @@ impl Analysis for Convergence {
 
     fn compute(function: &Function, analyses: &mut Analyses) -> Convergence {
         let flow = analyses.get::<ControlFlow>(function);
+        if !is_closed(function, &flow) {
+            return Convergence { converges: false };
+        }
         let post_dominators = analyses.get::<PostDominators>(function);
         let uniformity = analyses.get::<Uniformity>(function);
         Convergence::of(function, &flow, &post_dominators, &uniformity)

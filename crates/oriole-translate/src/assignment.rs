@@ -23,7 +23,7 @@
 use crate::coalescing::{Uses, share};
 use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
-use oriole_analysis::{ControlFlow, Dominators, Loop, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::ScalarType;
@@ -109,6 +109,7 @@ impl Spare {
 struct Assigner<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
+    loops: &'a Loops,
     assignment: Assignment,
     /// How many operands and arguments use each value.
     use_counts: IndexVec<Value, u32>,
@@ -129,12 +130,15 @@ struct Assigner<'a> {
     positions: Vec<u32>,
 }
 
-/// Assigns registers to the values of a function.
-pub fn assign(function: &Function, flow: &ControlFlow) -> Assignment {
+/// Assigns registers to the values of a function; `analyses` are of it.
+pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
+    let (flow, loops) = (analyses.get(function), analyses.get(function));
+    let (flow, loops): (&ControlFlow, &Loops) = (&flow, &loops);
     let blocks = function.blocks().len();
     let mut assigner = Assigner {
         function,
         flow,
+        loops,
         assignment: Assignment {
             registers: function.values().values().map(|data| data.home).collect(),
             new_registers: Vec::new(),
@@ -432,14 +436,10 @@ impl Assigner<'_> {
             return true;
         }
         let events = self.collect_events(&group_of);
-        let loops = if self.flow.has_cycles() {
-            Loops::of(self.flow, &Dominators::of(function, self.flow))
-        } else {
-            Loops::none(self.flow)
-        };
+        let loops = self.loops;
         events
             .chunk_by(|one, other| one.group == other.group)
-            .all(|events| self.is_right(&loops, events))
+            .all(|events| self.is_right(loops, events))
     }
 
     fn needs_copy(&self, from: Value, to: Value) -> bool {
@@ -452,7 +452,7 @@ impl Assigner<'_> {
         let mut spare = self.spare();
         let sharing = share(
             self.function,
-            self.flow,
+            (self.flow, self.loops),
             &self.defined,
             Uses {
                 counts: &self.use_counts,

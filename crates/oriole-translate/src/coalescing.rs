@@ -22,8 +22,8 @@ use crate::assignment::Spare;
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::Copy;
-use oriole_analysis::liveness::LiveIntervals;
-use oriole_analysis::{ControlFlow, Dominators, Loops};
+use oriole_analysis::liveness::{LiveIntervals, Segment};
+use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
@@ -146,14 +146,14 @@ pub(crate) struct Sharing {
 /// something if their guard is false, in reverse postorder of the blocks they are in.
 pub(crate) fn share(
     function: &Function,
-    flow: &ControlFlow,
+    (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
     spare: &mut Spare,
     placer: &mut Placer<'_>,
 ) -> Sharing {
-    let affinities = affinities(function, flow, defined, uses, tied);
+    let affinities = affinities(function, (flow, loops), defined, uses, tied);
     let candidates = Candidates::of(function, flow, defined, &affinities);
     let problem = Problem {
         function,
@@ -177,21 +177,31 @@ pub(crate) fn share(
         Order::Kept,
         Order::Together(&homes),
     ];
-    // The best of several orders.
-    let mut best = problem.solve(orders[0], placer);
+    // The best of several orders, until no other can be better.
+    let mut tried = vec![problem.arrange(orders[0])];
+    let mut best = problem.solve(&tried[0], placer);
+    let least = match best.cost {
+        0 => 0,
+        _ => problem.least_cost(),
+    };
     for order in &orders[1..] {
-        if best.cost == 0 {
+        if best.cost <= least {
             break;
         }
-        let other = problem.solve(*order, placer);
+        let arranged = problem.arrange(*order);
+        if tried.contains(&arranged) {
+            continue;
+        }
+        let other = problem.solve(&arranged, placer);
         if other.cost < best.cost {
             best = other;
         }
+        tried.push(arranged);
     }
     // Results that had to leave their groups may suit others.
-    while best.cost > 0 && !best.parted.is_empty() {
+    while best.cost > least && !best.parted.is_empty() {
         let groups = best.partition(&candidates);
-        let other = problem.solve(Order::Together(&groups), placer);
+        let other = problem.solve(&problem.arrange(Order::Together(&groups)), placer);
         if other.cost >= best.cost {
             break;
         }
@@ -258,8 +268,26 @@ enum Order<'a> {
 }
 
 impl Problem<'_> {
-    /// Grants affinities in an order.
-    fn solve(&self, order: Order<'_>, placer: &mut Placer<'_>) -> Solution {
+    /// What the copies cost that no order of the affinities can spare: those between values that live at the same time.
+    fn least_cost(&self) -> u64 {
+        let data = self.function.values();
+        let cannot_share = |affinity: &&Affinity| {
+            let segments = |value: Value| {
+                let candidate = self.candidates.member(value);
+                self.intervals.segments(candidate.as_u32())
+            };
+            let Affinity { one, other, .. } = **affinity;
+            one != other
+                && (data[one].scalar_type != data[other].scalar_type
+                    || overlap(segments(one), segments(other)))
+        };
+        let affinities = self.affinities.iter().filter(cannot_share);
+        let costs = affinities.map(|affinity| COPY_COST * u64::from(affinity.frequency));
+        costs.sum()
+    }
+
+    /// Grants affinities, given by their numbers, in this order.
+    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution {
         let stretches = self.candidates.values.keys().map(|candidate| {
             let segments = self.intervals.segments(candidate.as_u32()).iter();
             let segments = segments.map(|segment| (segment.start.bits(), segment.end.bits()));
@@ -269,7 +297,7 @@ impl Problem<'_> {
             leaders: UnionFind::with_domain(self.candidates.values.len()),
             stretches: stretches.collect(),
         };
-        for index in self.arrange(order) {
+        for &index in order {
             let affinity = &self.affinities[index as usize];
             groups.join(self.function, self.candidates, affinity.one, affinity.other);
         }
@@ -313,6 +341,20 @@ impl Problem<'_> {
         }
         numbers
     }
+}
+
+/// Whether two sorted lists of segments have a slot in common.
+fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
+    while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
+        if first.end <= second.start {
+            one = rest;
+        } else if second.end <= first.start {
+            other = others;
+        } else {
+            return true;
+        }
+    }
+    false
 }
 
 struct Groups {
@@ -433,28 +475,17 @@ fn is_defined(function: &Function, value: Value) -> bool {
 /// what this leads to, has the same order.
 fn affinities(
     function: &Function,
-    flow: &ControlFlow,
+    (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
 ) -> Vec<Affinity> {
     let places = definition_places(function, defined);
-    // Where control never goes back there are no loops to find.
-    let goes_back = |&block: &Block| {
-        flow.successors(block)
-            .any(|target| flow.position(target) <= flow.position(block))
-    };
-    let loops = flow
-        .reverse_postorder()
-        .iter()
-        .any(goes_back)
-        .then(|| Loops::of(flow, &Dominators::of(function, flow)));
     let mut affinities = Vec::new();
     let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
         // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
-        let depth = loops.as_ref().map_or(0, |loops| loops.depth(block));
-        let often = 1 << (2 * depth.min(10));
+        let often = 1 << (2 * loops.depth(block).min(10));
         while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {

@@ -10,7 +10,7 @@ use crate::checker::check;
 use crate::copy_placement::Placement;
 use crate::emission::{Emission, Meanings, can_be_declared, emit};
 use crate::into_ssa::Translated;
-use oriole_analysis::ControlFlow;
+use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseSet, IndexVec};
 use oriole_ir::{Block, Formats, Function, Register, Variable, VariableKind};
 use oriole_syntax::scopes::{Globals, Reference, Scopes, resolve};
@@ -70,7 +70,7 @@ pub struct InsertedCopies {
     pub count: usize,
 }
 
-/// Writes a function back into the module it came from, as the function with this index.
+/// Writes a function back into the module it came from, as the function with this index; `analyses` are of the function.
 ///
 /// # Errors
 /// If the function cannot be written without changing what a name means (a branch into a scope from outside).
@@ -79,13 +79,14 @@ pub fn out_of_ssa(
     globals: &Globals,
     index: usize,
     translated: Translated,
+    analyses: &mut Analyses,
 ) -> Result<Written, OutOfSsaError> {
     let Translated { function, scopes } = translated;
-    let flow = ControlFlow::of(&function);
-    let assignment = assign(&function, &flow);
+    let assignment = assign(&function, analyses);
     if cfg!(debug_assertions)
         && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED
     {
+        let flow = analyses.get::<ControlFlow>(&function);
         let mismatches = check(&function, &flow, &assignment);
         assert!(
             mismatches.is_empty(),

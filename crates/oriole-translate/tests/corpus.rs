@@ -2,6 +2,7 @@
 //!
 //! `ORIOLE_CORPUS` may name further folders, separated by `:`.
 
+use oriole_analysis::Analyses;
 use oriole_ir::{Formats, verify};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::{into_ssa, out_of_ssa};
@@ -29,8 +30,14 @@ fn corpus_comes_out_as_it_went_in() {
                 violations[0],
                 oriole_ir::text::print(module.whole_text(), &translated.function)
             );
-            let written = out_of_ssa(&mut module, &globals, index, translated)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let written = out_of_ssa(
+                &mut module,
+                &globals,
+                index,
+                translated,
+                &mut Analyses::new(),
+            )
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(written.copies, [], "{name}");
             formats = written.formats;
         }

@@ -1,5 +1,6 @@
 //! A register of an inner scope that is needed outside gets a new name at the function's start; all others keep theirs.
 
+use oriole_analysis::Analyses;
 use oriole_ir::{Definition, Editor, Formats, Value};
 use oriole_syntax::scopes::Globals;
 use oriole_translate::{Translated, into_ssa, out_of_ssa};
@@ -55,7 +56,7 @@ fn an_inner_register_needed_outside_is_renamed_and_declared_at_the_start() {
         translated.function.values()[inner].definition,
         Definition::Undefined
     );
-    let written = out_of_ssa(&mut module, &globals, 0, translated).unwrap();
+    let written = out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new()).unwrap();
     assert_eq!(written.copies, []);
     let printed = oriole_syntax::print(&module);
     let expected = TEXT
@@ -83,7 +84,7 @@ fn new_names_avoid_those_in_use() {
     let mut editor = Editor::new(&mut translated.function);
     editor.replace_value(outer, inner);
     editor.finish();
-    out_of_ssa(&mut module, &globals, 0, translated).unwrap();
+    out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new()).unwrap();
     let printed = oriole_syntax::print(&module);
     assert!(printed.contains(".reg .b32 %oriole_b32_1;"), "{printed}");
 }

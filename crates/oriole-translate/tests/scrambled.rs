@@ -5,7 +5,7 @@
 
 mod random;
 
-use oriole_analysis::{ControlFlow, Dominators};
+use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_ir::{
     Block, Definition, Editor, Formats, Function, Instruction, Operand, Value, verify,
 };
@@ -140,7 +140,7 @@ fn scrambled_functions_keep_their_meaning() {
                     violations[0]
                 );
                 let flow = ControlFlow::of(&translated.function);
-                let assignment = assign(&translated.function, &flow);
+                let assignment = assign(&translated.function, &mut Analyses::new());
                 let mismatches = check(&translated.function, &flow, &assignment);
                 assert!(
                     mismatches.is_empty(),
@@ -157,9 +157,15 @@ fn scrambled_functions_keep_their_meaning() {
                     .filter(|value| value.definition == Definition::Undefined)
                     .count();
                 let mut written = module.clone();
-                let inserted = out_of_ssa(&mut written, &globals, index, translated)
-                    .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-                    .copies;
+                let inserted = out_of_ssa(
+                    &mut written,
+                    &globals,
+                    index,
+                    translated,
+                    &mut Analyses::new(),
+                )
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+                .copies;
                 let inserted: usize = inserted.iter().map(|copies| copies.count).sum();
                 // What was written is a function, with the instructions there were and the copies that were announced.
                 let printed = oriole_syntax::print(&written);

@@ -1,5 +1,6 @@
 //! Variables that a pass adds, changes and removes are declared so, and all others as they were.
 
+use oriole_analysis::Analyses;
 use oriole_ir::{Editor, Formats, Function, Instruction, Operand, Variable, VariableType, verify};
 use oriole_isa::{ScalarType, Space};
 use oriole_syntax::scopes::Globals;
@@ -30,7 +31,7 @@ fn edited(
     });
     editor.finish();
     assert_eq!(verify(&translated.function), []);
-    out_of_ssa(&mut module, &globals, 0, translated)?;
+    out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new())?;
     let after = oriole_syntax::print(&module);
     assert_eq!(oriole_syntax::parse("again.ptx", after.as_str()).1, []);
     let (before, after): (Vec<&str>, Vec<&str>) =

@@ -510,7 +510,7 @@ impl Worker<'_, '_> {
         let mut quality = Quality::of(function, analyses);
         let loops = analyses.get::<Loops>(function);
         let clock = statistics.clock();
-        match oriole_translate::out_of_ssa(module, globals, index, translated) {
+        match oriole_translate::out_of_ssa(module, globals, index, translated, analyses) {
             Ok(written) => {
                 statistics.add_time("out-of-ssa", clock);
                 self.formats = written.formats;

@@ -1,6 +1,7 @@
 //! What the editor does to blocks and edges keeps the meaning of a kernel: blocks cut in two, blocks put on edges, and blocks
 //! copied for one of their predecessors, at random, and then written as text and run.
 
+use oriole_analysis::Analyses;
 use oriole_generate::{Options, Random, differential, generate};
 use oriole_ir::{Change, Clones, Editor, Formats, Function, Instruction, Use, verify};
 use oriole_syntax::scopes::Globals;
@@ -92,7 +93,15 @@ fn reshaped_kernels_write_the_same_bytes() {
         assert!(violations.is_empty(), "seed {seed}: {}", violations[0]);
         let mut written = module.clone();
         // A copy of a block that names a variable of an inner scope cannot be written outside of it.
-        if out_of_ssa(&mut written, &globals, index, translated).is_err() {
+        if out_of_ssa(
+            &mut written,
+            &globals,
+            index,
+            translated,
+            &mut Analyses::new(),
+        )
+        .is_err()
+        {
             count.refused += 1;
             continue;
         }

@@ -106,16 +106,17 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let flow = analyses.get::<ControlFlow>(function);
     let loops = analyses.get::<Loops>(function);
     let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
-    let convergent = if mode >= Mode::Convergent
-        && has_warp_operations(function, &flow)
-        && analyses.get::<Convergence>(function).converges()
-    {
-        Convergent::InOneBlock
-    } else {
-        Convergent::Never
-    };
     let variables = analyses.get::<LocalVariables>(function);
-    let numbering = number(function, &flow, &loops, &variables, mode, convergent);
+    let number = |convergent| number(function, &flow, &loops, &variables, mode, convergent);
+    let mut numbering = match mode >= Mode::Convergent {
+        true => number(Convergent::InOneBlock),
+        false => number(Convergent::Never),
+    };
+    if shares_warp_operations(function, &numbering)
+        && !analyses.get::<Convergence>(function).converges()
+    {
+        numbering = number(Convergent::Never);
+    }
     if numbering.shared.is_empty() {
         return;
     }
@@ -198,13 +199,10 @@ fn number(
     numbering
 }
 
-/// Whether there is anything that asks for convergence.
-fn has_warp_operations(function: &Function, flow: &ControlFlow) -> bool {
-    let mut blocks = flow.reverse_postorder().iter();
-    blocks.any(|&block| {
-        let mut instructions = function.instructions_of(block);
-        instructions.any(|instruction| function.format(instruction).effects.convergent)
-    })
+/// Whether equal operations were found that are equal only if all lanes execute them together.
+fn shares_warp_operations(function: &Function, numbering: &Numbering) -> bool {
+    let mut shared = numbering.shared.iter();
+    shared.any(|(_, member)| function.format(member.instruction).effects.convergent)
 }
 
 struct Elimination<'run> {
