@@ -22,6 +22,7 @@
 
 mod access;
 pub mod arithmetic;
+mod block_boundaries;
 mod builder;
 mod editor;
 mod entities;
@@ -40,6 +41,7 @@ mod variable;
 mod verifier;
 
 pub use access::{Access, AccessKind, Address, Base};
+pub use block_boundaries::{BlockBoundaries, LabelOperand};
 pub use builder::{FunctionBuilder, InstructionParts};
 pub use editor::{Clones, Editor, Imported};
 pub use entities::{

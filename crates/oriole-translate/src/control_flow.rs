@@ -1,16 +1,16 @@
 //! First half of the way into SSA form: blocks, edges and instructions, still over registers.
 //!
-//! A block starts at the function's start, at a label some branch names, and behind a branch, `ret` or `exit`. Labels no
-//! branch names (debug information has thousands) stay where they are and split nothing. Every operand is entered as it
-//! is, registers as [`Operand::Register`]; renaming makes values of those that are not pinned.
+//! [`BlockBoundaries`] says where blocks begin and end. Every operand is entered as it is, registers as
+//! [`Operand::Register`]; renaming makes values of those that are not pinned.
 
 use crate::declarations::{space_of, variable_type};
 use crate::mentions::Mentions;
 use oriole_collections::DenseMap;
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{
-    Block, ConstantData, Edge, Formats, FunctionBuilder, LeafRole, Line, Member, Operand, Register,
-    RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData, SymbolKind, VariableData, VariableKind,
+    Block, BlockBoundaries, ConstantData, Edge, Formats, FunctionBuilder, LabelOperand, LeafRole,
+    Line, Member, Operand, Register, RegisterData, ShapeKind, ShapeNode, Symbol, SymbolData,
+    SymbolKind, VariableData, VariableKind,
 };
 use oriole_isa::{Role, ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal;
@@ -33,26 +33,12 @@ struct Entering<'a> {
     scopes: &'a Scopes,
     builder: FunctionBuilder,
     errors: Vec<Diagnostic>,
-    /// Block of each label some branch names.
-    label_blocks: Vec<Option<Block>>,
+    boundaries: BlockBoundaries<'a>,
     /// Symbols of special registers, by spelling.
     specials: DenseMap<&'a str, Symbol>,
     mentions: Mentions,
     /// Registers an instruction defines.
     defined: Vec<Register>,
-    block: Block,
-    /// Blocks to connect once all exist.
-    ends: Vec<End>,
-    /// Labels that blocks branch to, those of one block after those of another.
-    labels: Vec<u32>,
-}
-
-/// How a block ends.
-struct End {
-    block: Block,
-    /// Where its labels end; they begin where those of the end before do.
-    labels_end: u32,
-    falls_through: bool,
 }
 
 /// Enters a function with resolved names.
@@ -91,7 +77,7 @@ pub(crate) fn enter(
     for variable in &scopes.variables {
         builder.add_variable(variable_data(module, function, body, variable));
     }
-    let block = builder.add_block(None);
+    builder.add_block(None);
     let mut entering = Entering {
         module,
         globals,
@@ -99,13 +85,10 @@ pub(crate) fn enter(
         scopes,
         builder,
         errors: Vec::new(),
-        label_blocks: vec![None; scopes.labels.len()],
+        boundaries: BlockBoundaries::new(scopes),
         specials: DenseMap::new(),
         mentions: Mentions::new(scopes.registers.len()),
         defined: Vec::new(),
-        block,
-        ends: Vec::with_capacity(scopes.labels.len() + 1),
-        labels: Vec::with_capacity(scopes.labels.len()),
     };
     // Apart from the function, so that a format can be looked at while its operands are entered.
     let mut formats = std::mem::take(entering.builder.formats_mut());
@@ -152,34 +135,24 @@ fn variable_data(
 impl Entering<'_> {
     fn run(&mut self, formats: &mut Formats) {
         let body = self.body;
-        let targets = self.scopes.branch_target_labels();
-        let mut label = 0u32;
-        let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::Label(_) => {
-                    if targets.contains(label as usize) {
-                        let next = self.builder.add_block(Some(label));
-                        if open {
-                            self.end_block(true);
-                        }
-                        self.label_blocks[label as usize] = Some(next);
-                        self.block = next;
-                        open = true;
+                    if let Some(label) = self.boundaries.label() {
+                        self.builder.add_block(Some(label));
                     }
-                    label += 1;
                 }
                 Statement::Instruction(instruction) => {
-                    if !open {
-                        self.block = self.builder.add_block(None);
+                    if self.boundaries.instruction() {
+                        self.builder.add_block(None);
                     }
-                    open = !self.instruction(formats, index as u32, &instruction);
+                    self.instruction(formats, index as u32, &instruction);
                 }
                 Statement::Directive(directive) => self.line(index as u32, &directive),
                 _ => {}
             }
         }
-        self.connect(open);
+        self.connect();
     }
 
     /// Notes what `.loc` says.
@@ -196,29 +169,12 @@ impl Entering<'_> {
         }
     }
 
-    /// Ends the block with the labels entered since the last one ended.
-    fn end_block(&mut self, falls_through: bool) {
-        self.ends.push(End {
-            block: self.block,
-            labels_end: self.labels.len() as u32,
-            falls_through,
-        });
-    }
-
-    /// Makes the edges, now that all blocks exist. `open`: the last block runs off the end of the function.
-    fn connect(&mut self, open: bool) {
-        if open {
-            self.end_block(false);
-        }
-        let block_count = self.builder.function().blocks().len();
-        let mut labels_start = 0;
-        for end in &self.ends {
-            let labels_end = end.labels_end as usize;
-            let labels = &self.labels[labels_start..labels_end];
-            labels_start = labels_end;
-            let data = self.builder.block_mut(end.block);
+    /// Makes the edges, now that all blocks exist.
+    fn connect(&mut self) {
+        for (block, labels, falls_through) in self.boundaries.ends() {
+            let data = self.builder.block_mut(block);
             for &label in labels {
-                let Some(target) = self.label_blocks[label as usize] else {
+                let Some(target) = self.boundaries.block_at(label) else {
                     let name = self.scopes.labels[label as usize].name;
                     self.errors.push(Diagnostic::error(
                         "not-a-branch-target",
@@ -232,22 +188,16 @@ impl Entering<'_> {
                 };
                 data.edges.push(Edge::to(target));
             }
-            // Behind the last block there is nothing to fall into: the function ends there.
-            data.falls_through = end.falls_through && end.block.index() + 1 < block_count;
-            if data.falls_through {
-                data.edges
-                    .push(Edge::to(Block::from_index(end.block.index() + 1)));
+            data.falls_through = falls_through;
+            if falls_through {
+                let next = Block::from_index(block.index() + 1);
+                data.edges.push(Edge::to(next));
             }
         }
     }
 
-    /// Enters one instruction; whether it ends its block.
-    fn instruction(
-        &mut self,
-        formats: &mut Formats,
-        source: u32,
-        instruction: &tree::Instruction,
-    ) -> bool {
+    /// Enters one instruction.
+    fn instruction(&mut self, formats: &mut Formats, source: u32, instruction: &tree::Instruction) {
         let (module, scopes) = (self.module, self.scopes);
         let guarded = instruction.guard != Guard::None;
         let nodes = self.body.operands(instruction);
@@ -266,7 +216,6 @@ impl Entering<'_> {
             let guard = self.guard_operand(instruction.nodes().start);
             self.builder.push_operand(guard);
         }
-        let first_label = self.labels.len();
         let mut roles = data.leaves.iter();
         for (node, &reference) in nodes.iter().zip(references) {
             if ShapeKind::of(node.kind) != ShapeKind::Leaf {
@@ -277,17 +226,15 @@ impl Entering<'_> {
                 Reference::Register(register) => {
                     self.register(Register::from_u32(register), *role, guarded)
                 }
-                _ => self.other_leaf(node, reference, first_label),
+                _ => self.other_leaf(node, reference),
             };
             self.builder.push_operand(operand);
         }
         self.define();
-        self.builder.append_pushed(self.block, format, source);
+        let block = self.boundaries.block();
+        self.builder.append_pushed(block, format, source);
         let terminator = data.effects.terminator;
-        let has_labels = self.labels.len() > first_label;
-        if terminator == Terminator::None && !has_labels {
-            return false;
-        }
+        let has_labels = self.boundaries.has_labels();
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
         if has_labels && !is_branch {
             // Perhaps a branch of the future: where control goes cannot be told.
@@ -298,10 +245,6 @@ impl Entering<'_> {
                     "the function is left as it is: `{mnemonic}` mentions a label and is no branch that Oriole knows"
                 ),
             ));
-            self.labels.truncate(first_label);
-        }
-        if terminator == Terminator::None {
-            return false;
         }
         if is_branch && !has_labels {
             // A name that means nothing was reported when names were resolved.
@@ -314,8 +257,7 @@ impl Entering<'_> {
                 ));
             }
         }
-        self.end_block(guarded);
-        true
+        self.boundaries.end(terminator, guarded);
     }
 
     /// The shape of operands that may mention parts of registers.
@@ -356,7 +298,7 @@ impl Entering<'_> {
                         .label("expected a register of type `.pred`"),
                     );
                 }
-                self.mentions.on_use(register, self.block);
+                self.mentions.on_use(register, self.boundaries.block());
                 Operand::Register(register)
             }
             _ => {
@@ -376,7 +318,8 @@ impl Entering<'_> {
     /// Notes what the instruction defines.
     fn define(&mut self) {
         for &register in &self.defined {
-            self.mentions.on_definition(register, self.block);
+            self.mentions
+                .on_definition(register, self.boundaries.block());
         }
         // A register that one instruction defines twice has no one value afterwards: leave it alone.
         if self.defined.len() > 1 {
@@ -400,18 +343,13 @@ impl Entering<'_> {
             self.defined.push(register);
         }
         if !is_definition || guarded {
-            self.mentions.on_use(register, self.block);
+            self.mentions.on_use(register, self.boundaries.block());
         }
         Operand::Register(register)
     }
 
-    /// The operand for a leaf that is no register. The instruction's labels are those from `first_label` on.
-    fn other_leaf(
-        &mut self,
-        node: &tree::Operand,
-        reference: Reference,
-        first_label: usize,
-    ) -> Operand {
+    /// The operand for a leaf that is no register.
+    fn other_leaf(&mut self, node: &tree::Operand, reference: Reference) -> Operand {
         match node.kind {
             OperandKind::Sink => return Operand::Sink,
             OperandKind::Number | OperandKind::Expression => {
@@ -426,17 +364,10 @@ impl Entering<'_> {
             _ => {}
         }
         match reference {
-            Reference::Label(label) => {
-                if let Some(listed) = self.scopes.branch_targets.get(&label) {
-                    self.labels.extend_from_slice(listed);
-                    return self.symbol(node.text, SymbolKind::Table(label));
-                }
-                if self.scopes.labels[label as usize].table.is_some() {
-                    return self.symbol(node.text, SymbolKind::Table(label));
-                }
-                self.labels.push(label);
-                Operand::Target((self.labels.len() - 1 - first_label) as u16)
-            }
+            Reference::Label(label) => match self.boundaries.mention(label) {
+                LabelOperand::Target(target) => Operand::Target(target),
+                LabelOperand::Table => self.symbol(node.text, SymbolKind::Table(label)),
+            },
             Reference::Variable(variable) => {
                 let entity = oriole_ir::Variable::from_u32(variable);
                 let kind = if self.scopes.variables[variable as usize].in_header {

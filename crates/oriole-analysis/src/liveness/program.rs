@@ -12,9 +12,10 @@ use super::in_flight::InFlight;
 use super::lists::Lists;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
-    Block, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+    Block, BlockBoundaries, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind,
+    ShapeNode,
 };
-use oriole_isa::{Opcode, Role, ScalarType, Terminator};
+use oriole_isa::{Opcode, Role, ScalarType};
 use oriole_syntax::scopes::{Reference, Scopes};
 use oriole_syntax::tree::{self, Body, Guard, Module, Statement};
 use std::ops::Range;
@@ -255,12 +256,10 @@ impl Registers {
             body,
             scopes,
             formats,
-            label_blocks: vec![u32::MAX; scopes.labels.len()],
+            boundaries: BlockBoundaries::new(scopes),
             written: vec![u32::MAX; scopes.registers.len()],
             read: vec![u32::MAX; scopes.registers.len()],
             in_flight: InFlight::default(),
-            ends: Vec::new(),
-            labels: Vec::new(),
             blocks: vec![0],
             accesses: Lists::default(),
             statements: Vec::new(),
@@ -268,25 +267,24 @@ impl Registers {
         };
         reader.run();
         let Reader {
+            boundaries,
             blocks,
             accesses,
             statements,
             calls,
-            ends,
-            label_blocks,
             in_flight,
             ..
         } = reader;
         let count = blocks.len() - 1;
-        let edges: Vec<(u32, u32)> = ends
-            .into_iter()
-            .map(|(block, label)| match label {
-                NEXT if block as usize + 1 < count => (block, block + 1),
-                NEXT => (block, u32::MAX),
-                label => (block, label_blocks[label as usize]),
-            })
-            .filter(|edge| edge.1 != u32::MAX)
-            .collect();
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(2 * count);
+        for (block, labels, falls_through) in boundaries.ends() {
+            let from = block.as_u32();
+            let targets = labels
+                .iter()
+                .filter_map(|&label| boundaries.block_at(label));
+            edges.extend(targets.map(|target| (from, target.as_u32())));
+            edges.extend(falls_through.then_some((from, from + 1)));
+        }
         let successors = Adjacency::new(count, edges.iter().copied());
         let accesses = in_flight.hold(accesses, &blocks, &successors, files.len());
         Registers {
@@ -307,22 +305,17 @@ impl Registers {
     }
 }
 
-/// In place of a label: the block behind.
-const NEXT: u32 = u32::MAX;
-
 struct Reader<'a> {
     module: &'a Module,
     body: &'a Body,
     scopes: &'a Scopes,
     formats: &'a mut Formats,
-    label_blocks: Vec<u32>,
+    boundaries: BlockBoundaries<'a>,
     /// Instruction that last wrote, and read, each register: an instruction may mention one several times.
     written: Vec<u32>,
     read: Vec<u32>,
     in_flight: InFlight,
-    /// Blocks and the labels they lead to, or [`NEXT`], in order.
-    ends: Vec<(u32, u32)>,
-    labels: Vec<u32>,
+    /// Where the instructions of each block begin, and in the end where they end.
     blocks: Vec<u32>,
     accesses: Lists<Access>,
     statements: Vec<u32>,
@@ -332,28 +325,18 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn run(&mut self) {
         let body = self.body;
-        let targets = self.scopes.branch_target_labels();
-        let mut label = 0u32;
-        let mut open = true;
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::Label(_) => {
-                    if targets.contains(label as usize) {
-                        let block = self.blocks.len() as u32 - 1;
-                        if open {
-                            self.ends.push((block, NEXT));
-                        }
+                    if self.boundaries.label().is_some() {
                         self.start_block();
-                        self.label_blocks[label as usize] = block + 1;
-                        open = true;
                     }
-                    label += 1;
                 }
                 Statement::Instruction(instruction) => {
-                    if !open {
+                    if self.boundaries.instruction() {
                         self.start_block();
                     }
-                    open = !self.instruction(index as u32, &instruction);
+                    self.instruction(index as u32, &instruction);
                 }
                 _ => {}
             }
@@ -365,8 +348,8 @@ impl Reader<'_> {
         self.blocks.push(self.statements.len() as u32);
     }
 
-    /// Reads one instruction; whether it ends its block.
-    fn instruction(&mut self, statement: u32, instruction: &tree::Instruction) -> bool {
+    /// Reads one instruction.
+    fn instruction(&mut self, statement: u32, instruction: &tree::Instruction) {
         let number = self.statements.len() as u32;
         let nodes = self.body.operands(instruction);
         let first_node = instruction.nodes().end - nodes.len();
@@ -390,8 +373,6 @@ impl Reader<'_> {
             self.accesses.push(Access::new(register, AccessKind::Use));
             self.read[register as usize] = number;
         }
-        let mut labels = std::mem::take(&mut self.labels);
-        labels.clear();
         let opcode = format.mnemonic.opcode();
         let asynchronous = matches!(opcode, Opcode::WgmmaMmaAsync | Opcode::WgmmaMmaAsyncSp);
         let mut leaf = 0;
@@ -426,13 +407,9 @@ impl Reader<'_> {
                         self.accesses.push(Access::new(register, kind));
                     }
                 }
-                Reference::Label(label) => match self.scopes.branch_targets.get(&label) {
-                    Some(listed) => labels.extend_from_slice(listed),
-                    None if self.scopes.labels[label as usize].table.is_none() => {
-                        labels.push(label);
-                    }
-                    None => {}
-                },
+                Reference::Label(label) => {
+                    self.boundaries.mention(label);
+                }
                 _ => {}
             }
         }
@@ -447,16 +424,7 @@ impl Reader<'_> {
         if format.effects.is_call {
             self.calls.push(number);
         }
-        let block = self.blocks.len() as u32 - 1;
-        let terminator = format.effects.terminator;
-        if matches!(terminator, Terminator::Branch | Terminator::IndirectBranch) {
-            self.ends.extend(labels.iter().map(|&label| (block, label)));
-        }
-        if terminator != Terminator::None && guarded {
-            self.ends.push((block, NEXT));
-        }
-        self.labels = labels;
-        terminator != Terminator::None
+        self.boundaries.end(format.effects.terminator, guarded);
     }
 }
 
