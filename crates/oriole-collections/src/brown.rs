@@ -2,7 +2,7 @@
 //!
 //! Keys are hashed by this crate's mixers, which cost what Fx does: a multiplication and a rotation. Not part of any other build.
 
-use crate::raw::{RawTable, Slot, TryReserveError, Vacant};
+use crate::raw::{Found, RawTable, Slot, TryReserveError, Vacant};
 use crate::{DenseKey, Lookup};
 use core::ptr::NonNull;
 use hashbrown::HashTable;
@@ -78,10 +78,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 
     #[inline]
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
-        &mut self,
-        query: &Q,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Found<K, V>
     where
         K: DenseKey,
     {

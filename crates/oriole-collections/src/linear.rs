@@ -8,7 +8,7 @@
 //!
 //! Policy: power-of-two buckets, at least 64, load at most 3/4.
 
-use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
+use crate::raw::{Found, RawTable, Slot, TryReserveError, Unowned, Vacant, at_most_all, drop_all};
 use crate::{DenseKey, Lookup};
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
@@ -36,15 +36,9 @@ unsafe impl<K: Sync, V: Sync> Sync for Table<K, V> {}
 
 /// The least power of two of which `entries` is at most three quarters.
 fn buckets_for(entries: usize) -> Result<usize, TryReserveError> {
-    let buckets = entries
-        .checked_mul(4)
-        .and_then(|quarters| quarters.div_ceil(3).checked_next_power_of_two())
-        .ok_or(TryReserveError::CapacityOverflow)?
-        .max(MIN_BUCKETS);
-    if buckets > 1 << 31 {
-        return Err(TryReserveError::CapacityOverflow);
-    }
-    Ok(buckets)
+    let quarters = entries.checked_mul(4);
+    let buckets = quarters.and_then(|quarters| quarters.div_ceil(3).checked_next_power_of_two());
+    at_most_all(buckets.map(|buckets| buckets.max(MIN_BUCKETS)))
 }
 
 impl<K, V> Table<K, V> {
@@ -377,10 +371,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 
     #[inline]
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
-        &mut self,
-        query: &Q,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Found<K, V>
     where
         K: DenseKey,
     {

@@ -15,7 +15,7 @@ pub use iter::{
 };
 
 use crate::instrument::{Description, Tally};
-use crate::raw::{RawTable, Slot, TryReserveError, Vacant};
+use crate::raw::{Found, RawTable, Slot, TryReserveError, Vacant};
 use crate::witness::{Stamp, Witness};
 use crate::{DenseKey, Lookup};
 use alloc::vec::Vec;
@@ -63,27 +63,7 @@ impl<K, V, T: RawTable<K, V>> Map<K, V, T> {
         }
     }
 
-    /// Number of entries.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.raw.len()
-    }
-
-    /// Whether there are none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.raw.len() == 0
-    }
-
-    /// How many entries fit before the table grows.
-    pub fn capacity(&self) -> usize {
-        self.raw.capacity()
-    }
-
-    /// Number of buckets.
-    pub fn bucket_count(&self) -> usize {
-        self.raw.bucket_count()
-    }
+    crate::raw::size_methods!();
 
     /// Bytes of the heap allocation.
     pub fn allocated_bytes(&self) -> usize {
@@ -262,7 +242,7 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
 
     /// As the table's, counted as a hit when present; a vacancy is counted when it is filled.
     #[inline(always)]
-    fn find_or_vacant(&mut self, key: &K) -> Result<NonNull<Slot<K, V>>, Vacant> {
+    fn find_or_vacant(&mut self, key: &K) -> Found<K, V> {
         let place = self.raw.find_or_vacant(key);
         if place.is_ok() {
             self.tally.find(true, || self.raw.probes(key), || key.mix());

@@ -27,6 +27,34 @@ impl<K, V> Slot<K, V> {
     };
 }
 
+/// The methods of a map that ask its table, `raw`, how large it is.
+macro_rules! size_methods {
+    () => {
+        /// Number of entries.
+        #[inline]
+        pub fn len(&self) -> usize {
+            self.raw.len()
+        }
+
+        /// Whether there are none.
+        #[inline]
+        pub fn is_empty(&self) -> bool {
+            self.raw.len() == 0
+        }
+
+        /// How many entries fit before the table grows.
+        pub fn capacity(&self) -> usize {
+            self.raw.capacity()
+        }
+
+        /// Number of buckets.
+        pub fn bucket_count(&self) -> usize {
+            self.raw.bucket_count()
+        }
+    };
+}
+pub(crate) use size_methods;
+
 /// The names of a design's maps and sets.
 macro_rules! aliases {
     ($design:literal) => {
@@ -96,6 +124,15 @@ pub struct Vacant {
     pub hash: u64,
     /// The bucket to fill, as long as the table is not changed in between and needs no growth.
     pub index: usize,
+}
+
+/// The slot of a key, or where it would go.
+pub type Found<K, V> = Result<NonNull<Slot<K, V>>, Vacant>;
+
+/// So many buckets, if a table can have them.
+pub(crate) fn at_most_all(buckets: Option<usize>) -> Result<usize, TryReserveError> {
+    let buckets = buckets.filter(|&buckets| buckets <= 1 << 31);
+    buckets.ok_or(TryReserveError::CapacityOverflow)
 }
 
 /// Why room for more entries cannot be made.
@@ -170,10 +207,7 @@ pub unsafe trait RawTable<K, V>: Sized {
     where
         K: DenseKey;
     /// The slot that holds the key, or where it would go.
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
-        &mut self,
-        query: &Q,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Found<K, V>
     where
         K: DenseKey;
     /// Stores an entry at a vacancy, growing first when the table is full.

@@ -216,27 +216,7 @@ impl<V, S: StringKey + ?Sized, T: RawStrings> Strings<V, S, T> {
         map
     }
 
-    /// Number of entries.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.raw.len()
-    }
-
-    /// Whether there are none.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.raw.len() == 0
-    }
-
-    /// How many entries fit before the table grows.
-    pub fn capacity(&self) -> usize {
-        self.raw.capacity()
-    }
-
-    /// Number of buckets.
-    pub fn bucket_count(&self) -> usize {
-        self.raw.bucket_count()
-    }
+    crate::raw::size_methods!();
 
     /// Bytes of the buckets and hashes, without the entries.
     pub fn allocated_bytes(&self) -> usize {

@@ -29,7 +29,7 @@ use iter::Compact;
 pub use iter::RawIter;
 
 use crate::group::{Narrow, UNUSED, WIDTH, fetch, tag_of};
-use crate::raw::{RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
+use crate::raw::{Found, RawTable, Slot, TryReserveError, Unowned, Vacant, drop_all};
 use crate::{DenseKey, Lookup};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -314,10 +314,7 @@ unsafe impl<K, V> RawTable<K, V> for Table<K, V> {
     }
 
     #[inline]
-    fn find_or_vacant<Q: Lookup<K> + ?Sized>(
-        &mut self,
-        query: &Q,
-    ) -> Result<NonNull<Slot<K, V>>, Vacant>
+    fn find_or_vacant<Q: Lookup<K> + ?Sized>(&mut self, query: &Q) -> Found<K, V>
     where
         K: DenseKey,
     {

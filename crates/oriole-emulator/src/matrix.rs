@@ -163,6 +163,42 @@ fn whole_warp(context: &Context<'_>) -> Outcome<()> {
     Ok(())
 }
 
+/// Which of the matrices of a product the registers of a warp hold.
+#[derive(Clone, Copy)]
+enum Fragment {
+    A,
+    B,
+    Accumulator,
+}
+
+impl Fragment {
+    /// Row and column of an element, by its lane and its number in the lane's registers, `each` of them in a register. The matrix
+    /// has so many rows.
+    fn place(self, rows: usize, each: usize, lane: usize, number: usize) -> (usize, usize) {
+        let (group, member) = (lane / 4, lane % 4);
+        let (index, element) = (number / each, number % each);
+        match self {
+            Fragment::A => {
+                let (row, block) = match rows {
+                    8 => (group, index),
+                    _ => (group + 8 * (index & 1), index >> 1),
+                };
+                (row, member * each + 4 * each * block + element)
+            }
+            Fragment::B => (member * each + 4 * each * index + element, group),
+            Fragment::Accumulator => Fragment::accumulator_place(lane, number),
+        }
+    }
+
+    /// Row and column of an element of an accumulator.
+    fn accumulator_place(lane: usize, number: usize) -> (usize, usize) {
+        (
+            lane / 4 + 8 * (number / 2 % 2),
+            lane % 4 * 2 + number % 2 + 8 * (number / 4),
+        )
+    }
+}
+
 impl Executor<'_> {
     /// Executes a matrix instruction when all lanes of the warp have come to it.
     pub(crate) fn matrix(&self, context: &mut Context<'_>) -> Outcome<Next> {
@@ -238,35 +274,35 @@ impl Executor<'_> {
         let saturate = mnemonic.has(Flag::SaturateFinite);
         let one_bit = (a_type == ScalarType::B1).then(|| mnemonic.has_modifier("xor"));
         let stored = if sparse { k / 2 } else { k };
-        let mut a = self.gather_a(context, 1, a_type, m, stored)?;
-        let b = self.gather_b(context, 2, b_type, k, n)?;
+        let mut a = self.gather(context, 1, a_type, (m, stored), Fragment::A)?;
+        let b = self.gather(context, 2, b_type, (k, n), Fragment::B)?;
         if sparse {
             a = expand(context, &a, m, k, a_type)?;
         }
-        let c = self.gather_accumulator(context, 3, c_type, m, n)?;
+        let c = self.gather(context, 3, c_type, (m, n), Fragment::Accumulator)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
         self.scatter_accumulator(context, 0, d_type, &d, saturate)
     }
 
-    /// Reads a matrix of so many rows and columns out of the registers of a warp. `place` says in which row and column an element
-    /// is, by its lane, its register and its number in the register.
+    /// Reads a matrix of so many rows and columns out of the registers of a warp.
     fn gather(
         &self,
         context: &Context<'_>,
         operand: usize,
         scalar_type: ScalarType,
         (rows, columns): (usize, usize),
-        place: impl Fn(usize, usize, usize) -> (usize, usize),
+        fragment: Fragment,
     ) -> Outcome<Matrix> {
         let slots = context.vector(operand)?;
         let bits = width(scalar_type);
+        let each = elements_of(scalar_type);
         let mut matrix = Matrix::new(rows, columns);
         for lane in 0..32 {
             for (index, &slot) in slots.iter().enumerate() {
                 let value = context.slot(slot)[lane];
-                for element in 0..elements_of(scalar_type) {
-                    let (row, column) = place(lane, index, element);
+                for element in 0..each {
+                    let (row, column) = fragment.place(rows, each, lane, index * each + element);
                     if row >= rows || column >= columns {
                         return Err(context.missing());
                     }
@@ -275,79 +311,6 @@ impl Executor<'_> {
             }
         }
         Ok(matrix)
-    }
-
-    fn gather_a(
-        &self,
-        context: &Context<'_>,
-        operand: usize,
-        scalar_type: ScalarType,
-        m: usize,
-        k: usize,
-    ) -> Outcome<Matrix> {
-        let each = elements_of(scalar_type);
-        self.gather(
-            context,
-            operand,
-            scalar_type,
-            (m, k),
-            |lane, index, element| {
-                let (g, t) = (lane / 4, lane % 4);
-                let (row, block) = if m == 8 {
-                    (g, index)
-                } else {
-                    (g + 8 * (index & 1), index >> 1)
-                };
-                (row, t * each + 4 * each * block + element)
-            },
-        )
-    }
-
-    fn gather_b(
-        &self,
-        context: &Context<'_>,
-        operand: usize,
-        scalar_type: ScalarType,
-        k: usize,
-        n: usize,
-    ) -> Outcome<Matrix> {
-        let each = elements_of(scalar_type);
-        self.gather(
-            context,
-            operand,
-            scalar_type,
-            (k, n),
-            |lane, index, element| {
-                let (g, t) = (lane / 4, lane % 4);
-                (t * each + 4 * each * index + element, g)
-            },
-        )
-    }
-
-    /// Row and column of element `element` of register `index` of an accumulator.
-    fn accumulator_place(lane: usize, element: usize) -> (usize, usize) {
-        (
-            lane / 4 + 8 * (element / 2 % 2),
-            lane % 4 * 2 + element % 2 + 8 * (element / 4),
-        )
-    }
-
-    fn gather_accumulator(
-        &self,
-        context: &Context<'_>,
-        operand: usize,
-        scalar_type: ScalarType,
-        m: usize,
-        n: usize,
-    ) -> Outcome<Matrix> {
-        let each = elements_of(scalar_type);
-        self.gather(
-            context,
-            operand,
-            scalar_type,
-            (m, n),
-            |lane, index, element| Self::accumulator_place(lane, index * each + element),
-        )
     }
 
     fn scatter_accumulator(
@@ -364,7 +327,7 @@ impl Executor<'_> {
             for (index, &slot) in slots.iter().enumerate() {
                 let mut value = 0;
                 for part in 0..each {
-                    let (row, column) = Self::accumulator_place(lane, index * each + part);
+                    let (row, column) = Fragment::accumulator_place(lane, index * each + part);
                     if row >= matrix.rows || column >= matrix.columns {
                         return Err(context.missing());
                     }
@@ -634,7 +597,7 @@ impl Executor<'_> {
             (immediate(context, 6)? != 0, immediate(context, 7)? != 0)
         };
         let mut a = if from_registers {
-            self.gather_a(context, 1, a_type, 16, k)?
+            self.gather(context, 1, a_type, (16, k), Fragment::A)?
         } else {
             let descriptor = context.uniform(1)?;
             let rows = first_row..first_row + 16;
@@ -652,7 +615,7 @@ impl Executor<'_> {
             *value *= scale_a as f64;
         }
         let c = if accumulate {
-            self.gather_accumulator(context, 0, d_type, 16, n)?
+            self.gather(context, 0, d_type, (16, n), Fragment::Accumulator)?
         } else {
             Matrix::new(16, n)
         };

@@ -328,7 +328,8 @@ impl Reader<'_> {
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::Label(_) => {
-                    if self.boundaries.label().is_some() {
+                    let starts_block = self.boundaries.label().is_some();
+                    if starts_block {
                         self.start_block();
                     }
                 }

@@ -164,21 +164,28 @@ impl<K, V, T: RawTable<K, V>> IntoIter<K, V, T> {
     }
 }
 
-impl<K, V, T: RawTable<K, V>> Iterator for IntoIter<K, V, T> {
-    type Item = (K, V);
+/// Iterates over the entries of a table that does not drop its slots any more.
+macro_rules! owning_iterator {
+    ($iterator:ty) => {
+        impl<K, V, T: RawTable<K, V>> Iterator for $iterator {
+            type Item = (K, V);
 
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let slot = self.raw.next()?;
-        // SAFETY: each slot is yielded once, and the table never drops its slots itself from here on.
-        let Slot { key, value } = unsafe { slot.read() };
-        Some((key, value))
-    }
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                let slot = self.raw.next()?;
+                // SAFETY: each slot is yielded once, and the table is unowned: it drops none.
+                let Slot { key, value } = unsafe { slot.read() };
+                Some((key, value))
+            }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.raw.size_hint()
-    }
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.raw.size_hint()
+            }
+        }
+    };
 }
+
+owning_iterator!(IntoIter<K, V, T>);
 
 impl<K, V, T: RawTable<K, V>> Drop for IntoIter<K, V, T> {
     fn drop(&mut self) {
@@ -207,21 +214,7 @@ impl<'a, K, V, T: RawTable<K, V>> Drain<'a, K, V, T> {
     }
 }
 
-impl<K, V, T: RawTable<K, V>> Iterator for Drain<'_, K, V, T> {
-    type Item = (K, V);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let slot = self.raw.next()?;
-        // SAFETY: each slot is yielded once, and the table is unowned.
-        let Slot { key, value } = unsafe { slot.read() };
-        Some((key, value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.raw.size_hint()
-    }
-}
+owning_iterator!(Drain<'_, K, V, T>);
 
 impl<K, V, T: RawTable<K, V>> Drop for Drain<'_, K, V, T> {
     fn drop(&mut self) {
