@@ -30,7 +30,7 @@ fn last_value(module: &Module, function: &Function, name: &str) -> Value {
         .filter(|(_, data)| {
             data.definition != Definition::Undefined
                 && data
-                    .home
+                    .name
                     .expand()
                     .is_some_and(|home| module.text(function.registers()[home].name) == name)
         })

@@ -46,26 +46,26 @@ pub struct FunctionBuilder {
 impl FunctionBuilder {
     /// Starts a function.
     pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
-        let room = std::mem::take(&mut formats.room);
+        let storage = std::mem::take(&mut formats.storage);
         FunctionBuilder {
             function: Function {
                 name,
                 kind,
                 formats,
-                registers: room.registers,
-                values: room.values,
-                instructions: room.instructions,
-                origins: room.origins,
-                lines: room.lines,
+                registers: storage.registers,
+                values: storage.values,
+                instructions: storage.instructions,
+                origins: storage.origins,
+                lines: storage.lines,
                 imported_lines: DenseMap::new(),
-                operands: room.operands,
-                arguments: room.arguments,
-                use_lists: room.use_lists,
-                blocks: room.blocks,
-                layout: room.layout,
-                symbols: room.symbols,
-                variables: room.variables,
-                constants: room.constants,
+                operands: storage.operands,
+                arguments: storage.arguments,
+                use_lists: storage.use_lists,
+                blocks: storage.blocks,
+                layout: storage.layout,
+                symbols: storage.symbols,
+                variables: storage.variables,
+                constants: storage.constants,
                 edited: false,
             },
             symbol_index: DenseMap::new(),

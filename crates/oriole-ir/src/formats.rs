@@ -7,7 +7,7 @@
 
 use crate::entities::Format;
 use crate::format::{FormatData, ShapeKind, ShapeNode};
-use crate::function::Room;
+use crate::function::Storage;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec};
 use oriole_isa::Mnemonic;
@@ -20,7 +20,7 @@ pub struct Formats {
     /// By hash of the key; as many as a power of two, or none.
     slots: Vec<Slot>,
     /// What the last function that had these formats has left, which saves the next one making room of its own.
-    pub(crate) room: Room,
+    pub(crate) storage: Storage,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -45,8 +45,9 @@ pub enum Definition {
 pub struct ValueData {
     /// What defines it.
     pub definition: Definition,
-    /// The register it came from, if it came from one.
-    pub home: PackedOption<Register>,
+    /// The register it is named after, if it came from one. It is a name and says nothing of where the value lives: that is
+    /// decided when SSA form is left.
+    pub name: PackedOption<Register>,
     /// The type of the register that holds it.
     pub scalar_type: ScalarType,
 }
@@ -196,7 +197,7 @@ pub struct Line {
 
 /// Empty arrays of a function that is gone, for the next one to fill.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Storage {
     pub(crate) registers: IndexVec<Register, RegisterData>,
     pub(crate) values: IndexVec<Value, ValueData>,
     pub(crate) instructions: IndexVec<Instruction, InstructionData>,
@@ -269,7 +270,7 @@ impl Function {
         self.variables.clear();
         self.constants.clear();
         let mut formats = self.formats;
-        formats.room = Room {
+        formats.storage = Storage {
             registers: self.registers,
             values: self.values,
             instructions: self.instructions,

@@ -12,7 +12,7 @@
 //! - Registers that cannot be values are *pinned* ([`Operand::Register`]): fragments of asynchronous instructions in
 //!   flight, whatever an unknown instruction mentions, members of vector registers. They are never renamed, moved or
 //!   copied, and instructions that touch them keep their order.
-//! - Blocks stay in source order, with new ones between them. A value knows its home register, an instruction the statement it
+//! - Blocks stay in source order, with new ones between them. A value is named after a register, an instruction knows the statement it
 //!   came from, so that untouched code prints as it was.
 //! - Every value has a use list: [`Function::uses_of`].
 //!

@@ -378,14 +378,14 @@ impl Verifier<'_> {
             );
         }
         for result in function.results(instruction) {
-            if let Some(home) = function.values[result].home.expand()
-                && function.registers[home].pinned
+            if let Some(name) = function.values[result].name.expand()
+                && function.registers[name].pinned
             {
                 self.broken(
                     10,
                     block,
                     at,
-                    format!("{result} lives in the pinned {home}"),
+                    format!("{result} is named after the pinned {name}"),
                 );
             }
         }

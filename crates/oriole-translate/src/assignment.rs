@@ -89,9 +89,9 @@ impl Event {
 
 /// Registers that nothing lives in, by type; the last of a type is given first.
 #[derive(Default)]
-pub(crate) struct Spare(Vec<(ScalarType, Vec<Register>)>);
+pub(crate) struct FreeRegisters(Vec<(ScalarType, Vec<Register>)>);
 
-impl Spare {
+impl FreeRegisters {
     fn add(&mut self, scalar_type: ScalarType, register: Register) {
         match self.0.iter_mut().find(|(own, _)| *own == scalar_type) {
             Some((_, registers)) => registers.push(register),
@@ -99,7 +99,7 @@ impl Spare {
         }
     }
 
-    /// One of a type, which is no longer spare.
+    /// One of a type, which is no longer free.
     pub fn take(&mut self, scalar_type: ScalarType) -> Option<Register> {
         let own = self.0.iter_mut().find(|(own, _)| *own == scalar_type);
         own.and_then(|(_, registers)| registers.pop())
@@ -140,7 +140,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
         flow,
         loops,
         assignment: Assignment {
-            registers: function.values().values().map(|data| data.home).collect(),
+            registers: function.values().values().map(|data| data.name).collect(),
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
@@ -287,7 +287,7 @@ impl Assigner<'_> {
             return;
         }
         let function = self.function;
-        let mut spare = self.spare();
+        let mut free = self.free_registers();
         // A value without a home joins the register of what it is tied to or meets, if that turns out right. A parameter that
         // nobody reads needs no copies, only a register for its name.
         for index in 0..self.defined.len() {
@@ -296,7 +296,7 @@ impl Assigner<'_> {
                 let scalar_type = function.values()[value].scalar_type;
                 let register = self
                     .preferred(value)
-                    .or_else(|| spare.take(scalar_type))
+                    .or_else(|| free.take(scalar_type))
                     .unwrap_or_else(|| self.fresh(scalar_type));
                 self.assignment.registers[value] = PackedOption::some(register);
             }
@@ -329,7 +329,7 @@ impl Assigner<'_> {
     }
 
     /// The registers that nothing lives in any more.
-    fn spare(&self) -> Spare {
+    fn free_registers(&self) -> FreeRegisters {
         let function = self.function;
         let mut is_taken: BitSet<Register> = BitSet::with_domain(function.registers().len());
         let read = function.values().keys();
@@ -348,16 +348,16 @@ impl Assigner<'_> {
                 is_taken.insert(home);
             }
         }
-        let mut spare = Spare::default();
+        let mut free = FreeRegisters::default();
         for (register, data) in function.registers().iter().rev() {
             if let Some(scalar_type) = data.scalar_type
                 && !data.pinned
                 && !is_taken.contains(register)
             {
-                spare.add(scalar_type, register);
+                free.add(scalar_type, register);
             }
         }
-        spare
+        free
     }
 
     /// The register a homeless value would best share.
@@ -449,7 +449,7 @@ impl Assigner<'_> {
 
     /// Lets values share registers as their live intervals allow.
     fn share(&mut self, placer: &mut Placer<'_>) {
-        let mut spare = self.spare();
+        let mut free = self.free_registers();
         let sharing = share(
             self.function,
             (self.flow, self.loops),
@@ -459,7 +459,7 @@ impl Assigner<'_> {
                 first: &self.first_uses,
             },
             &self.tied,
-            &mut spare,
+            &mut free,
             placer,
         );
         for &value in &self.defined {

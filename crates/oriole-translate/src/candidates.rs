@@ -142,7 +142,7 @@ fn number(function: &Function, defined: &[Value], affinities: &[Affinity]) -> In
     let mut only_owner: IndexVec<Register, Option<Value>> =
         IndexVec::from_elem(None, function.registers().len());
     for &value in defined {
-        if let Some(home) = function.values()[value].home.expand() {
+        if let Some(home) = function.values()[value].name.expand() {
             match &mut only_owner[home] {
                 Some(other) => {
                     numbers[*other] = 0;

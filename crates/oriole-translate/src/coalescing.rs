@@ -18,7 +18,7 @@
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
-use crate::assignment::Spare;
+use crate::assignment::FreeRegisters;
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{Placement, Placer};
 use crate::parallel_copy::Copy;
@@ -30,31 +30,31 @@ use oriole_isa::{ScalarType, ptxas};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Stretches of slots, sorted and disjoint.
+/// SegmentSet of slots, sorted and disjoint.
 #[derive(Clone, Debug)]
-enum Stretches {
-    Few(SmallVec<[(u32, u32); 2]>),
-    Many(BTreeMap<u32, u32>),
+enum SegmentSet {
+    List(SmallVec<[(u32, u32); 2]>),
+    Tree(BTreeMap<u32, u32>),
 }
 
 /// Lists longer than this are kept as trees.
-const FEW: usize = 32;
+const LONGEST_LIST: usize = 32;
 
-impl Stretches {
+impl SegmentSet {
     fn len(&self) -> usize {
         match self {
-            Stretches::Few(list) => list.len(),
-            Stretches::Many(tree) => tree.len(),
+            SegmentSet::List(list) => list.len(),
+            SegmentSet::Tree(tree) => tree.len(),
         }
     }
 
     fn meets(&self, start: u32, end: u32) -> bool {
         match self {
-            Stretches::Few(list) => {
+            SegmentSet::List(list) => {
                 let behind = list.partition_point(|&(_, other_end)| other_end <= start);
                 list.get(behind).is_some_and(|&(other, _)| other < end)
             }
-            Stretches::Many(tree) => tree
+            SegmentSet::Tree(tree) => tree
                 .range(..end)
                 .next_back()
                 .is_some_and(|(_, &other_end)| other_end > start),
@@ -63,30 +63,30 @@ impl Stretches {
 
     fn insert(&mut self, start: u32, end: u32) {
         match self {
-            Stretches::Few(list) if list.len() < FEW => {
+            SegmentSet::List(list) if list.len() < LONGEST_LIST => {
                 let at = list.partition_point(|&(other, _)| other < start);
                 list.insert(at, (start, end));
             }
-            Stretches::Few(list) => {
+            SegmentSet::List(list) => {
                 let mut tree: BTreeMap<u32, u32> = list.iter().copied().collect();
                 tree.insert(start, end);
-                *self = Stretches::Many(tree);
+                *self = SegmentSet::Tree(tree);
             }
-            Stretches::Many(tree) => {
+            SegmentSet::Tree(tree) => {
                 tree.insert(start, end);
             }
         }
     }
 
-    /// Calls `found` for each stretch until it says to stop; whether it never did.
+    /// Calls `found` for each segment until it says to stop; whether it never did.
     fn all(&self, mut found: impl FnMut(u32, u32) -> bool) -> bool {
         match self {
-            Stretches::Few(list) => list.iter().all(|&(start, end)| found(start, end)),
-            Stretches::Many(tree) => tree.iter().all(|(&start, &end)| found(start, end)),
+            SegmentSet::List(list) => list.iter().all(|&(start, end)| found(start, end)),
+            SegmentSet::Tree(tree) => tree.iter().all(|(&start, &end)| found(start, end)),
         }
     }
 
-    fn is_disjoint_from(&self, other: &Stretches) -> bool {
+    fn is_disjoint_from(&self, other: &SegmentSet) -> bool {
         let (small, large) = if self.len() < other.len() {
             (self, other)
         } else {
@@ -95,7 +95,7 @@ impl Stretches {
         small.all(|start, end| !large.meets(start, end))
     }
 
-    fn absorb(&mut self, mut other: Stretches) {
+    fn absorb(&mut self, mut other: SegmentSet) {
         if other.len() > self.len() {
             std::mem::swap(self, &mut other);
         }
@@ -150,7 +150,7 @@ pub(crate) fn share(
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
-    spare: &mut Spare,
+    free: &mut FreeRegisters,
     placer: &mut Placer<'_>,
 ) -> Sharing {
     let affinities = affinities(function, (flow, loops), defined, uses, tied);
@@ -166,7 +166,7 @@ pub(crate) fn share(
         .values
         .values()
         .map(|&value| {
-            let home = function.values()[value].home.expand();
+            let home = function.values()[value].name.expand();
             home.map_or(u32::MAX, Register::as_u32)
         })
         .collect();
@@ -199,7 +199,7 @@ pub(crate) fn share(
         tried.push(arranged);
     }
     // Results that had to leave their groups may suit others.
-    while best.cost > least && !best.parted.is_empty() {
+    while best.cost > least && !best.displaced.is_empty() {
         let groups = best.partition(&candidates);
         let other = problem.solve(&problem.arrange(Order::Together(&groups)), placer);
         if other.cost >= best.cost {
@@ -213,7 +213,7 @@ pub(crate) fn share(
         uses.counts,
         &candidates,
         best.groups,
-        spare,
+        free,
     )
 }
 
@@ -232,7 +232,7 @@ struct Solution {
     cost: u64,
     groups: Groups,
     /// Results that cannot stay in their groups: what they keep has to be copied to a register that the instruction reads.
-    parted: Vec<Value>,
+    displaced: Vec<Value>,
 }
 
 impl Solution {
@@ -244,7 +244,7 @@ impl Solution {
             .keys()
             .map(|candidate| leaders.find(candidate).as_u32())
             .collect();
-        for (number, &value) in self.parted.iter().enumerate() {
+        for (number, &value) in self.displaced.iter().enumerate() {
             numbers[candidates.member(value)] = (candidates.values.len() + number) as u32;
         }
         numbers
@@ -268,7 +268,7 @@ enum Order<'a> {
 }
 
 impl Problem<'_> {
-    /// What the copies cost that no order of the affinities can spare: those between values that live at the same time.
+    /// What the copies cost that no order of the affinities can avoid: those between values that live at the same time.
     fn least_cost(&self) -> u64 {
         let data = self.function.values();
         let cannot_share = |affinity: &&Affinity| {
@@ -288,24 +288,24 @@ impl Problem<'_> {
 
     /// Grants affinities, given by their numbers, in this order.
     fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution {
-        let stretches = self.candidates.values.keys().map(|candidate| {
+        let segments = self.candidates.values.keys().map(|candidate| {
             let segments = self.intervals.segments(candidate.as_u32()).iter();
             let segments = segments.map(|segment| (segment.start.bits(), segment.end.bits()));
-            Some(Stretches::Few(segments.collect()))
+            Some(SegmentSet::List(segments.collect()))
         });
         let mut groups = Groups {
             leaders: UnionFind::with_domain(self.candidates.values.len()),
-            stretches: stretches.collect(),
+            segments: segments.collect(),
         };
         for &index in order {
             let affinity = &self.affinities[index as usize];
             groups.join(self.function, self.candidates, affinity.one, affinity.other);
         }
-        let (cost, parted) = self.cost(&mut groups, placer);
+        let (cost, displaced) = self.cost(&mut groups, placer);
         Solution {
             cost,
             groups,
-            parted,
+            displaced,
         }
     }
 
@@ -360,12 +360,12 @@ fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
 struct Groups {
     leaders: UnionFind<Candidate>,
     /// Of each leader.
-    stretches: IndexVec<Candidate, Option<Stretches>>,
+    segments: IndexVec<Candidate, Option<SegmentSet>>,
 }
 
 impl Groups {
     fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) {
-        let home_of = |value: Value| function.values()[value].home;
+        let home_of = |value: Value| function.values()[value].name;
         let at_home_together = home_of(one) == home_of(other);
         let mut leader = |value| self.leaders.find(candidates.member(value));
         let (one, other) = (leader(one), leader(other));
@@ -377,18 +377,18 @@ impl Groups {
         if ptxas::takes_for_constant(type_of(one)) && !at_home_together {
             return;
         }
-        let (Some(first), Some(second)) = (&self.stretches[one], &self.stretches[other]) else {
-            unreachable!("leaders have stretches")
+        let (Some(first), Some(second)) = (&self.segments[one], &self.segments[other]) else {
+            unreachable!("leaders have segments")
         };
         if !first.is_disjoint_from(second) {
             return;
         }
-        let first = self.stretches[one].take();
-        let second = self.stretches[other].take();
+        let first = self.segments[one].take();
+        let second = self.segments[other].take();
         let leader = self.leaders.union(one, other);
         if let (Some(mut first), Some(second)) = (first, second) {
             first.absorb(second);
-            self.stretches[leader] = Some(first);
+            self.segments[leader] = Some(first);
         }
     }
 }
@@ -447,7 +447,7 @@ impl Problem<'_> {
         }
         // What is kept is copied to the result's register before the instruction, which must not read that: else the result
         // has to leave its group.
-        let mut parted = Vec::new();
+        let mut displaced = Vec::new();
         for &(_, instruction) in tied {
             let kept = function.otherwise(instruction);
             for (result, kept) in function.results(instruction).zip(kept) {
@@ -459,11 +459,11 @@ impl Problem<'_> {
                     && function.uses(instruction).any(|read| register(read) == own)
                 {
                     cost += granted.get(&result).copied().unwrap_or(0);
-                    parted.push(result);
+                    displaced.push(result);
                 }
             }
         }
-        (cost, parted)
+        (cost, displaced)
     }
 }
 
@@ -541,43 +541,43 @@ fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, 
 }
 
 /// A group's preference for the home of some of its values.
-struct Claim {
+struct Preference {
     leader: Candidate,
     home: Register,
     /// How often its values that live there are mentioned.
     mentions: u32,
 }
 
-/// The claims of all groups, most mentions first.
-fn claims(
+/// The preferences of all groups, most mentions first.
+fn preferences(
     function: &Function,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
     groups: &mut Groups,
-) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = Vec::with_capacity(candidates.values.len());
+) -> Vec<Preference> {
+    let mut preferences: Vec<Preference> = Vec::with_capacity(candidates.values.len());
     for &value in defined {
         if let Some(candidate) = candidates.candidate(value)
-            && let Some(home) = function.values()[value].home.expand()
+            && let Some(home) = function.values()[value].name.expand()
         {
-            claims.push(Claim {
+            preferences.push(Preference {
                 leader: groups.leaders.find(candidate),
                 home,
                 mentions: 1 + use_counts[value],
             });
         }
     }
-    claims.sort_unstable_by_key(|claim| (claim.leader, claim.home));
-    claims.dedup_by(|next, first| {
+    preferences.sort_unstable_by_key(|preference| (preference.leader, preference.home));
+    preferences.dedup_by(|next, first| {
         let is_same = (next.leader, next.home) == (first.leader, first.home);
         if is_same {
             first.mentions += next.mentions;
         }
         is_same
     });
-    claims.sort_by_key(|claim| std::cmp::Reverse(claim.mentions));
-    claims
+    preferences.sort_by_key(|preference| std::cmp::Reverse(preference.mentions));
+    preferences
 }
 
 /// Names the groups: homes first, by how much their values are used.
@@ -587,19 +587,20 @@ fn name(
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
     mut groups: Groups,
-    spare: &mut Spare,
+    free: &mut FreeRegisters,
 ) -> Sharing {
-    let mut occupied: DenseMap<Register, Stretches> = DenseMap::new();
+    let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
     let mut names: IndexVec<Candidate, PackedOption<Register>> =
         IndexVec::from_elem(PackedOption::none(), candidates.values.len());
-    for Claim { leader, home, .. } in claims(function, defined, use_counts, candidates, &mut groups)
+    for Preference { leader, home, .. } in
+        preferences(function, defined, use_counts, candidates, &mut groups)
     {
         if names[leader].is_some() {
             continue;
         }
-        let mine = groups.stretches[leader]
+        let mine = groups.segments[leader]
             .as_ref()
-            .expect("leaders have stretches");
+            .expect("leaders have segments");
         match occupied.get_mut(&home) {
             Some(taken) if !taken.is_disjoint_from(mine) => continue,
             Some(taken) => taken.absorb(mine.clone()),
@@ -612,7 +613,7 @@ fn name(
     let mut new_registers = Vec::new();
     let mut fresh = |value: Value| {
         let scalar_type = function.values()[value].scalar_type;
-        let register = spare.take(scalar_type).unwrap_or_else(|| {
+        let register = free.take(scalar_type).unwrap_or_else(|| {
             let index = function.registers().len() + new_registers.len();
             new_registers.push(scalar_type);
             Register::from_index(index)
@@ -630,7 +631,7 @@ fn name(
                 }
                 *name
             }
-            None => match function.values()[value].home {
+            None => match function.values()[value].name {
                 home if home.is_some() => home,
                 _ => fresh(value),
             },

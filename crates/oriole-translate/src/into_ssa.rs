@@ -103,7 +103,7 @@ fn new_value(
 ) -> Value {
     values.push(ValueData {
         definition,
-        home: PackedOption::some(register),
+        name: PackedOption::some(register),
         scalar_type: registers[register]
             .scalar_type
             .expect("registers of unknown type are pinned"),

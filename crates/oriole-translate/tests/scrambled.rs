@@ -55,9 +55,9 @@ fn scramble(function: &mut Function, random: &mut Random) {
             let same = editor.function().registers()[register].scalar_type
                 == Some(editor.function().values()[value].scalar_type);
             if random.below(3) == 0 {
-                editor.set_home(value, None);
+                editor.set_name(value, None);
             } else if same {
-                editor.set_home(value, Some(register));
+                editor.set_name(value, Some(register));
             }
         }
     }

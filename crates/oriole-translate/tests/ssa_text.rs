@@ -62,7 +62,7 @@ fn operand_text(names: &str, function: &Function, operand: Operand) -> String {
 
 fn value_text(names: &str, function: &Function, value: Value) -> String {
     let data = function.values()[value];
-    let home = data.home.expand().map(|home| {
+    let home = data.name.expand().map(|home| {
         let data = function.registers()[home];
         (&names[data.name.span().range()], data.scalar_type)
     });

@@ -214,9 +214,9 @@ impl Acceptance {
                                 continue;
                             }
                             let name = data
-                                .home
+                                .name
                                 .expand()
-                                .map_or("", |home| module.text(function.registers()[home].name));
+                                .map_or("", |name| module.text(function.registers()[name].name));
                             found.push(
                                 Diagnostic::warning(
                                     "type-mismatch",

@@ -168,7 +168,7 @@ fn of_function(
         .values()
         .iter()
         .map(|(_, data)| {
-            let register = data.home.expand()?;
+            let register = data.name.expand()?;
             let span = function.registers()[register].name.span();
             Some(names.get(span.range())?.to_owned())
         })

@@ -199,8 +199,8 @@ fn pieces(
 
 /// The register a value came from, or its number.
 fn value_name(function: &Function, names: &Names<'_>, value: Value) -> String {
-    let home = function.values()[value].home.expand();
-    let register = home.map(|home| function.registers()[home].name);
+    let name = function.values()[value].name.expand();
+    let register = name.map(|name| function.registers()[name].name);
     match register.and_then(|name| names.text.get(name.span().range())) {
         Some(name) if !name.is_empty() => name.to_owned(),
         _ => value.to_string(),

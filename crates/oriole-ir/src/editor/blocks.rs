@@ -198,7 +198,7 @@ impl Editor<'_> {
     pub fn add_parameter(&mut self, block: Block, scalar_type: ScalarType) -> Value {
         let value = self.function.values.push(ValueData {
             definition: Definition::Parameter(block),
-            home: PackedOption::none(),
+            name: PackedOption::none(),
             scalar_type,
         });
         self.function.blocks[block].parameters.push(value);

@@ -82,7 +82,7 @@ impl<'function> Editor<'function> {
         }
     }
 
-    /// Whoever reads `old` reads `new` from now on. A value without a home gets that of the one it stands for.
+    /// Whoever reads `old` reads `new` from now on. A value without a name gets that of the one it stands for.
     ///
     /// # Panics
     /// In debug builds, if the types differ or `new` was replaced by `old`.
@@ -103,8 +103,8 @@ impl<'function> Editor<'function> {
         *self.replacements.ensure(old, PackedOption::none()) = PackedOption::some(new);
         let old_data = self.function.values[old];
         let data = &mut self.function.values[new];
-        if data.home.is_none() && data.scalar_type == old_data.scalar_type {
-            data.home = old_data.home;
+        if data.name.is_none() && data.scalar_type == old_data.scalar_type {
+            data.name = old_data.name;
         }
         self.note(Change::Replaced(old, new));
     }
@@ -115,7 +115,7 @@ impl<'function> Editor<'function> {
     /// As [`Editor::replace_value`].
     pub fn replace_value_and_name(&mut self, old: Value, new: Value) {
         let new = self.resolve(new);
-        self.function.values[new].home = self.function.values[old].home;
+        self.function.values[new].name = self.function.values[old].name;
         self.replace_value(old, new);
     }
 
@@ -234,7 +234,7 @@ impl<'function> Editor<'function> {
     }
 
     /// Inserts a new instruction before another one. Operands are as [`Function::operands`] lists them; results get the
-    /// types given, and no home.
+    /// types given, and no name.
     ///
     /// # Panics
     /// If the operands do not fit the format.
@@ -319,7 +319,7 @@ impl<'function> Editor<'function> {
         assert_eq!(data.result_count, 1, "one result is exchanged");
         let value = self.function.values.push(ValueData {
             definition: Definition::Instruction(instruction),
-            home: PackedOption::none(),
+            name: PackedOption::none(),
             scalar_type,
         });
         if let Some(old) = data.first_result.expand() {
@@ -354,7 +354,7 @@ impl<'function> Editor<'function> {
         for &scalar_type in results {
             let value = self.function.values.push(ValueData {
                 definition: Definition::Instruction(instruction),
-                home: PackedOption::none(),
+                name: PackedOption::none(),
                 scalar_type,
             });
             let data = &mut self.function.instructions[instruction];
@@ -392,12 +392,12 @@ impl<'function> Editor<'function> {
     pub fn undefined(&mut self, scalar_type: ScalarType) -> Value {
         self.function.values.push(ValueData {
             definition: Definition::Undefined,
-            home: PackedOption::none(),
+            name: PackedOption::none(),
             scalar_type,
         })
     }
 
-    /// A value that nobody defines, of the type and home of another: any will do.
+    /// A value that nobody defines, of the type and name of another: any will do.
     pub fn undefined_like(&mut self, value: Value) -> Value {
         self.function.values.push(ValueData {
             definition: Definition::Undefined,
@@ -423,10 +423,9 @@ impl<'function> Editor<'function> {
         self.note(Change::Removed(instruction, block));
     }
 
-    /// Gives a value another home register, or none. Tests of register assignment do; passes leave it to
-    /// [`Editor::replace_value`] and [`Editor::replace_value_and_name`].
-    pub fn set_home(&mut self, value: Value, home: Option<crate::Register>) {
-        self.function.values[value].home = home.into();
+    /// Names a value after a register, or after none.
+    pub fn set_name(&mut self, value: Value, name: Option<crate::Register>) {
+        self.function.values[value].name = name.into();
         self.journal.values = true;
         self.journal.changes += 1;
     }

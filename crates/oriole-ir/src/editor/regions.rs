@@ -62,7 +62,7 @@ impl Editor<'_> {
         for (value, data) in other.values().iter() {
             let copy = self.function.values.push(ValueData {
                 definition: Definition::Undefined,
-                home: PackedOption::none(),
+                name: PackedOption::none(),
                 scalar_type: data.scalar_type,
             });
             clones.values.insert(value, copy);
@@ -234,7 +234,7 @@ impl Editor<'_> {
                 }
                 let value = self.function.values.push(ValueData {
                     definition: Definition::Parameter(new),
-                    home: PackedOption::none(),
+                    name: PackedOption::none(),
                     ..self.function.values[parameter]
                 });
                 self.function.blocks[new].parameters.push(value);
@@ -250,7 +250,7 @@ impl Editor<'_> {
                 copies.push((instruction, new));
                 for result in self.function.results(instruction) {
                     let value = self.function.values.push(ValueData {
-                        home: PackedOption::none(),
+                        name: PackedOption::none(),
                         ..self.function.values[result]
                     });
                     clones.values.insert(result, value);

@@ -117,17 +117,17 @@ impl Mentions {
             }
         };
         pinned.iter().for_each(&mut number);
-        let mut number_home = |value: Value| {
-            if let Some(home) = function.values()[value].home.expand() {
-                number(home);
+        let mut number_name = |value: Value| {
+            if let Some(name) = function.values()[value].name.expand() {
+                number(name);
             }
         };
-        self.undefined.iter().for_each(&mut number_home);
+        self.undefined.iter().for_each(&mut number_name);
         for &block in function.block_order() {
             let parameters = function.blocks()[block].parameters.iter();
-            parameters.copied().for_each(&mut number_home);
+            parameters.copied().for_each(&mut number_name);
             for instruction in function.instructions_of(block) {
-                function.results(instruction).for_each(&mut number_home);
+                function.results(instruction).for_each(&mut number_name);
             }
         }
     }
@@ -316,17 +316,17 @@ impl<'a> Printer<'a> {
         self.output.push('\n');
     }
 
-    /// A value where it is defined: its type and, if it has one, its home.
+    /// A value where it is defined: its type and, if it has one, its name.
     fn defined(&mut self, value: Value) {
         let function = self.function;
         let data = &function.values()[value];
         self.put(format_args!("{value}:{}", data.scalar_type.text()));
-        if let Some(home) = data.home.expand() {
+        if let Some(name) = data.name.expand() {
             self.output.push('(');
-            self.register(home);
-            let home_type = function.registers()[home].scalar_type;
-            if home_type != Some(data.scalar_type) {
-                self.put(format_args!(":{}", home_type.map_or("?", ScalarType::text)));
+            self.register(name);
+            let own_type = function.registers()[name].scalar_type;
+            if own_type != Some(data.scalar_type) {
+                self.put(format_args!(":{}", own_type.map_or("?", ScalarType::text)));
             }
             self.output.push(')');
         }

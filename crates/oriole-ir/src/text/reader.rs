@@ -410,17 +410,17 @@ impl<'a> Body<'a> {
         let place = self.lexer.taken(start).span();
         expect(&mut self.lexer, ":")?;
         let scalar_type = self.scalar_type()?;
-        let mut home = None;
+        let mut named = None;
         if self.lexer.take("(") {
             let (key, name) = self.numbered_name("the name of a register")?;
-            let home_type = if !self.lexer.take(":") {
+            let own_type = if !self.lexer.take(":") {
                 Some(scalar_type)
             } else if self.lexer.take("?") {
                 None
             } else {
                 Some(self.scalar_type()?)
             };
-            home = Some(self.add_register(key, name, home_type, false)?);
+            named = Some(self.add_register(key, name, own_type, false)?);
             expect(&mut self.lexer, ")")?;
         }
         Ok(Defined {
@@ -428,7 +428,7 @@ impl<'a> Body<'a> {
             place,
             data: ValueData {
                 definition: Definition::Undefined,
-                home: home.into(),
+                name: named.into(),
                 scalar_type,
             },
         })
@@ -453,7 +453,7 @@ impl<'a> Body<'a> {
         let value = Value::from_index(number);
         let gap = ValueData {
             definition: Definition::Undefined,
-            home: None.into(),
+            name: None.into(),
             scalar_type: ScalarType::B32,
         };
         self.builder.registers_and_values().1.ensure(value, gap);

@@ -127,7 +127,7 @@ fn function(text: &str, width: u32) -> Function {
             };
             let value = builder.add_value(ValueData {
                 definition: Definition::Instruction(instruction),
-                home: None.into(),
+                name: None.into(),
                 scalar_type: ScalarType::from_text(&scalar_type).expect("a type"),
             });
             if index == 0 {
