@@ -210,51 +210,76 @@ class Driver:
         return module
 
 
+class Loaded:
+    """A kernel of a file that is loaded, with room for the arguments of a run on the device."""
+
+    def __init__(self, driver: Driver, path: pathlib.Path, run: dict, ptxas: str | None):
+        kernel = run["kernel"]
+        if kernel == "*":
+            kernel = re.search(r"\.entry\s+([\w$%]+)", path.read_text())[1]
+        self.driver, self.run, self.storage = driver, run, []
+        self.arguments = [Argument(text, i) for i, text in enumerate(run["arguments"])]
+        self.module = driver.load(path, ptxas)
+        try:
+            self.function = ctypes.c_void_p()
+            driver.call("cuModuleGetFunction", ctypes.byref(self.function), self.module, kernel.encode())
+            self.shared = run.get("shared", 0)
+            if self.shared > 48 << 10:
+                driver.call("cuFuncSetAttribute", self.function, 8, self.shared)
+            self.slots = (ctypes.c_void_p * max(1, len(self.arguments)))()
+            for i, argument in enumerate(self.arguments):
+                if argument.is_buffer:
+                    argument.pointer = ctypes.c_uint64()
+                    size = ctypes.c_size_t(max(256, len(argument.data)))
+                    driver.call("cuMemAlloc_v2", ctypes.byref(argument.pointer), size)
+                    self.storage.append(argument.pointer)
+                else:
+                    self.storage.append(ctypes.create_string_buffer(argument.data, max(16, len(argument.data))))
+                self.slots[i] = ctypes.cast(ctypes.byref(self.storage[-1]), ctypes.c_void_p)
+        except Exception:
+            self.close()
+            raise
+
+    def fill(self):
+        """Puts into the buffers what they hold before the first launch."""
+        for argument in self.arguments:
+            if argument.is_buffer:
+                self.driver.call("cuMemcpyHtoD_v2", argument.pointer, argument.data, ctypes.c_size_t(len(argument.data)))
+
+    def launch(self):
+        grid, block = shape(self.run["grid"]), shape(self.run["block"])
+        self.driver.call("cuLaunchKernel", self.function, *grid, *block, self.shared, None, self.slots, None)
+
+    def registers(self) -> int:
+        registers = ctypes.c_int()
+        self.driver.call("cuFuncGetAttribute", ctypes.byref(registers), 4, self.function)
+        return registers.value
+
+    def close(self):
+        for argument in self.arguments:
+            if getattr(argument, "pointer", None):
+                self.driver.library.cuMemFree_v2(argument.pointer)
+        self.driver.library.cuModuleUnload(self.module)
+
+
 def launch(driver: Driver, path: pathlib.Path, run: dict, ptxas: str | None) -> dict:
     """Runs one launch of one file; the outputs come back as bytes."""
-    kernel = run["kernel"]
-    if kernel == "*":
-        kernel = re.search(r"\.entry\s+([\w$%]+)", path.read_text())[1]
-    module = driver.load(path, ptxas)
-    pointers = []
+    loaded = Loaded(driver, path, run, ptxas)
     try:
-        function = ctypes.c_void_p()
-        driver.call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
-        registers = ctypes.c_int()
-        driver.call("cuFuncGetAttribute", ctypes.byref(registers), 4, function)
-        shared = run.get("shared", 0)
-        if shared > 48 << 10:
-            driver.call("cuFuncSetAttribute", function, 8, shared)
-
-        arguments = [Argument(text, i) for i, text in enumerate(run["arguments"])]
-        storage, slots = [], (ctypes.c_void_p * max(1, len(arguments)))()
-        for i, argument in enumerate(arguments):
-            if argument.is_buffer:
-                pointer = ctypes.c_uint64()
-                driver.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(256, len(argument.data))))
-                pointers.append(pointer)
-                driver.call("cuMemcpyHtoD_v2", pointer, argument.data, ctypes.c_size_t(len(argument.data)))
-                argument.pointer = pointer
-                storage.append(pointer)
-            else:
-                storage.append(ctypes.create_string_buffer(argument.data, max(16, len(argument.data))))
-            slots[i] = ctypes.cast(ctypes.byref(storage[-1]), ctypes.c_void_p)
-
-        driver.call("cuLaunchKernel", function, *shape(run["grid"]), *shape(run["block"]), shared, None, slots, None)
+        loaded.fill()
+        loaded.launch()
         driver.call("cuCtxSynchronize")
 
         outputs = {}
-        for argument in arguments:
+        for argument in loaded.arguments:
             if argument.name in run["outputs"]:
                 data = ctypes.create_string_buffer(len(argument.data))
                 driver.call("cuMemcpyDtoH_v2", data, argument.pointer, ctypes.c_size_t(len(argument.data)))
                 outputs[argument.name] = {"type": argument.kind, "count": argument.count, "data": data.raw}
-        inputs = {a.name: sha256(a.data) for a in arguments if a.is_buffer}
-        return {"status": "ok", "registers": registers.value, "outputs": outputs, "inputs": inputs}
+        inputs = {a.name: sha256(a.data) for a in loaded.arguments if a.is_buffer}
+        return {"status": "ok", "registers": loaded.registers(), "outputs": outputs, "inputs": inputs}
     finally:
-        for pointer in pointers:
-            driver.library.cuMemFree_v2(pointer)
-        driver.library.cuModuleUnload(module)
+        loaded.close()
 
 
 def worker(pipe, ptxas: str | None):

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Times the launches of runs.toml on a real GPU with two corpora side by side, such as before and after optimizing.
+
+    time_on_gpu.py BEFORE AFTER [--only nvcc/saxpy] [--variant .O3.] [--rounds 9] [--launches 50] [-o times.json]
+
+BEFORE and AFTER are folders like this one; AFTER needs only `ptx/`. Each kernel is launched many times in a row, the two sides taking
+turns, and the fastest round counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
+takes, and is listed but does not count. A kernel whose repeated measurements of one side differ by more than the two sides do is noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import math
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+from run_on_gpu import HERE, CudaError, Driver, Loaded, runnable, tomllib, variants
+
+
+def microseconds(loaded: Loaded, events, launches: int) -> float:
+    """The time of one launch of many in a row."""
+    driver = loaded.driver
+    loaded.fill()
+    loaded.launch()
+    start, end = events
+    driver.call("cuEventRecord", start, None)
+    for _ in range(launches):
+        loaded.launch()
+    driver.call("cuEventRecord", end, None)
+    driver.call("cuEventSynchronize", end)
+    elapsed = ctypes.c_float()
+    driver.call("cuEventElapsedTime", ctypes.byref(elapsed), start, end)
+    return elapsed.value * 1000 / launches
+
+
+def measure(driver: Driver, paths, run: dict, options, events) -> dict:
+    sides = []
+    try:
+        for path in paths:
+            sides.append(Loaded(driver, path, run, options.ptxas))
+        times = [[], []]
+        for _ in range(options.rounds):
+            for side, all_of in zip(sides, times):
+                all_of.append(microseconds(side, events, options.launches))
+    finally:
+        for side in sides:
+            side.close()
+    before, after = (min(all_of) for all_of in times)
+    # How far the second fastest round of a side is from the fastest.
+    noise = max(sorted(all_of)[1] / min(all_of) for all_of in times) - 1
+    return {"before": before, "after": after, "ratio": after / before, "noise": noise}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("before", type=pathlib.Path)
+    parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("--only", action="append", help="names under ptx/, such as nvcc/saxpy or triton")
+    parser.add_argument("--variant", default="", help="only files whose name contains this, such as .O3.")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--launches", type=int, default=50)
+    parser.add_argument("--least", type=float, default=3.0, help="microseconds below which a kernel does not count")
+    parser.add_argument("--deadline", type=float, default=1e9, help="seconds after which no kernel is begun")
+    parser.add_argument("--ptxas", default=os.environ.get("PTXAS") or shutil.which("ptxas"))
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+
+    runs = tomllib.loads((HERE / "runs.toml").read_text())["run"]
+    driver, results, started = Driver(), [], time.time()
+    events = (ctypes.c_void_p(), ctypes.c_void_p())
+    for event in events:
+        driver.call("cuEventCreate", ctypes.byref(event), 0)
+    for index, run in enumerate(runs):
+        if options.only and not any(run["ptx"] == o or run["ptx"].startswith(o.rstrip("/") + "/") for o in options.only):
+            continue
+        for path in variants(options.before, run["ptx"]):
+            other = options.after / "ptx" / run["ptx"].split("/")[0] / path.name
+            if not other.exists() or not runnable(path, driver.capability()) or options.variant not in path.name:
+                continue
+            if time.time() - started > options.deadline:
+                continue
+            try:
+                result = measure(driver, (path, other), run, options, events)
+            except CudaError as error:
+                # After a fault nothing works in this context any more.
+                print(f"FAILED {path.name} {run['kernel']}: {error}")
+                if "700" in str(error) or "719" in str(error):
+                    break
+                continue
+            results.append({"ptx": path.name, "kernel": run["kernel"], "run": index, **result})
+    timed = [r for r in results if r["before"] >= options.least]
+    for r in sorted(timed, key=lambda r: -r["ratio"])[:15] + sorted(timed, key=lambda r: r["ratio"])[:15]:
+        print(f"{r['before']:9.2f} {r['after']:9.2f} us  {r['ratio']:.3f}  noise {r['noise']:.3f}  {r['ptx']} {r['kernel']}")
+    if timed:
+        mean = math.exp(sum(math.log(r["ratio"]) for r in timed) / len(timed))
+        worse = [r for r in timed if r["ratio"] > 1.03 + r["noise"]]
+        better = [r for r in timed if r["ratio"] < 0.97 - r["noise"]]
+        print(f"{len(results)} launches, {len(timed)} of {options.least} us or more: geometric mean {mean:.4f}, {len(worse)} slower and {len(better)} faster by 3 % beyond noise")
+    if options.output:
+        options.output.write_text(json.dumps(results, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
