@@ -129,7 +129,7 @@ impl Query<'_> {
         count
     }
 
-    fn is_always_reached(&mut self, key: Key, header: Block, from: Block) -> bool {
+    pub(super) fn is_always_reached(&mut self, key: Key, header: Block, from: Block) -> bool {
         let shape = &self.state.shape;
         let Some(this) = shape.headed(header) else {
             return false;

@@ -23,6 +23,8 @@ pub(super) struct Facts {
     comparisons: Vec<Comparing>,
     /// Bounds of expressions that follow from them.
     bounds: Vec<(Expression, Range)>,
+    /// The smaller side of a comparison minus the larger, and where the larger minus the smaller lies.
+    differences: Vec<(Expression, Range)>,
 }
 
 impl Query<'_> {
@@ -59,8 +61,35 @@ impl Query<'_> {
         for index in 0..facts.comparisons.len() {
             let comparing = facts.comparisons[index];
             self.bound(reader, comparing, &mut facts.bounds);
+            facts.differences.extend(self.difference(reader, comparing));
         }
         facts
+    }
+
+    /// What a number minus a smaller one is: as an unsigned number it is what it is without a width, whichever way the two compare.
+    fn difference(&mut self, reader: Key, fact: Comparing) -> Option<(Expression, Range)> {
+        let is_strict = match fact.relation {
+            Relation::Equal | Relation::NotEqual => return None,
+            Relation::UnsignedLess | Relation::SignedLess => true,
+            Relation::UnsignedLessEqual | Relation::SignedLessEqual => false,
+        };
+        let expressions = &self.state.expressions;
+        if [fact.left, fact.right]
+            .iter()
+            .any(|&side| expressions.as_constant(side).is_some())
+        {
+            return None;
+        }
+        let left = self.read_range(reader, fact.left);
+        let right = self.read_range(reader, fact.right);
+        let most = match fact.relation.is_signed() {
+            true => i128::from(right.signed.high) - i128::from(left.signed.low),
+            false => i128::from(right.unsigned.high) - i128::from(left.unsigned.low),
+        };
+        let range = Range::full(left.bits()).with_unsigned(i128::from(is_strict), most);
+        let negated = self.state.expressions.negate(fact.right);
+        let difference = self.fold_sum(reader, &[fact.left, negated]);
+        Some((difference, range))
     }
 
     /// Bounds of both sides of a comparison from the ranges of the other.
@@ -97,10 +126,72 @@ impl Query<'_> {
         if let Some(decided) = left.decides(wanted.relation, right) {
             return Some(decided);
         }
-        if self.is_implied(facts, wanted) {
+        if self.is_implied(facts, wanted) || self.is_implied_by_arms(reader, facts, wanted) {
             return Some(true);
         }
         self.is_implied(facts, wanted.negated()).then_some(false)
+    }
+
+    /// Whether a number is below every arm of a minimum, and so below the minimum, or, the other way round, every arm of a maximum is below
+    /// a number. Arms that are such themselves are looked into to a depth.
+    fn is_implied_by_arms(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> bool {
+        let (least, most) = match wanted.relation {
+            Relation::SignedLess | Relation::SignedLessEqual => (Kind::SignedMin, Kind::SignedMax),
+            Relation::UnsignedLess | Relation::UnsignedLessEqual => {
+                (Kind::UnsignedMin, Kind::UnsignedMax)
+            }
+            Relation::Equal | Relation::NotEqual => return false,
+        };
+        let most_depth = self.state.knobs.max_scev_operations_implication_depth;
+        let mut work: SmallVec<[(Comparing, u32); 8]> = SmallVec::new();
+        work.push((wanted, 0));
+        while let Some((one, depth)) = work.pop() {
+            if depth > 0 && (self.is_implied(facts, one) || self.is_at_distance(reader, facts, one))
+            {
+                continue;
+            }
+            let expressions = &self.state.expressions;
+            let arms = |side: Expression| expressions.operands(side).iter();
+            if depth < most_depth && expressions.kind(one.right) == least {
+                work.extend(arms(one.right).map(|&right| (Comparing { right, ..one }, depth + 1)));
+            } else if depth < most_depth && expressions.kind(one.left) == most {
+                work.extend(arms(one.left).map(|&left| (Comparing { left, ..one }, depth + 1)));
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the right side is the left one and a number, and neither wraps.
+    fn is_at_distance(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> bool {
+        let negated = self.state.expressions.negate(wanted.left);
+        let distance = self.state.expressions.add(&[wanted.right, negated]);
+        let left = self.range_at(reader, facts, wanted.left);
+        let is_strict = matches!(
+            wanted.relation,
+            Relation::SignedLess | Relation::UnsignedLess
+        );
+        let full = Range::full(left.bits());
+        let (distance, high, most) = match wanted.relation.is_signed() {
+            true => match self.state.expressions.as_signed(distance) {
+                Some(distance) => (
+                    i128::from(distance),
+                    i128::from(left.signed.high),
+                    i128::from(full.signed.high),
+                ),
+                None => return false,
+            },
+            false => match self.state.expressions.as_constant(distance) {
+                Some(distance) => (
+                    i128::from(distance),
+                    i128::from(left.unsigned.high),
+                    i128::from(full.unsigned.high),
+                ),
+                None => return false,
+            },
+        };
+        distance >= i128::from(is_strict) && high + distance <= most
     }
 
     /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
@@ -175,7 +266,41 @@ impl Query<'_> {
 
     /// The range of an expression where facts hold.
     pub(super) fn range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
-        let whole = self.read_range(reader, root);
+        let range = self.own_range_at(reader, facts, root);
+        if facts.comparisons.is_empty() {
+            return range;
+        }
+        let made = self.distributed(root);
+        if made.is_empty() {
+            return range;
+        }
+        let terms: SmallVec<[Expression; 8]> = self.state.expressions.operands(root).into();
+        let mut ranges = [terms.as_slice(), made.as_slice()].map(|list| {
+            let ranges = list.iter().map(|&it| self.own_range_at(reader, facts, it));
+            ranges.collect::<SmallVec<[Range; 8]>>()
+        });
+        let made = std::mem::take(&mut ranges[1]);
+        match self.distributed_range(root, &ranges[0], &made) {
+            Some(other) => range.meet(other),
+            None => range,
+        }
+    }
+
+    fn own_range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
+        let mut whole = self.read_range(reader, root);
+        if self.state.expressions.kind(root) == Kind::Add {
+            for &(difference, range) in &facts.differences {
+                // A known difference and a number.
+                if self.state.expressions.bits(difference) == range.bits()
+                    && range.bits() == whole.bits()
+                {
+                    let rest = self.state.expressions.add(&[root, difference]);
+                    if let Some(constant) = self.state.expressions.as_constant(rest) {
+                        whole = whole.meet(range.add(Range::constant(constant, range.bits())));
+                    }
+                }
+            }
+        }
         if facts.bounds.is_empty()
             || self.state.expressions.size(root) > self.state.knobs.max_expr_size
         {
@@ -208,7 +333,7 @@ impl Query<'_> {
             }
             ranges.insert(expression, range);
         }
-        *ranges.get(&root).expect("the last one")
+        ranges.get(&root).expect("the last one").meet(whole)
     }
 }
 

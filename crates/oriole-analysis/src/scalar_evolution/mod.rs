@@ -40,6 +40,7 @@ mod exits;
 mod expression;
 mod guards;
 mod knobs;
+mod narrowing;
 mod printer;
 mod ranges;
 mod recurrences;
@@ -54,6 +55,7 @@ pub use conditions::Relation;
 pub use exits::{Assumption, ExitCount};
 pub use expression::{Expression, Expressions, Kind, Leaf};
 pub use knobs::{Knobs, UnknownKnob};
+pub use narrowing::LowHalves;
 pub use printer::Names;
 pub use ranges::Range;
 pub use tables::{Depth, SignedRange, Statistics, UnsignedRange};
@@ -233,6 +235,8 @@ impl Analysis for ScalarEvolution {
         others: &mut Others<'_>,
     ) -> Update {
         update::update(self.state.get_mut(), function, journal, others);
+        let wrong = self.verify_by_knobs(function);
+        assert!(wrong.is_empty(), "{}", wrong.join("; "));
         Update::Kept
     }
 
