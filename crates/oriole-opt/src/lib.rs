@@ -30,6 +30,8 @@ mod leaf_inlining;
 mod local_promotion;
 mod loop_deletion;
 mod manager;
+mod narrow_comparisons;
+mod narrow_counters;
 mod pipeline;
 mod predication;
 mod profile;

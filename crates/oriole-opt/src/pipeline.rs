@@ -4,8 +4,8 @@ use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, dead_code, dead_stores, division, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, loop_deletion, predication, range_comparisons,
-    reassociate, remove_unused, speculative_hoist,
+    late_commoning, leaf_inlining, local_promotion, loop_deletion, narrow_comparisons,
+    narrow_counters, predication, range_comparisons, reassociate, remove_unused, speculative_hoist,
 };
 use std::fmt;
 
@@ -55,6 +55,8 @@ pub const PASSES: &[&Pass] = &[
     &leaf_inlining::PASS,
     &local_promotion::PASS,
     &loop_deletion::PASS,
+    &narrow_comparisons::PASS,
+    &narrow_counters::PASS,
     &range_comparisons::PASS,
     &reassociate::PASS,
     &predication::PASS,
@@ -84,6 +86,10 @@ const fn unnumbered(from: Level, pass: &'static Pass) -> Phase {
 const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
     unnumbered(Level::Default, &division::PASS),
+    unnumbered(Level::Default, &range_comparisons::PASS),
+    unnumbered(Level::Default, &loop_deletion::PASS),
+    unnumbered(Level::Default, &narrow_comparisons::PASS),
+    unnumbered(Level::Default, &narrow_counters::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),
