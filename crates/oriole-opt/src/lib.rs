@@ -18,6 +18,7 @@ mod dead_code;
 mod dead_stores;
 mod division;
 mod equality;
+mod exit_values;
 mod fuel;
 mod full_unrolling;
 mod fusion;

@@ -3,9 +3,10 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, division, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, loop_deletion, narrow_comparisons,
-    narrow_counters, predication, range_comparisons, reassociate, remove_unused, speculative_hoist,
+    copy_propagation, dead_code, dead_stores, division, exit_values, full_unrolling,
+    general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion, loop_deletion,
+    narrow_comparisons, narrow_counters, predication, range_comparisons, reassociate,
+    remove_unused, speculative_hoist,
 };
 use std::fmt;
 
@@ -46,6 +47,7 @@ pub const PASSES: &[&Pass] = &[
     &dead_code::PASS,
     &dead_stores::PASS,
     &division::PASS,
+    &exit_values::PASS,
     &full_unrolling::PASS,
     &general_optimize::DEAD_ONLY,
     &general_optimize::PASS,
@@ -87,6 +89,7 @@ const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
     unnumbered(Level::Default, &division::PASS),
     unnumbered(Level::Default, &range_comparisons::PASS),
+    unnumbered(Level::Default, &exit_values::PASS),
     unnumbered(Level::Default, &loop_deletion::PASS),
     unnumbered(Level::Default, &narrow_comparisons::PASS),
     unnumbered(Level::Default, &narrow_counters::PASS),

@@ -36,6 +36,7 @@
 mod arithmetic;
 mod conditions;
 mod exhaustive;
+mod exit_values;
 mod exits;
 mod expression;
 mod guards;

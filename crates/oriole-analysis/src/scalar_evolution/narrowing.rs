@@ -13,6 +13,7 @@ use super::conditions::{Comparing, Condition, Relation};
 use super::expression::Expression;
 use super::guards::Facts;
 use super::ranges::Range;
+use super::shape::ExitEdge;
 use super::tables::Key;
 use oriole_ir::{Block, Instruction, Operand};
 use oriole_isa::{Opcode, ScalarType};
@@ -91,24 +92,51 @@ impl Query<'_> {
         let this = self.state.shape.loops.innermost(block)?;
         let header = self.state.shape.loops.header(this);
         let exits = self.state.shape.exits(header).to_vec();
-        let mut found = None;
-        for exit in exits {
-            if let Some(branch) = self.branch(Key::Nobody, exit.from)
-                && branch.predicate == predicate
-                && self.is_always_reached(Key::Nobody, header, exit.from)
-            {
-                found = Some((branch, exit.edge));
-            }
-        }
-        let (branch, edge) = found?;
-        let leaves_if_true = branch.if_true == edge;
-        if leaves_if_true == (branch.if_false == edge) {
+        let exit = exits.into_iter().find(|exit| {
+            let branch = self.branch(Key::Nobody, exit.from);
+            branch.is_some_and(|branch| branch.predicate == predicate)
+        })?;
+        let (stay, leaves_if_true) = self.stays_while(header, exit)?;
+        let entry = self.entry_facts(Key::Nobody, header);
+        let first = self.comes_to(header, &entry, stay)?;
+        let negated = self.state.expressions.negate(first);
+        let distance = self.fold_sum(Key::Nobody, &[stay.right, negated]);
+        let range = self.range_at(Key::Nobody, &entry, distance);
+        (range.unsigned.high < 1 << 32).then_some(match leaves_if_true {
+            true => LowHalves::Equal,
+            false => LowHalves::Differ,
+        })
+    }
+
+    /// The comparison that keeps control in a loop at an exit that every iteration comes to, and whether the loop is left if the predicate
+    /// there is true.
+    pub(super) fn stays_while(
+        &mut self,
+        header: Block,
+        exit: ExitEdge,
+    ) -> Option<(Comparing, bool)> {
+        let branch = self.branch(Key::Nobody, exit.from)?;
+        let leaves_if_true = branch.if_true == exit.edge;
+        if leaves_if_true == (branch.if_false == exit.edge)
+            || !self.is_always_reached(Key::Nobody, header, exit.from)
+        {
             return None;
         }
-        let condition = self.condition(Key::Nobody, predicate, 0);
-        let Condition::Compare(stay) = condition.when(!leaves_if_true) else {
-            return None;
-        };
+        let condition = self.condition(Key::Nobody, branch.predicate, 0);
+        match condition.when(!leaves_if_true) {
+            Condition::Compare(stay) => Some((stay, leaves_if_true)),
+            _ => None,
+        }
+    }
+
+    /// Whether a loop that runs while one number is below another ends with both equal: the first goes up by one, the second stays, and the
+    /// first is not above it when the loop is entered. Gives the first when the loop is entered.
+    pub(super) fn comes_to(
+        &mut self,
+        header: Block,
+        entry: &Facts,
+        stay: Comparing,
+    ) -> Option<Expression> {
         if !matches!(stay.relation, Relation::SignedLess | Relation::UnsignedLess)
             || !self.is_invariant(stay.right, header)
         {
@@ -118,22 +146,12 @@ impl Query<'_> {
         if own != header || self.state.expressions.as_constant(step) != Some(1) {
             return None;
         }
-        let entry = self.entry_facts(Key::Nobody, header);
         let is_not_above = Comparing {
             relation: Relation::less_equal(stay.relation.is_signed()),
             left: first,
             right: stay.right,
         };
-        if self.decide(Key::Nobody, &entry, is_not_above) != Some(true) {
-            return None;
-        }
-        let negated = self.state.expressions.negate(first);
-        let distance = self.fold_sum(Key::Nobody, &[stay.right, negated]);
-        let range = self.range_at(Key::Nobody, &entry, distance);
-        (range.unsigned.high < 1 << 32).then_some(match leaves_if_true {
-            true => LowHalves::Equal,
-            false => LowHalves::Differ,
-        })
+        (self.decide(Key::Nobody, entry, is_not_above) == Some(true)).then_some(first)
     }
 
     fn compared_number(
