@@ -116,6 +116,8 @@ pub struct ValueReport {
     pub expression: String,
     /// Where it lies.
     pub range: String,
+    /// What it is when the loop is left at whose header it joins, if that is known before.
+    pub behind: Option<String>,
 }
 
 /// A function.
@@ -400,7 +402,12 @@ impl Reporter<'_> {
             (_, Definition::Parameter(block)) => self.place(block),
             _ => (0, None),
         };
+        let behind = match data.definition {
+            Definition::Parameter(block) => query.exit_value(value, block),
+            _ => None,
+        };
         reports.push(ValueReport {
+            behind: behind.map(|behind| query.print(names, behind)),
             name: query.print(names, leaf),
             line,
             source,

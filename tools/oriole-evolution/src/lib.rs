@@ -30,6 +30,8 @@ struct Predicted {
     symbolic_maximum: Expression,
     assumed: Expression,
     assumptions: Vec<Assumption>,
+    /// What parameters of the header are when the loop is left.
+    behind: Vec<(Value, Expression)>,
 }
 
 /// What is said of a function.
@@ -64,6 +66,8 @@ pub struct Compared {
     pub assumed: u64,
     /// Counts of loops held against a bound.
     pub maxima: u64,
+    /// Values held against what was said that they are when their loop is left.
+    pub behind: u64,
     /// Loops that were left.
     pub left: u64,
 }
@@ -76,6 +80,7 @@ impl Compared {
         self.counts += other.counts;
         self.assumed += other.assumed;
         self.maxima += other.maxima;
+        self.behind += other.behind;
         self.left += other.left;
     }
 }
@@ -130,7 +135,12 @@ fn of_function(
     for &header in &headers {
         let taken = query.backedge_taken(header).expect("a header");
         let predicated = query.predicated_backedge_taken(header).expect("a header");
+        let parameters = function.blocks()[header].parameters.iter();
+        let behind = parameters
+            .filter_map(|&own| Some((own, query.exit_value(own, header)?)))
+            .collect();
         loops.push(Predicted {
+            behind,
             header,
             exact: taken.exact,
             maximum: taken.maximum,
@@ -211,8 +221,9 @@ struct Frame {
     entered: BTreeMap<usize, Expected>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Expected {
+    behind: Vec<(Value, u64)>,
     exact: Option<u64>,
     most: Option<u64>,
     assumed: Option<u64>,
@@ -328,7 +339,11 @@ impl Watcher {
             .assumptions
             .iter()
             .all(|assumption| holds(assumption) == Some(true));
+        let behind = predicted.behind.iter();
         Expected {
+            behind: behind
+                .filter_map(|&(own, it)| Some((own, self.evaluate(frame, thread, it)?)))
+                .collect(),
             exact: self.evaluate(frame, thread, predicted.exact),
             most: self.evaluate(frame, thread, predicted.symbolic_maximum),
             assumed: match all_hold && !predicted.assumptions.is_empty() {
@@ -516,6 +531,15 @@ impl Watcher {
             compared.maxima += 1;
             if taken > maximum {
                 return Some(format!("{what}: {taken} iterations, more than {maximum}"));
+            }
+        }
+        for (value, behind) in expected.behind {
+            let Some(&bits) = frame.values.get(&value) else {
+                continue;
+            };
+            compared.behind += 1;
+            if bits != behind {
+                return Some(format!("{what}: {value} is {bits} behind it, not {behind}"));
             }
         }
         if let Some(most) = expected.most {
