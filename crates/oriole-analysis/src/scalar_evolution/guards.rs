@@ -9,8 +9,9 @@ use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
 use super::tables::Key;
-use oriole_collections::SmallVec;
+use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Value};
+use std::rc::Rc;
 
 /// How many dominating conditions are looked at.
 const MOST_CONDITIONS: usize = 24;
@@ -27,15 +28,30 @@ pub(super) struct Facts {
     differences: Vec<(Expression, Range)>,
 }
 
+/// Facts that were found for questions whose answers are not kept, while nothing changes.
+#[derive(Default)]
+pub(super) struct FactsCache {
+    /// Those of the block that was asked about last.
+    last: Option<(Block, Rc<Facts>)>,
+    /// Those of the edge from its immediate dominator to a block.
+    edges: DenseMap<Block, Rc<Facts>>,
+}
+
 impl Query<'_> {
     /// What holds when the loop with this header is entered.
-    pub(super) fn entry_facts(&mut self, reader: Key, header: Block) -> Facts {
+    pub(super) fn entry_facts(&mut self, reader: Key, header: Block) -> Rc<Facts> {
         // The edge to the header is the way in if all others come from behind it.
         self.facts(reader, header)
     }
 
     /// What holds where a block is executed.
-    pub(super) fn facts(&mut self, reader: Key, block: Block) -> Facts {
+    pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
+        if reader == Key::Nobody
+            && let Some((own, facts)) = &self.facts.last
+            && *own == block
+        {
+            return Rc::clone(facts);
+        }
         self.state.tables.read(reader, Key::Dominance(block));
         let mut facts = Facts::default();
         let mut at = Some(block);
@@ -46,22 +62,46 @@ impl Query<'_> {
             if facts.comparisons.len() >= MOST_CONDITIONS {
                 break;
             }
-            if let Some((above, edge)) = self.state.shape.dominating_edge(block)
-                && let Some(branch) = self.branch(reader, above)
-                && branch.if_true != branch.if_false
-            {
-                let truth = branch.if_true == Some(edge);
-                if truth || branch.if_false == Some(edge) {
-                    let condition = self.condition(reader, branch.predicate, 0).when(truth);
-                    collect(condition, &mut facts.comparisons);
-                }
+            if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
+                let own = self.facts_of_edge(reader, block, above, edge);
+                facts.comparisons.extend_from_slice(&own.comparisons);
+                facts.bounds.extend_from_slice(&own.bounds);
+                facts.differences.extend_from_slice(&own.differences);
             }
             at = self.state.shape.dominators.immediate(block);
+        }
+        let facts = Rc::new(facts);
+        if reader == Key::Nobody {
+            self.facts.last = Some((block, Rc::clone(&facts)));
+        }
+        facts
+    }
+
+    /// What holds where the only edge from a block to one that it dominates was taken.
+    fn facts_of_edge(&mut self, reader: Key, block: Block, above: Block, edge: u32) -> Rc<Facts> {
+        if reader == Key::Nobody
+            && let Some(found) = self.facts.edges.get(&block)
+        {
+            return Rc::clone(found);
+        }
+        let mut facts = Facts::default();
+        if let Some(branch) = self.branch(reader, above)
+            && branch.if_true != branch.if_false
+        {
+            let truth = branch.if_true == Some(edge);
+            if truth || branch.if_false == Some(edge) {
+                let condition = self.condition(reader, branch.predicate, 0).when(truth);
+                collect(condition, &mut facts.comparisons);
+            }
         }
         for index in 0..facts.comparisons.len() {
             let comparing = facts.comparisons[index];
             self.bound(reader, comparing, &mut facts.bounds);
             facts.differences.extend(self.difference(reader, comparing));
+        }
+        let facts = Rc::new(facts);
+        if reader == Key::Nobody {
+            self.facts.edges.insert(block, Rc::clone(&facts));
         }
         facts
     }
@@ -201,7 +241,15 @@ impl Query<'_> {
         if matches!(condition, Condition::Opaque) {
             return None;
         }
+        // Most of what can be decided is decided by ranges alone.
+        let known = self.decide_condition(&Facts::default(), &condition);
+        if known.is_some() {
+            return known;
+        }
         let facts = self.facts(Key::Nobody, block);
+        if facts.comparisons.is_empty() {
+            return None;
+        }
         self.decide_condition(&facts, &condition)
     }
 
@@ -227,6 +275,9 @@ impl Query<'_> {
     /// Whether a relation follows from one that is known.
     fn is_implied(&mut self, facts: &Facts, wanted: Comparing) -> bool {
         use Relation::*;
+        if facts.comparisons.is_empty() {
+            return false;
+        }
         let Comparing {
             relation,
             left,
@@ -286,14 +337,24 @@ impl Query<'_> {
         }
     }
 
+    /// How many terms of a sum are not numbers.
+    fn variable_terms(&self, sum: Expression) -> usize {
+        let expressions = &self.state.expressions;
+        if expressions.kind(sum) != Kind::Add {
+            return usize::from(expressions.as_constant(sum).is_none());
+        }
+        let terms = expressions.operands(sum);
+        let has_number = expressions.as_constant(terms[0]).is_some();
+        terms.len() - usize::from(has_number)
+    }
+
     fn own_range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
         let mut whole = self.read_range(reader, root);
         if self.state.expressions.kind(root) == Kind::Add {
+            let terms = self.variable_terms(root);
             for &(difference, range) in &facts.differences {
                 // A known difference and a number.
-                if self.state.expressions.bits(difference) == range.bits()
-                    && range.bits() == whole.bits()
-                {
+                if range.bits() == whole.bits() && self.variable_terms(difference) == terms {
                     let rest = self.state.expressions.add(&[root, difference]);
                     if let Some(constant) = self.state.expressions.as_constant(rest) {
                         whole = whole.meet(range.add(Range::constant(constant, range.bits())));
@@ -306,7 +367,16 @@ impl Query<'_> {
         {
             return whole;
         }
-        let order = self.state.expressions.postorder(root);
+        let expressions = &self.state.expressions;
+        if expressions.operands(root).is_empty() {
+            let own = facts.bounds.iter().filter(|(bounded, _)| *bounded == root);
+            return own.fold(whole, |range, &(_, bound)| range.meet(bound));
+        }
+        let order = expressions.postorder(root);
+        let is_bounded = |it: &Expression| facts.bounds.iter().any(|(bounded, _)| bounded == it);
+        if !order.iter().any(is_bounded) {
+            return whole;
+        }
         let mut ranges: oriole_collections::DenseMap<Expression, Range> =
             oriole_collections::DenseMap::new();
         let mut is_refined = false;

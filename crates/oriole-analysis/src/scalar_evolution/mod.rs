@@ -94,6 +94,7 @@ pub struct ScalarEvolution {
 pub struct Query<'query> {
     function: &'query Function,
     state: RefMut<'query, State>,
+    facts: guards::FactsCache,
 }
 
 impl ScalarEvolution {
@@ -123,6 +124,7 @@ impl ScalarEvolution {
         Query {
             function,
             state: self.state.borrow_mut(),
+            facts: guards::FactsCache::default(),
         }
     }
 
