@@ -26,12 +26,13 @@
 //! ## Not done
 //! Counters that the loop reads: they have to be counted anyway. What takes more than one instruction (`exit_values`).
 
+use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
-use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
-use oriole_isa::{Opcode, ScalarType, build};
+use oriole_analysis::scalar_evolution::{Query, ScalarEvolution};
+use oriole_analysis::{Analyses, ControlFlow, Loops};
+use oriole_ir::{Block, Definition, Editor, Instruction, Use, Value};
+use oriole_isa::Opcode;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -75,17 +76,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
 }
 
-/// How to compute a value from values that are there before a loop.
-#[derive(Clone, Copy)]
-enum Recipe {
-    Number(u64),
-    Value(Value),
-    /// A value and a number.
-    Plus(Value, u64),
-    Sum(Value, Value),
-    Difference(Value, Value),
-}
-
 /// A counter and what it is behind its loop.
 struct Plan {
     increment: Instruction,
@@ -99,32 +89,14 @@ struct Plan {
     readers: Vec<Use>,
 }
 
-/// A loop.
-struct Region<'run> {
-    function: &'run Function,
-    flow: &'run ControlFlow,
-    loops: &'run Loops,
-    this: Loop,
-}
-
 impl Region<'_> {
-    fn contains(&self, block: Block) -> bool {
-        self.flow.is_reachable(block) && self.loops.contains(self.this, block)
-    }
-
-    /// Whether an instruction is in the loop.
-    fn holds(&self, instruction: Instruction) -> bool {
-        let block = self.function.block_of(instruction);
-        block.is_some_and(|block| self.contains(block))
-    }
-
     fn plan(&self, query: &mut Query<'_>, plans: &mut Vec<Plan>) {
         let function = self.function;
         let header = self.loops.header(self.this);
         let &[latch] = self.loops.back_edges(self.this) else {
             return;
         };
-        let Some((entering, enter)) = self.only_edge(header, |from| !self.contains(from)) else {
+        let Some((entering, enter)) = self.entering_edge() else {
             return;
         };
         let Some((_, back)) = self.only_edge(header, |from| from == latch) else {
@@ -142,11 +114,7 @@ impl Region<'_> {
         let Some(exit) = self.only_exit() else {
             return;
         };
-        let mut sources: Vec<Value> = function.arguments(function.edges(entering)[enter]).to_vec();
-        sources.extend(self.compared(exit.0));
-        sources.retain(|&source| function.values()[source].definition != Definition::Undefined);
-        sources.sort_unstable();
-        sources.dedup();
+        let sources = self.sources((entering, enter), exit.0);
         for (parameter, next, increment) in candidates {
             let mut own: Vec<Plan> = Vec::new();
             let is_complete = [parameter, next].into_iter().all(|value| {
@@ -171,23 +139,6 @@ impl Region<'_> {
                 plans.extend(own);
             }
         }
-    }
-
-    /// The only edge to a block from those that `is_wanted` says, which must not be one of a table.
-    fn only_edge(&self, to: Block, is_wanted: impl Fn(Block) -> bool) -> Option<(Block, usize)> {
-        let mut found = None;
-        for from in self.flow.predecessors(to).filter(|&from| is_wanted(from)) {
-            for (index, edge) in self.function.edges(from).iter().enumerate() {
-                if edge.target != to {
-                    continue;
-                }
-                if found.is_some_and(|known| known != (from, index)) {
-                    return None;
-                }
-                found = Some((from, index));
-            }
-        }
-        found.filter(|&(from, _)| !self.function.ends_in_indirect_branch(from))
     }
 
     /// A parameter of the header that nothing in the loop reads but what it is in the next iteration.
@@ -261,24 +212,6 @@ impl Region<'_> {
         found.filter(|&(from, _)| !self.function.ends_in_indirect_branch(from))
     }
 
-    /// What a branch compares that is computed before the loop.
-    fn compared(&self, block: Block) -> Vec<Value> {
-        let function = self.function;
-        let branch = function.last_instruction(block);
-        let guard = branch.and_then(|branch| function.guard(branch));
-        let Some(Operand::Value(predicate)) = guard else {
-            return Vec::new();
-        };
-        let Definition::Instruction(test) = function.values()[predicate].definition else {
-            return Vec::new();
-        };
-        let is_outside = |&value: &Value| {
-            let block = function.defining_block(value);
-            block.is_some_and(|block| !self.contains(block))
-        };
-        function.uses(test).filter(is_outside).collect()
-    }
-
     /// Who reads a value outside, by edges out of the loop too.
     fn readers(&self, value: Value, exit: (Block, usize)) -> Vec<Use> {
         let function = self.function;
@@ -294,57 +227,12 @@ impl Region<'_> {
         readers.dedup();
         readers
     }
-
-    /// How to compute an expression from values.
-    fn recipe(
-        &self,
-        query: &mut Query<'_>,
-        value: Value,
-        wanted: Expression,
-        sources: &[Value],
-    ) -> Option<Recipe> {
-        let held = self.function.values()[value].scalar_type;
-        if let Some(number) = query.expressions().as_constant(wanted) {
-            return Some(Recipe::Number(number));
-        }
-        let mut known: Vec<(Value, Expression)> = Vec::new();
-        for &source in sources {
-            let own = self.function.values()[source].scalar_type;
-            if own.bits() == held.bits() && !own.is_float() && own.lanes() == 1 {
-                let expression = query.expression(source);
-                if !query.expressions().is_unknown(expression) {
-                    known.push((source, expression));
-                }
-            }
-        }
-        if let Some(&(source, _)) = known.iter().find(|&&(_, own)| own == wanted) {
-            return Some(Recipe::Value(source));
-        }
-        let mut rests: Vec<(Value, Expression)> = Vec::new();
-        for &(source, own) in &known {
-            let rest = query.expressions_mut().subtract(wanted, own);
-            if let Some(number) = query.expressions().as_constant(rest) {
-                return Some(Recipe::Plus(source, number));
-            }
-            rests.push((source, rest));
-        }
-        for &(source, rest) in &rests {
-            let found = known.iter().find(|&&(_, own)| own == rest);
-            if let Some(&(other, _)) = found {
-                return Some(Recipe::Sum(source, other));
-            }
-            let negated = query.expressions_mut().negate(rest);
-            let found = known.iter().find(|&&(_, own)| own == negated);
-            if let Some(&(other, _)) = found {
-                return Some(Recipe::Difference(source, other));
-            }
-        }
-        None
-    }
 }
 
 fn apply(editor: &mut Editor<'_>, plan: &Plan) {
-    let made = make(editor, plan);
+    let made = plan
+        .recipe
+        .make(editor, plan.value, plan.entering, plan.increment);
     for &reader in &plan.readers {
         match reader {
             Use::Edge(from) if from == plan.exit.0 => {
@@ -359,48 +247,4 @@ fn apply(editor: &mut Editor<'_>, plan: &Plan) {
             _ => editor.replace_use(reader, plan.value, made),
         }
     }
-}
-
-/// Computes what a counter is behind its loop, at the end of the block that enters it.
-fn make(editor: &mut Editor<'_>, plan: &Plan) -> Value {
-    let function = editor.function();
-    let bits = function.values()[plan.value].scalar_type.bits();
-    let untyped = ScalarType::untyped(bits).expect("32 or 64 bits");
-    let signed = ScalarType::integer(true, bits).expect("32 or 64 bits");
-    let number = |editor: &mut Editor<'_>, number: u64| {
-        let number = oriole_analysis::sign_extend(number, bits);
-        editor.integer(number as u64, false)
-    };
-    let (mnemonic, sources) = match plan.recipe {
-        Recipe::Value(value) => return value,
-        Recipe::Number(own) => (build::mov(untyped), vec![number(editor, own)]),
-        Recipe::Plus(value, own) => {
-            let own = number(editor, own);
-            (
-                build::typed(Opcode::Add, signed),
-                vec![Operand::Value(value), own],
-            )
-        }
-        Recipe::Sum(left, right) => (
-            build::typed(Opcode::Add, signed),
-            vec![Operand::Value(left), Operand::Value(right)],
-        ),
-        Recipe::Difference(left, right) => (
-            build::typed(Opcode::Sub, signed),
-            vec![Operand::Value(left), Operand::Value(right)],
-        ),
-    };
-    let mut operands = vec![Operand::Result(0)];
-    operands.extend(sources);
-    let format = editor.plain_format(&mnemonic, operands.len());
-    let function = editor.function();
-    let last = function.last_instruction(plan.entering);
-    let branch = last.filter(|&last| function.format(last).is_terminator());
-    let made = match branch {
-        Some(branch) => editor.insert_before(branch, format, &operands, &[untyped]),
-        None => editor.append(plan.entering, format, &operands, &[untyped]),
-    };
-    editor.copy_line(plan.increment, made);
-    let mut results = editor.function().results(made);
-    results.next().expect("it has one result")
 }

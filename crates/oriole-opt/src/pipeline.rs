@@ -3,10 +3,10 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, division, exit_values, full_unrolling,
-    general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion, loop_deletion,
-    narrow_comparisons, narrow_counters, predication, range_comparisons, reassociate,
-    remove_unused, speculative_hoist,
+    copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
+    full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
+    loop_deletion, narrow_comparisons, narrow_counters, predication, range_comparisons,
+    reassociate, remove_unused, speculative_hoist,
 };
 use std::fmt;
 
@@ -44,6 +44,7 @@ pub const PASSES: &[&Pass] = &[
     &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
+    &counters_in_step::PASS,
     &dead_code::PASS,
     &dead_stores::PASS,
     &division::PASS,
@@ -93,6 +94,7 @@ const PIPELINE: &[Phase] = &[
     unnumbered(Level::Default, &loop_deletion::PASS),
     unnumbered(Level::Default, &narrow_comparisons::PASS),
     unnumbered(Level::Default, &narrow_counters::PASS),
+    unnumbered(Level::Default, &counters_in_step::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),

@@ -40,6 +40,7 @@ fn kernels_write_the_same_behind_the_passes() {
         "loop-deletion",
         "narrow-comparisons",
         "narrow-counters",
+        "counters-in-step",
         "general-optimize",
     ];
     let counters = [
@@ -48,8 +49,9 @@ fn kernels_write_the_same_behind_the_passes() {
         "exit-values.counters",
         "narrow-comparisons.comparisons",
         "narrow-counters.counters",
+        "counters-in-step.tests",
     ];
-    let rewrites = [const { AtomicU64::new(0) }; 5];
+    let rewrites = [const { AtomicU64::new(0) }; 6];
     let compared = AtomicU64::new(0);
     (0..count).into_par_iter().for_each(|seed: u64| {
         let kernel = loops::generate(seed);

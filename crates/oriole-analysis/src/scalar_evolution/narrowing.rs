@@ -178,10 +178,16 @@ impl Query<'_> {
     ) -> Option<(i128, i128)> {
         let negated = self.state.expressions.negate(right);
         let difference = self.fold_sum(Key::Nobody, &[left, negated]);
-        let Some((header, first, step)) = self.state.expressions.as_affine(difference) else {
-            let signed = self.range_at(Key::Nobody, facts, difference).signed;
-            return Some((signed.low.into(), signed.high.into()));
-        };
+        if self.state.expressions.as_affine(difference).is_some() {
+            return self.affine_bounds(difference);
+        }
+        let signed = self.range_at(Key::Nobody, facts, difference).signed;
+        Some((signed.low.into(), signed.high.into()))
+    }
+
+    /// Between which signed numbers a recurrence lies by what it is when its loop is entered and the largest count.
+    pub(super) fn affine_bounds(&mut self, recurrence: Expression) -> Option<(i128, i128)> {
+        let (header, first, step) = self.state.expressions.as_affine(recurrence)?;
         let step = i128::from(self.state.expressions.as_signed(step)?);
         let most = i128::from(self.maximum_count(header)?);
         let entry = self.entry_facts(Key::Nobody, header);
