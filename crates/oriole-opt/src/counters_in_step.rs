@@ -8,7 +8,7 @@
 //! st.shared.u32 [%r3], %r4;               st.shared.u32 [%r3], %r4;
 //! add.s32 %r3, %r3, 4;               →    add.s32 %r3, %r3, 4;
 //! add.s32 %r2, %r2, -4;
-//! setp.ne.s32 %p1, %r2, 0;                setp.ne.b32 %p1, %r3, %r1;
+//! setp.ne.s32 %p1, %r2, 0;                setp.ne.s32 %p1, %r3, %r1;
 //! @%p1 bra $loop;                         @%p1 bra $loop;
 //! ```
 //!
@@ -22,7 +22,7 @@
 //! the loop. The first counter is dead then, and `dead-code` removes it. `ptxas` unrolls the loop as before: the step is a number, and the exit is one.
 //!
 //! ## Not done
-//! Loops that go round three times at most, or a known number of times: what is computed before the loop costs as much as it saves, and
+//! Large loops. Loops that go round three times at most, or a known number of times: what is computed before the loop costs as much as it saves, and
 //! `ptxas` unrolls the others (`counters_in_step`). Counters of another width: pointers take two machine instructions to compare.
 
 use crate::loop_region::{Recipe, Region};
@@ -40,6 +40,8 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Trigger::Changes),
 };
 
+/// Instructions of a loop that is worth it. In a large one an addition is little, and what is compared may take a register that is short.
+const LARGEST_LOOP: usize = 64;
 /// How often a back edge must be taken at least sometimes.
 const FEWEST_ROUNDS: u64 = 4;
 
@@ -79,8 +81,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             .recipe
             .make(editor, plan.value, plan.entering, plan.test);
         let bits = editor.function().values()[plan.value].scalar_type.bits();
-        let untyped = ScalarType::untyped(bits).expect("32 or 64 bits");
-        let format = editor.plain_format(&build::setp(plan.comparison, untyped), 3);
+        // `ptxas` computes how often to unroll in fewer instructions if the numbers are signed.
+        let signed = ScalarType::integer(true, bits).expect("32 or 64 bits");
+        let format = editor.plain_format(&build::setp(plan.comparison, signed), 3);
         let operands = [
             Operand::Result(0),
             Operand::Value(plan.value),
@@ -127,6 +130,12 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
         let (test, exit) = only_test(region, counter, latch)?;
         Some((counter, test, exit))
     })?;
+    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
+    let blocks = order.iter().filter(|&&block| region.contains(block));
+    let instructions = blocks.flat_map(|&block| function.instructions_of(block));
+    if instructions.take(LARGEST_LOOP + 1).count() > LARGEST_LOOP {
+        return None;
+    }
     let taken = query.backedge_taken(header)?;
     let is_number = query.expressions().as_constant(taken.exact).is_some();
     if is_number || taken.maximum.is_some_and(|most| most < FEWEST_ROUNDS) {
@@ -153,7 +162,6 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
             let factor = times.wrapping_neg() as u64;
             region.multiple(query, value, end, &sources, factor)
         });
-        // A number would be as good before.
         if let Some(recipe) = recipe {
             return Some(Plan {
                 test,

@@ -98,12 +98,17 @@ fn compare_low_halves(editor: &mut Editor<'_>, instruction: Instruction, halves:
     let function = editor.function();
     let mnemonic = function.format(instruction).mnemonic.clone();
     let wide = mnemonic.first_type().expect("a type that is compared");
-    let is_signed = wide.is_signed() && halves != LowHalves::Unsigned;
-    let narrow = match (halves, wide.is_integer()) {
-        (LowHalves::Same | LowHalves::Unsigned, true) => ScalarType::integer(is_signed, 32),
-        _ => ScalarType::untyped(32),
+    // How numbers are told apart does not depend on the type, but `ptxas` unrolls loops better that test for signed ones.
+    let is_equality = matches!(
+        mnemonic.modifiers().comparison,
+        Some(Comparison::Equal | Comparison::NotEqual)
+    );
+    let is_signed = match halves {
+        LowHalves::Unsigned => is_equality,
+        LowHalves::Same => is_equality || wide.is_signed(),
+        LowHalves::Differ | LowHalves::Equal => true,
     };
-    let narrow = narrow.expect("32 bits");
+    let narrow = ScalarType::integer(is_signed, 32).expect("32 bits");
     let made = match halves {
         LowHalves::Differ => build::setp(Comparison::NotEqual, narrow),
         LowHalves::Equal => build::setp(Comparison::Equal, narrow),
