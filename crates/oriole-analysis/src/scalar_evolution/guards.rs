@@ -294,8 +294,14 @@ impl Query<'_> {
         let signed = relation.is_signed();
         let (less, less_equal) = (Relation::less(signed), Relation::less_equal(signed));
         // A number that is smaller than another can be counted up once.
-        let before = self.state.expressions.add_constant(left, u64::MAX);
-        let after = self.state.expressions.add_constant(right, 1);
+        let mut shifted = None;
+        if matches!(relation, UnsignedLessEqual | SignedLessEqual)
+            && facts.comparisons.iter().any(|known| known.relation == less)
+        {
+            let expressions = &mut self.state.expressions;
+            let before = expressions.add_constant(left, u64::MAX);
+            shifted = Some((before, expressions.add_constant(right, 1)));
+        }
         facts.comparisons.iter().any(|known| match relation {
             Equal => is(known, Equal, left, right) || is(known, Equal, right, left),
             NotEqual => [(left, right), (right, left)].iter().any(|&(a, b)| {
@@ -309,8 +315,9 @@ impl Query<'_> {
                     || is(known, less, left, right)
                     || is(known, Equal, left, right)
                     || is(known, Equal, right, left)
-                    || is(known, less, before, right)
-                    || is(known, less, left, after)
+                    || shifted.is_some_and(|(before, after)| {
+                        is(known, less, before, right) || is(known, less, left, after)
+                    })
             }
         })
     }

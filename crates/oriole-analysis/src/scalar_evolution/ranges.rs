@@ -465,7 +465,9 @@ impl Query<'_> {
             }
             _ => {
                 let mut below: List = self.state.expressions.operands(expression).into();
-                below.extend(self.distributed(expression));
+                if self.state.expressions.kind(expression) == Kind::Add {
+                    below.extend(self.distributed(expression));
+                }
                 below
             }
         }
@@ -612,6 +614,9 @@ impl Query<'_> {
                 let count = self.state.expressions.operands(expression).len();
                 let (terms, made) = operands.split_at(count);
                 let range = self.combined(expression, terms);
+                if made.is_empty() {
+                    return range;
+                }
                 match self.distributed_range(expression, terms, made) {
                     Some(other) => range.meet(other),
                     None => range,
