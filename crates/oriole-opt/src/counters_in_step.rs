@@ -130,6 +130,16 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
         let (test, exit) = only_test(region, counter, latch)?;
         Some((counter, test, exit))
     })?;
+    let bits = |value: Value| function.values()[value].scalar_type.bits();
+    let others = counters.iter().filter(|other| {
+        other.parameter != tested.parameter
+            && bits(other.parameter) == bits(tested.parameter)
+            && is_needed(region, **other, latch)
+    });
+    let others: Vec<Counter> = others.copied().collect();
+    if others.is_empty() {
+        return None;
+    }
     let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let blocks = order.iter().filter(|&&block| region.contains(block));
     let instructions = blocks.flat_map(|&block| function.instructions_of(block));
@@ -143,13 +153,7 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
     }
     let comparison = comparison(region, exit, function.results(test).next()?)?;
     let sources = region.sources(enter, exit);
-    let bits = |value: Value| function.values()[value].scalar_type.bits();
-    let others = counters.iter().filter(|other| {
-        other.parameter != tested.parameter
-            && bits(other.parameter) == bits(tested.parameter)
-            && is_needed(region, **other, latch)
-    });
-    for &other in others {
+    for other in others {
         // Where the test stands, the next value may not be there yet.
         let value = match stands_before(region, dominators, other.increment, test) {
             true => other.next,

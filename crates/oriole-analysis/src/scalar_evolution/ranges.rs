@@ -84,10 +84,12 @@ impl Range {
 
     /// Narrowed to unsigned bounds, if there are numbers of the width between them.
     pub(super) fn with_unsigned(mut self, low: i128, high: i128) -> Range {
-        if low >= 0 && high <= i128::from(mask(self.bits)) {
-            self.unsigned.low = self.unsigned.low.max(low as u64);
-            self.unsigned.high = self.unsigned.high.min(high as u64);
+        let is_number = low >= 0 && high <= i128::from(mask(self.bits));
+        if !is_number || low <= self.unsigned.low.into() && high >= self.unsigned.high.into() {
+            return self;
         }
+        self.unsigned.low = self.unsigned.low.max(low as u64);
+        self.unsigned.high = self.unsigned.high.min(high as u64);
         self.reduced()
     }
 
@@ -97,10 +99,12 @@ impl Range {
             i128::from(sign_extend(1 << (self.bits - 1), self.bits)),
             i128::from(mask(self.bits) >> 1),
         );
-        if low >= least && high <= most {
-            self.signed.low = self.signed.low.max(low as i64);
-            self.signed.high = self.signed.high.min(high as i64);
+        let is_number = low >= least && high <= most;
+        if !is_number || low <= self.signed.low.into() && high >= self.signed.high.into() {
+            return self;
         }
+        self.signed.low = self.signed.low.max(low as i64);
+        self.signed.high = self.signed.high.min(high as i64);
         self.reduced()
     }
 
@@ -118,6 +122,7 @@ impl Range {
             if self.is_empty() {
                 return Range::full(bits);
             }
+            let before = self;
             let known = self.unsigned.known;
             self.unsigned.low = self.unsigned.low.max(known.minimum());
             self.unsigned.high = self.unsigned.high.min(known.maximum());
@@ -149,6 +154,9 @@ impl Range {
             let same = !mask(64 - differ.leading_zeros());
             self.unsigned.known.ones |= self.unsigned.low & same;
             self.unsigned.known.zeros |= !self.unsigned.low & same;
+            if self == before {
+                break;
+            }
         }
         self
     }
