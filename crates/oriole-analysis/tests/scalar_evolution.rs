@@ -646,6 +646,96 @@ fn an_edit_leaves_unrelated_entries_alone() {
     assert_eq!(query.expressions().as_constant(taken.exact), Some(11));
 }
 
+/// Loops beside each other, each behind a condition of its own: counters from 0 to 100, each of which is also read as 64 bits.
+fn loops_beside_each_other(count: usize) -> Function {
+    let mut source = String::from("entry f {\nblock0():\nv0:b32 = mov.u32 #0, 0\n");
+    source += "v1:b32 = mov.u32 #0, %tid.x\n-> block1() next\n";
+    let end = 2 * count + 1;
+    for index in 0..count {
+        let (block, first) = (2 * index + 1, 5 * index + 2);
+        source += &format!(
+            "block{block}():\nv{first}:pred = setp.eq.u32 #0, v1, {index}\nbra ->0 if v{first}\n\
+             -> block{}(), block{}(v0) next\n",
+            block + 2,
+            block + 1,
+        );
+        source += &format!(
+            "block{}(v{}:b32):\nv{}:b32 = add.s32 #0, v{}, 1\nv{}:b64 = cvt.u64.u32 #0, v{}\n\
+             v{}:pred = setp.lt.u32 #0, v{}, 100\nbra ->0 if v{}\n-> block{}(v{}), block{end}() next\n",
+            block + 1,
+            first + 1,
+            first + 2,
+            first + 1,
+            first + 3,
+            first + 1,
+            first + 4,
+            first + 2,
+            first + 4,
+            block + 1,
+            first + 2,
+        );
+    }
+    source += &format!("block{end}():\nret\n}}");
+    read(&source)
+}
+
+/// Everything that can be asked, as text.
+fn answers(function: &Function) -> Vec<String> {
+    let evolution = fresh(function);
+    let mut query = evolution.on(function);
+    let mut answers = Vec::new();
+    for value in function.values().keys() {
+        let expression = query.expression(value);
+        answers.push(shown(&query, expression));
+        answers.push(format!("{:?}", query.value_range(value)));
+    }
+    for header in query.headers() {
+        let taken = query.backedge_taken(header).unwrap();
+        for &from in &taken.exits {
+            let exit = query.exit_count_of(header, from).unwrap();
+            answers.push(format!("{} {:?}", shown(&query, exit.exact), exit.maximum));
+        }
+        answers.push(format!(
+            "{} {:?}",
+            shown(&query, taken.exact),
+            taken.maximum
+        ));
+        let predicated = query.predicated_backedge_taken(header).unwrap();
+        answers.push(shown(&query, predicated.count));
+    }
+    answers
+}
+
+#[test]
+fn an_edit_recomputes_at_most_twice_what_it_changes() {
+    let mut function = loops_beside_each_other(40);
+    let mut analyses = Analyses::new();
+    let mut computed = ask_all(&function, &mut analyses);
+    for index in 0..40 {
+        let before = answers(&function);
+        let predicate = Value::from_index(5 * index + 6);
+        let oriole_ir::Definition::Instruction(test) = function.values()[predicate].definition
+        else {
+            unreachable!();
+        };
+        edit(&mut function, &mut analyses, |editor| {
+            let bound = editor.integer(50 + index as u64, false);
+            editor.set_operand(test, 2, bound);
+        });
+        let now = ask_all(&function, &mut analyses);
+        let again = now - computed;
+        computed = now;
+        let after = answers(&function);
+        let changed = before.iter().zip(&after).filter(|(a, b)| a != b).count() as u64;
+        assert!(changed > 0);
+        assert!(
+            again <= 2 * changed,
+            "{again} computed again, {changed} changed"
+        );
+        assert!(analyses.stale(&function).is_empty());
+    }
+}
+
 /// The shape of LLVM issue #207744: what is known of a value was read behind an opaque leaf (`popc`), which itself depends on a
 /// parameter of a header that is replaced.
 #[test]
@@ -771,4 +861,65 @@ fn what_is_forgotten_by_hand_is_computed_again() {
         function.operands(function.last_instruction(Block::from_index(3)).unwrap()),
         [Operand::Value(_), ..]
     ));
+}
+
+#[test]
+fn minima_are_looked_into_as_deep_as_the_knob_says() {
+    let function = read(
+        "entry f {
+            parameter @n: param
+        block0():
+            v0:b64 = ld.param.s32 #0, [@n]
+            v1:b32 = mov.u32 #0, %ctaid.x
+            v2:b64 = mul.wide.u32 #0, v1, 64
+            v3:b64 = add.s64 #0, v2, 64
+            v4:b64 = min.s64 #0, v3, v0
+            v5:pred = setp.lt.s64 #0, v2, v0
+            bra ->0 if v5
+            -> block1(), block2() next
+        block1():
+            v6:pred = setp.lt.s64 #0, v2, v4
+            ret
+        block2():
+            ret
+        }",
+    );
+    let decided = |depth| {
+        let knobs = Knobs {
+            max_scev_operations_implication_depth: depth,
+            ..Knobs::default()
+        };
+        let evolution = ScalarEvolution::new(&function, LaunchShape::default(), knobs);
+        let mut query = evolution.on(&function);
+        query.decided_predicate(Value::from_index(6), Block::from_index(1))
+    };
+    assert_eq!((decided(0), decided(1)), (None, Some(true)));
+}
+
+#[test]
+fn what_is_kept_is_verified_if_knobs_say_so() {
+    let mut function = read(NESTED);
+    let knobs = Knobs {
+        verify_scev: true,
+        verify_scev_strict: true,
+        ..Knobs::default()
+    };
+    let evolution = ScalarEvolution::new(&function, LaunchShape::default(), knobs);
+    let mut query = evolution.on(&function);
+    for header in query.headers() {
+        query.backedge_taken(header);
+    }
+    drop(query);
+    assert!(evolution.verify_by_knobs(&function).is_empty());
+    // An edit that the analysis does not hear of.
+    let oriole_ir::Definition::Instruction(test) =
+        function.values()[Value::from_index(13)].definition
+    else {
+        unreachable!();
+    };
+    let mut editor = Editor::new(&mut function);
+    let bound = editor.integer(12, false);
+    editor.set_operand(test, 2, bound);
+    editor.finish();
+    assert!(!evolution.verify_by_knobs(&function).is_empty());
 }

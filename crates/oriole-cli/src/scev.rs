@@ -89,9 +89,13 @@ fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
                 let at = place(value.line, value.source.as_ref());
                 let _ = write!(text, "  {at}: {} = {}", value.name, value.expression);
                 let _ = match value.range.as_str() {
-                    "any" => writeln!(text),
-                    range if range == value.expression => writeln!(text),
-                    range => writeln!(text, " in {range}"),
+                    "any" => Ok(()),
+                    range if range == value.expression => Ok(()),
+                    range => write!(text, " in {range}"),
+                };
+                let _ = match &value.behind {
+                    Some(behind) => writeln!(text, ", {behind} when the loop is left"),
+                    None => writeln!(text),
                 };
             }
         }
@@ -153,6 +157,7 @@ fn as_json(reports: &[EvolutionReport]) -> Value {
                         "source": source_json(value.source.as_ref()),
                         "expression": value.expression,
                         "range": value.range,
+                        "behind": value.behind,
                     })
                 })
                 .collect();

@@ -119,9 +119,15 @@ fn place(function: &Function, cell: &Cell) -> Option<Place> {
     }
     let accesses = cell.accesses.iter().map(|access| access.instruction);
     let accesses: Vec<Instruction> = accesses.collect();
+    // What is extended is converted from a register of an integer.
+    let is_extended = |&access: &Instruction| extension(function, access).is_some();
+    let common = match accesses.iter().any(is_extended) {
+        true => None,
+        false => common_type(function, &accesses),
+    };
     Some(Place {
         symbol: cell.symbol,
-        scalar_type: common_type(function, &accesses).unwrap_or(scalar_type),
+        scalar_type: common.unwrap_or(scalar_type),
         accesses,
     })
 }
@@ -139,7 +145,21 @@ fn common_type(function: &Function, accesses: &[Instruction]) -> Option<ScalarTy
     types.all(|other| other == first).then_some(first)
 }
 
-/// Whether an access is of one number, as wide as the register it goes to or comes from.
+/// The conversion by which a load extends an integer, if its register is wider than what it loads.
+fn extension(function: &Function, load: Instruction) -> Option<MnemonicText> {
+    let access = function.access(load)?;
+    let mut results = function.results(load);
+    let (AccessKind::Load, Some(result), None) = (access.kind, results.next(), results.next())
+    else {
+        return None;
+    };
+    let held = function.values()[result].scalar_type;
+    let is_wider = access.element.is_integer() && held.bits() > access.element.bits();
+    let wide = ScalarType::integer(access.element.is_signed(), held.bits())?;
+    (is_wider && !held.is_float()).then(|| build::cvt(wide, access.element))
+}
+
+/// Whether an access is of one number, as wide as the register it goes to or comes from, or an integer that is extended.
 fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarType) -> bool {
     let Some(access) = function.access(instruction) else {
         return false;
@@ -153,7 +173,8 @@ fn is_plain(function: &Function, instruction: Instruction, scalar_type: ScalarTy
         |value: Value| function.values()[value].scalar_type.bits() == scalar_type.bits();
     if access.kind == AccessKind::Load {
         let mut results = function.results(instruction);
-        return results.len() == 1 && results.all(has_width);
+        return results.len() == 1
+            && (results.all(has_width) || extension(function, instruction).is_some());
     }
     match stored(function, instruction) {
         Some(Operand::Value(value)) => has_width(value),
@@ -309,12 +330,14 @@ impl Promotion<'_, '_> {
         let (guard, predicate) = (format.guard, function.guard(access));
         let scalar_type = self.place.scalar_type;
         if format.mnemonic.opcode() == Opcode::Ld {
+            let extension = extension(function, access);
             let mut operands: Vec<Operand> = predicate.into_iter().collect();
             operands.extend_from_slice(function.otherwise(access));
             let value = self.or_undefined(now);
             operands.extend([Operand::Result(0), Operand::Value(value)]);
             let shape = [ShapeNode::LEAF; 2].into_iter();
-            let format = self.editor.format(&build::copy(scalar_type), guard, shape);
+            let mnemonic = extension.unwrap_or_else(|| build::copy(scalar_type));
+            let format = self.editor.format(&mnemonic, guard, shape);
             self.editor.rewrite(access, format, &operands);
             return now;
         }

@@ -3,8 +3,9 @@
 use crate::manager::Pass;
 use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
-    copy_propagation, dead_code, dead_stores, division, full_unrolling, general_optimize, gvn_cse,
-    late_commoning, leaf_inlining, local_promotion, loop_deletion, predication, range_comparisons,
+    copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
+    full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
+    loop_deletion, narrow_comparisons, narrow_counters, predication, range_comparisons,
     reassociate, remove_unused, speculative_hoist,
 };
 use std::fmt;
@@ -43,9 +44,11 @@ pub const PASSES: &[&Pass] = &[
     &branch_simplification::PASS,
     &constant_folding::PASS,
     &copy_propagation::PASS,
+    &counters_in_step::PASS,
     &dead_code::PASS,
     &dead_stores::PASS,
     &division::PASS,
+    &exit_values::PASS,
     &full_unrolling::PASS,
     &general_optimize::DEAD_ONLY,
     &general_optimize::PASS,
@@ -55,6 +58,8 @@ pub const PASSES: &[&Pass] = &[
     &leaf_inlining::PASS,
     &local_promotion::PASS,
     &loop_deletion::PASS,
+    &narrow_comparisons::PASS,
+    &narrow_counters::PASS,
     &range_comparisons::PASS,
     &reassociate::PASS,
     &predication::PASS,
@@ -84,6 +89,12 @@ const fn unnumbered(from: Level, pass: &'static Pass) -> Phase {
 const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
     unnumbered(Level::Default, &division::PASS),
+    unnumbered(Level::Default, &range_comparisons::PASS),
+    unnumbered(Level::Default, &exit_values::PASS),
+    unnumbered(Level::Default, &loop_deletion::PASS),
+    unnumbered(Level::Default, &narrow_comparisons::PASS),
+    unnumbered(Level::Default, &narrow_counters::PASS),
+    unnumbered(Level::Default, &counters_in_step::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),

@@ -39,7 +39,7 @@ pub struct CountReport {
     pub kind: CountKind,
     /// The number, or the largest.
     pub value: Option<u64>,
-    /// The expression.
+    /// The expression; if the kind is that of a maximum, what the count is at most.
     pub expression: Option<String>,
     /// What it takes for granted.
     pub assumptions: Vec<String>,
@@ -67,7 +67,13 @@ impl std::fmt::Display for CountReport {
             (CountKind::Symbolic, Some(expression), Some(most)) => {
                 write!(formatter, "taken {expression} times, at most {most}")?;
             }
-            (CountKind::Maximum, _, Some(most)) => {
+            (CountKind::Maximum, Some(expression), most) => {
+                write!(formatter, "taken at most {expression} times")?;
+                if let Some(most) = most {
+                    write!(formatter, ", at most {most}")?;
+                }
+            }
+            (CountKind::Maximum, None, Some(most)) => {
                 write!(formatter, "taken at most {most} times")?;
             }
             _ => formatter.write_str("taken an unknown number of times")?,
@@ -110,6 +116,8 @@ pub struct ValueReport {
     pub expression: String,
     /// Where it lies.
     pub range: String,
+    /// What it is when the loop is left at whose header it joins, if that is known before.
+    pub behind: Option<String>,
 }
 
 /// A function.
@@ -179,13 +187,10 @@ pub fn evolution(
         };
         bounds.block = options.block.or(bounds.block);
         bounds.grid = options.grid;
-        let label_of = |statement: u32| {
-            let before = body.statements[..statement as usize].iter().rev();
-            let mut before = before.take_while(|each| !matches!(each, Statement::Instruction(_)));
-            before.find_map(|each| match each {
-                Statement::Label(name) => Some(module.text(*name).to_owned()),
-                _ => None,
-            })
+        let scopes = &translated.scopes;
+        let label_of = |label: u32| {
+            let label = scopes.labels.get(label as usize)?;
+            Some(module.text(label.name).to_owned())
         };
         let reporter = Reporter {
             label_of: &label_of,
@@ -194,7 +199,12 @@ pub fn evolution(
             line_of: &line_of,
             lines: &lines,
         };
-        let (loops, values) = reporter.report(bounds, options.knobs);
+        let (loops, values, wrong) = reporter.report(bounds, options.knobs);
+        if !wrong.is_empty() {
+            let message = format!("`{name}` is not what it was at first: {}", wrong.join("; "));
+            let place = function.name.span();
+            return Err(vec![Diagnostic::error("scalar-evolution", place, message)]);
+        }
         reports.push(EvolutionReport {
             name: name.to_owned(),
             loops,
@@ -249,7 +259,12 @@ struct Reporter<'report> {
 }
 
 impl Reporter<'_> {
-    fn report(&self, bounds: LaunchShape, knobs: Knobs) -> (Vec<LoopReport>, Vec<ValueReport>) {
+    /// Loops, values, and what knobs that ask for verification found to be wrong.
+    fn report(
+        &self,
+        bounds: LaunchShape,
+        knobs: Knobs,
+    ) -> (Vec<LoopReport>, Vec<ValueReport>, Vec<String>) {
         let evolution = ScalarEvolution::new(self.function, bounds, knobs);
         let mut query = evolution.on(self.function);
         let header = |header: Block| self.loop_name(header);
@@ -275,7 +290,8 @@ impl Reporter<'_> {
                 }
             }
         }
-        (loops, values)
+        drop(query);
+        (loops, values, evolution.verify_by_knobs(self.function))
     }
 
     /// The line of an instruction in the PTX and in the source.
@@ -298,10 +314,8 @@ impl Reporter<'_> {
 
     /// The label of a loop, or else its line in the PTX.
     fn loop_name(&self, header: Block) -> String {
-        let first = self.function.instructions_of(header).next();
-        let label = first
-            .and_then(|first| self.function.location(first))
-            .and_then(|statement| (self.label_of)(statement));
+        let label = self.function.blocks()[header].label;
+        let label = label.and_then(|label| (self.label_of)(label));
         label.unwrap_or_else(|| format!("line {}", self.place(header).0))
     }
 
@@ -315,13 +329,21 @@ impl Reporter<'_> {
     fn loop_report(&self, query: &mut Query<'_>, names: &Names<'_>, header: Block) -> LoopReport {
         let taken = query.backedge_taken(header).expect("a header");
         let predicated = query.predicated_backedge_taken(header).expect("a header");
-        let count = count_report(
+        let mut count = count_report(
             query,
             names,
             predicated.count,
             &predicated.assumptions,
             taken.maximum,
         );
+        let most = taken.symbolic_maximum;
+        if count.expression.is_none() && query.expressions().as_constant(most).is_none() {
+            let is_known = !query.expressions().is_unknown(most);
+            count.expression = is_known.then(|| query.print(names, most));
+            if is_known {
+                count.kind = CountKind::Maximum;
+            }
+        }
         let exits = taken
             .exits
             .iter()
@@ -380,7 +402,12 @@ impl Reporter<'_> {
             (_, Definition::Parameter(block)) => self.place(block),
             _ => (0, None),
         };
+        let behind = match data.definition {
+            Definition::Parameter(block) => query.exit_value(value, block),
+            _ => None,
+        };
         reports.push(ValueReport {
+            behind: behind.map(|behind| query.print(names, behind)),
             name: query.print(names, leaf),
             line,
             source,

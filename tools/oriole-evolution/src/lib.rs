@@ -10,7 +10,7 @@ pub mod loops;
 
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{
-    Assumption, Expression, Expressions, Knobs, Leaf, Query, Range, ScalarEvolution,
+    Assumption, Expression, Expressions, Kind, Knobs, Leaf, Query, Range, ScalarEvolution,
 };
 use oriole_analysis::{ControlFlow, sign_extend};
 use oriole_emulator::{Observer, Step};
@@ -27,8 +27,11 @@ struct Predicted {
     header: Block,
     exact: Expression,
     maximum: Option<u64>,
+    symbolic_maximum: Expression,
     assumed: Expression,
     assumptions: Vec<Assumption>,
+    /// What parameters of the header are when the loop is left.
+    behind: Vec<(Value, Expression)>,
 }
 
 /// What is said of a function.
@@ -63,6 +66,8 @@ pub struct Compared {
     pub assumed: u64,
     /// Counts of loops held against a bound.
     pub maxima: u64,
+    /// Values held against what was said that they are when their loop is left.
+    pub behind: u64,
     /// Loops that were left.
     pub left: u64,
 }
@@ -75,6 +80,7 @@ impl Compared {
         self.counts += other.counts;
         self.assumed += other.assumed;
         self.maxima += other.maxima;
+        self.behind += other.behind;
         self.left += other.left;
     }
 }
@@ -129,10 +135,16 @@ fn of_function(
     for &header in &headers {
         let taken = query.backedge_taken(header).expect("a header");
         let predicated = query.predicated_backedge_taken(header).expect("a header");
+        let parameters = function.blocks()[header].parameters.iter();
+        let behind = parameters
+            .filter_map(|&own| Some((own, query.exit_value(own, header)?)))
+            .collect();
         loops.push(Predicted {
+            behind,
             header,
             exact: taken.exact,
             maximum: taken.maximum,
+            symbolic_maximum: taken.symbolic_maximum,
             assumed: predicated.count,
             assumptions: predicated.assumptions,
         });
@@ -201,18 +213,32 @@ struct Frame {
     /// Results that are in their registers when the next instruction comes.
     pending: Vec<Value>,
     values: BTreeMap<Value, u64>,
-    /// What parameters of the kernel hold, once they were loaded.
-    parameters: BTreeMap<(Symbol, u32), u64>,
+    /// What parameters of the kernel hold from a byte on, in so many bits, once they were loaded.
+    parameters: BTreeMap<(Symbol, u32, u32), u64>,
     /// By loop: how often its back edge was taken since it was entered, now or the last time.
     iterations: BTreeMap<usize, u64>,
     /// By loop that was entered and not left: what was predicted when it was.
     entered: BTreeMap<usize, Expected>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Expected {
+    behind: Vec<(Value, u64)>,
     exact: Option<u64>,
+    most: Option<u64>,
     assumed: Option<u64>,
+}
+
+/// The parameter that an expression is, with zeros or its sign above, and its width.
+fn loaded(expressions: &Expressions, expression: Expression) -> Option<(Symbol, u32, u32)> {
+    let inner = match expressions.kind(expression) {
+        Kind::ZeroExtend | Kind::SignExtend => expressions.operands(expression)[0],
+        _ => expression,
+    };
+    match expressions.as_leaf(inner)? {
+        Leaf::Parameter(symbol, offset) => Some((symbol, offset, expressions.bits(inner))),
+        _ => None,
+    }
 }
 
 type Thread = ([u32; 3], [u32; 3]);
@@ -275,10 +301,12 @@ impl Watcher {
 
     fn evaluate(&self, frame: &Frame, thread: Thread, expression: Expression) -> Option<u64> {
         let prediction = &self.predictions[frame.prediction];
-        let leaf = |leaf: Leaf, _: u32| match leaf {
+        let leaf = |leaf: Leaf, bits: u32| match leaf {
             Leaf::Value(value) => frame.values.get(&value).copied(),
             Leaf::Special(special) => self.special(thread, special),
-            Leaf::Parameter(symbol, offset) => frame.parameters.get(&(symbol, offset)).copied(),
+            Leaf::Parameter(symbol, offset) => {
+                frame.parameters.get(&(symbol, offset, bits)).copied()
+            }
             Leaf::Start(_) | Leaf::Symbol(_) => None,
         };
         let iteration = |header: Block| {
@@ -311,8 +339,13 @@ impl Watcher {
             .assumptions
             .iter()
             .all(|assumption| holds(assumption) == Some(true));
+        let behind = predicted.behind.iter();
         Expected {
+            behind: behind
+                .filter_map(|&(own, it)| Some((own, self.evaluate(frame, thread, it)?)))
+                .collect(),
             exact: self.evaluate(frame, thread, predicted.exact),
+            most: self.evaluate(frame, thread, predicted.symbolic_maximum),
             assumed: match all_hold && !predicted.assumptions.is_empty() {
                 true => self.evaluate(frame, thread, predicted.assumed),
                 false => None,
@@ -366,10 +399,11 @@ impl Watcher {
             if let Some(bits) = read(value) {
                 frame.values.insert(value, bits);
                 let said = prediction.values[value.index()].as_ref();
-                let leaf = said.and_then(|it| prediction.expressions.as_leaf(it.0));
-                if let Some(Leaf::Parameter(symbol, offset)) = leaf {
-                    let first = *frame.parameters.entry((symbol, offset)).or_insert(bits);
-                    if first != bits {
+                let parameter = said.and_then(|it| loaded(&prediction.expressions, it.0));
+                if let Some((symbol, offset, width)) = parameter {
+                    let held = bits & oriole_analysis::mask(width);
+                    let parameter = frame.parameters.entry((symbol, offset, width));
+                    if *parameter.or_insert(held) != held {
                         violations.push(format!("{value}: a parameter changed"));
                     }
                 }
@@ -497,6 +531,21 @@ impl Watcher {
             compared.maxima += 1;
             if taken > maximum {
                 return Some(format!("{what}: {taken} iterations, more than {maximum}"));
+            }
+        }
+        for (value, behind) in expected.behind {
+            let Some(&bits) = frame.values.get(&value) else {
+                continue;
+            };
+            compared.behind += 1;
+            if bits != behind {
+                return Some(format!("{what}: {value} is {bits} behind it, not {behind}"));
+            }
+        }
+        if let Some(most) = expected.most {
+            compared.maxima += 1;
+            if taken > most {
+                return Some(format!("{what}: {taken} iterations, more than {most}"));
             }
         }
         if let Some(exact) = expected.exact {

@@ -220,7 +220,10 @@ impl Run<'_> {
                     range if range == value.expression => String::new(),
                     range => format!(" in {range}"),
                 };
-                let text = format!("scev: {} = {}{range}", value.name, value.expression);
+                let behind = value
+                    .behind
+                    .map_or(String::new(), |it| format!(", {it} when the loop is left"));
+                let text = format!("scev: {} = {}{range}{behind}", value.name, value.expression);
                 let text = self.spoil(text);
                 let line = value.line as usize;
                 self.outcome.facts.push(Fact { line, text });

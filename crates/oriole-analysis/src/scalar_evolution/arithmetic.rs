@@ -140,6 +140,41 @@ impl Expressions {
         self.intern(kind, bits, 0, &operands)
     }
 
+    /// Whether a sum is a multiple of a power of two because its low bits are subtracted from it: `x + y - (x + y) % 4`.
+    pub(super) fn is_multiple(&mut self, sum: Expression, zeros: u32) -> bool {
+        let bits = self.bits(sum);
+        if self.kind(sum) != Kind::Add || zeros > bits || self.size(sum) > self.limits.max_expr_size
+        {
+            return false;
+        }
+        let terms: List = self.operands(sum).into();
+        let mut whole: List = SmallVec::new();
+        for term in terms {
+            let (base, factor) = self.coefficient(term);
+            whole.push(match self.low_bits_of(base, zeros) {
+                // As far as these bits go, it is what it is cut from.
+                Some(cut) => self.scale(cut, factor),
+                None => term,
+            });
+        }
+        let congruent = self.add(&whole);
+        let low = self.truncate(congruent, zeros.max(1));
+        zeros == 0 || self.as_constant(low) == Some(0)
+    }
+
+    /// What an expression has at least so many low bits of, with anything above, if that is as wide.
+    fn low_bits_of(&self, expression: Expression, count: u32) -> Option<Expression> {
+        if !matches!(self.kind(expression), Kind::ZeroExtend | Kind::SignExtend) {
+            return None;
+        }
+        let cut = self.operands(expression)[0];
+        if self.kind(cut) != Kind::Truncate || self.bits(cut) < count {
+            return None;
+        }
+        let whole = self.operands(cut)[0];
+        (self.bits(whole) == self.bits(expression)).then_some(whole)
+    }
+
     /// An expression as a multiple of another.
     fn coefficient(&mut self, expression: Expression) -> (Expression, u64) {
         if self.kind(expression) == Kind::Multiply {

@@ -129,7 +129,7 @@ impl Query<'_> {
         count
     }
 
-    fn is_always_reached(&mut self, key: Key, header: Block, from: Block) -> bool {
+    pub(super) fn is_always_reached(&mut self, key: Key, header: Block, from: Block) -> bool {
         let shape = &self.state.shape;
         let Some(this) = shape.headed(header) else {
             return false;
@@ -362,10 +362,10 @@ impl Query<'_> {
             1 => range.unsigned.high >> zeros,
             _ => mask(bits - zeros),
         };
-        if range.trailing_zeros() >= zeros {
+        if range.trailing_zeros() >= zeros || self.state.expressions.is_multiple(distance, zeros) {
             return Limit::exact(count, Some(maximum));
         }
-        if let Some(distance) = expressions.as_constant(distance)
+        if let Some(distance) = self.state.expressions.as_constant(distance)
             && distance.trailing_zeros() < zeros
         {
             // It steps over the bound for ever.
@@ -558,7 +558,12 @@ impl Query<'_> {
         let negated = self.state.expressions.negate(run.start);
         let distance = self.fold_sum(context.key, &[run.bound, negated]);
         let range = self.range_at(context.key, context.facts, distance);
-        step.is_power_of_two() && range.trailing_zeros() >= step.trailing_zeros()
+        step.is_power_of_two()
+            && (range.trailing_zeros() >= step.trailing_zeros()
+                || self
+                    .state
+                    .expressions
+                    .is_multiple(distance, step.trailing_zeros()))
     }
 
     /// That the step that leaves does not wrap.

@@ -9,8 +9,9 @@ use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
 use super::tables::Key;
-use oriole_collections::SmallVec;
+use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Value};
+use std::rc::Rc;
 
 /// How many dominating conditions are looked at.
 const MOST_CONDITIONS: usize = 24;
@@ -23,17 +24,34 @@ pub(super) struct Facts {
     comparisons: Vec<Comparing>,
     /// Bounds of expressions that follow from them.
     bounds: Vec<(Expression, Range)>,
+    /// The smaller side of a comparison minus the larger, and where the larger minus the smaller lies.
+    differences: Vec<(Expression, Range)>,
+}
+
+/// Facts that were found for questions whose answers are not kept, while nothing changes.
+#[derive(Default)]
+pub(super) struct FactsCache {
+    /// Those of the block that was asked about last.
+    last: Option<(Block, Rc<Facts>)>,
+    /// Those of the edge from its immediate dominator to a block.
+    edges: DenseMap<Block, Rc<Facts>>,
 }
 
 impl Query<'_> {
     /// What holds when the loop with this header is entered.
-    pub(super) fn entry_facts(&mut self, reader: Key, header: Block) -> Facts {
+    pub(super) fn entry_facts(&mut self, reader: Key, header: Block) -> Rc<Facts> {
         // The edge to the header is the way in if all others come from behind it.
         self.facts(reader, header)
     }
 
     /// What holds where a block is executed.
-    pub(super) fn facts(&mut self, reader: Key, block: Block) -> Facts {
+    pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
+        if reader == Key::Nobody
+            && let Some((own, facts)) = &self.facts.last
+            && *own == block
+        {
+            return Rc::clone(facts);
+        }
         self.state.tables.read(reader, Key::Dominance(block));
         let mut facts = Facts::default();
         let mut at = Some(block);
@@ -44,23 +62,74 @@ impl Query<'_> {
             if facts.comparisons.len() >= MOST_CONDITIONS {
                 break;
             }
-            if let Some((above, edge)) = self.state.shape.dominating_edge(block)
-                && let Some(branch) = self.branch(reader, above)
-                && branch.if_true != branch.if_false
-            {
-                let truth = branch.if_true == Some(edge);
-                if truth || branch.if_false == Some(edge) {
-                    let condition = self.condition(reader, branch.predicate, 0).when(truth);
-                    collect(condition, &mut facts.comparisons);
-                }
+            if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
+                let own = self.facts_of_edge(reader, block, above, edge);
+                facts.comparisons.extend_from_slice(&own.comparisons);
+                facts.bounds.extend_from_slice(&own.bounds);
+                facts.differences.extend_from_slice(&own.differences);
             }
             at = self.state.shape.dominators.immediate(block);
+        }
+        let facts = Rc::new(facts);
+        if reader == Key::Nobody {
+            self.facts.last = Some((block, Rc::clone(&facts)));
+        }
+        facts
+    }
+
+    /// What holds where the only edge from a block to one that it dominates was taken.
+    fn facts_of_edge(&mut self, reader: Key, block: Block, above: Block, edge: u32) -> Rc<Facts> {
+        if reader == Key::Nobody
+            && let Some(found) = self.facts.edges.get(&block)
+        {
+            return Rc::clone(found);
+        }
+        let mut facts = Facts::default();
+        if let Some(branch) = self.branch(reader, above)
+            && branch.if_true != branch.if_false
+        {
+            let truth = branch.if_true == Some(edge);
+            if truth || branch.if_false == Some(edge) {
+                let condition = self.condition(reader, branch.predicate, 0).when(truth);
+                collect(condition, &mut facts.comparisons);
+            }
         }
         for index in 0..facts.comparisons.len() {
             let comparing = facts.comparisons[index];
             self.bound(reader, comparing, &mut facts.bounds);
+            facts.differences.extend(self.difference(reader, comparing));
+        }
+        let facts = Rc::new(facts);
+        if reader == Key::Nobody {
+            self.facts.edges.insert(block, Rc::clone(&facts));
         }
         facts
+    }
+
+    /// What a number minus a smaller one is: as an unsigned number it is what it is without a width, whichever way the two compare.
+    fn difference(&mut self, reader: Key, fact: Comparing) -> Option<(Expression, Range)> {
+        let is_strict = match fact.relation {
+            Relation::Equal | Relation::NotEqual => return None,
+            Relation::UnsignedLess | Relation::SignedLess => true,
+            Relation::UnsignedLessEqual | Relation::SignedLessEqual => false,
+        };
+        let expressions = &self.state.expressions;
+        if [fact.left, fact.right]
+            .iter()
+            .any(|&side| expressions.as_constant(side).is_some())
+        {
+            return None;
+        }
+        let left = self.read_range(reader, fact.left);
+        let right = self.read_range(reader, fact.right);
+        let most = match fact.relation.is_signed() {
+            true => i128::from(right.signed.high) - i128::from(left.signed.low),
+            false => i128::from(right.unsigned.high) - i128::from(left.unsigned.low),
+        };
+        let range = Range::full(left.bits()).with_unsigned(i128::from(is_strict), most);
+        let negated = self.state.expressions.negate(fact.right);
+        let difference = self.fold_sum(reader, &[fact.left, negated]);
+        Some((difference, range))
     }
 
     /// Bounds of both sides of a comparison from the ranges of the other.
@@ -97,10 +166,72 @@ impl Query<'_> {
         if let Some(decided) = left.decides(wanted.relation, right) {
             return Some(decided);
         }
-        if self.is_implied(facts, wanted) {
+        if self.is_implied(facts, wanted) || self.is_implied_by_arms(reader, facts, wanted) {
             return Some(true);
         }
         self.is_implied(facts, wanted.negated()).then_some(false)
+    }
+
+    /// Whether a number is below every arm of a minimum, and so below the minimum, or, the other way round, every arm of a maximum is below
+    /// a number. Arms that are such themselves are looked into to a depth.
+    fn is_implied_by_arms(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> bool {
+        let (least, most) = match wanted.relation {
+            Relation::SignedLess | Relation::SignedLessEqual => (Kind::SignedMin, Kind::SignedMax),
+            Relation::UnsignedLess | Relation::UnsignedLessEqual => {
+                (Kind::UnsignedMin, Kind::UnsignedMax)
+            }
+            Relation::Equal | Relation::NotEqual => return false,
+        };
+        let most_depth = self.state.knobs.max_scev_operations_implication_depth;
+        let mut work: SmallVec<[(Comparing, u32); 8]> = SmallVec::new();
+        work.push((wanted, 0));
+        while let Some((one, depth)) = work.pop() {
+            if depth > 0 && (self.is_implied(facts, one) || self.is_at_distance(reader, facts, one))
+            {
+                continue;
+            }
+            let expressions = &self.state.expressions;
+            let arms = |side: Expression| expressions.operands(side).iter();
+            if depth < most_depth && expressions.kind(one.right) == least {
+                work.extend(arms(one.right).map(|&right| (Comparing { right, ..one }, depth + 1)));
+            } else if depth < most_depth && expressions.kind(one.left) == most {
+                work.extend(arms(one.left).map(|&left| (Comparing { left, ..one }, depth + 1)));
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the right side is the left one and a number, and neither wraps.
+    fn is_at_distance(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> bool {
+        let negated = self.state.expressions.negate(wanted.left);
+        let distance = self.state.expressions.add(&[wanted.right, negated]);
+        let left = self.range_at(reader, facts, wanted.left);
+        let is_strict = matches!(
+            wanted.relation,
+            Relation::SignedLess | Relation::UnsignedLess
+        );
+        let full = Range::full(left.bits());
+        let (distance, high, most) = match wanted.relation.is_signed() {
+            true => match self.state.expressions.as_signed(distance) {
+                Some(distance) => (
+                    i128::from(distance),
+                    i128::from(left.signed.high),
+                    i128::from(full.signed.high),
+                ),
+                None => return false,
+            },
+            false => match self.state.expressions.as_constant(distance) {
+                Some(distance) => (
+                    i128::from(distance),
+                    i128::from(left.unsigned.high),
+                    i128::from(full.unsigned.high),
+                ),
+                None => return false,
+            },
+        };
+        distance >= i128::from(is_strict) && high + distance <= most
     }
 
     /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
@@ -110,7 +241,15 @@ impl Query<'_> {
         if matches!(condition, Condition::Opaque) {
             return None;
         }
+        // Most of what can be decided is decided by ranges alone.
+        let known = self.decide_condition(&Facts::default(), &condition);
+        if known.is_some() {
+            return known;
+        }
         let facts = self.facts(Key::Nobody, block);
+        if facts.comparisons.is_empty() {
+            return None;
+        }
         self.decide_condition(&facts, &condition)
     }
 
@@ -136,6 +275,9 @@ impl Query<'_> {
     /// Whether a relation follows from one that is known.
     fn is_implied(&mut self, facts: &Facts, wanted: Comparing) -> bool {
         use Relation::*;
+        if facts.comparisons.is_empty() {
+            return false;
+        }
         let Comparing {
             relation,
             left,
@@ -152,8 +294,14 @@ impl Query<'_> {
         let signed = relation.is_signed();
         let (less, less_equal) = (Relation::less(signed), Relation::less_equal(signed));
         // A number that is smaller than another can be counted up once.
-        let before = self.state.expressions.add_constant(left, u64::MAX);
-        let after = self.state.expressions.add_constant(right, 1);
+        let mut shifted = None;
+        if matches!(relation, UnsignedLessEqual | SignedLessEqual)
+            && facts.comparisons.iter().any(|known| known.relation == less)
+        {
+            let expressions = &mut self.state.expressions;
+            let before = expressions.add_constant(left, u64::MAX);
+            shifted = Some((before, expressions.add_constant(right, 1)));
+        }
         facts.comparisons.iter().any(|known| match relation {
             Equal => is(known, Equal, left, right) || is(known, Equal, right, left),
             NotEqual => [(left, right), (right, left)].iter().any(|&(a, b)| {
@@ -167,21 +315,75 @@ impl Query<'_> {
                     || is(known, less, left, right)
                     || is(known, Equal, left, right)
                     || is(known, Equal, right, left)
-                    || is(known, less, before, right)
-                    || is(known, less, left, after)
+                    || shifted.is_some_and(|(before, after)| {
+                        is(known, less, before, right) || is(known, less, left, after)
+                    })
             }
         })
     }
 
     /// The range of an expression where facts hold.
     pub(super) fn range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
-        let whole = self.read_range(reader, root);
+        let range = self.own_range_at(reader, facts, root);
+        if facts.comparisons.is_empty() {
+            return range;
+        }
+        let made = self.distributed(root);
+        if made.is_empty() {
+            return range;
+        }
+        let terms: SmallVec<[Expression; 8]> = self.state.expressions.operands(root).into();
+        let mut ranges = [terms.as_slice(), made.as_slice()].map(|list| {
+            let ranges = list.iter().map(|&it| self.own_range_at(reader, facts, it));
+            ranges.collect::<SmallVec<[Range; 8]>>()
+        });
+        let made = std::mem::take(&mut ranges[1]);
+        match self.distributed_range(root, &ranges[0], &made) {
+            Some(other) => range.meet(other),
+            None => range,
+        }
+    }
+
+    /// How many terms of a sum are not numbers.
+    fn variable_terms(&self, sum: Expression) -> usize {
+        let expressions = &self.state.expressions;
+        if expressions.kind(sum) != Kind::Add {
+            return usize::from(expressions.as_constant(sum).is_none());
+        }
+        let terms = expressions.operands(sum);
+        let has_number = expressions.as_constant(terms[0]).is_some();
+        terms.len() - usize::from(has_number)
+    }
+
+    fn own_range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
+        let mut whole = self.read_range(reader, root);
+        if self.state.expressions.kind(root) == Kind::Add {
+            let terms = self.variable_terms(root);
+            for &(difference, range) in &facts.differences {
+                // A known difference and a number.
+                if range.bits() == whole.bits() && self.variable_terms(difference) == terms {
+                    let rest = self.state.expressions.add(&[root, difference]);
+                    if let Some(constant) = self.state.expressions.as_constant(rest) {
+                        whole = whole.meet(range.add(Range::constant(constant, range.bits())));
+                    }
+                }
+            }
+        }
         if facts.bounds.is_empty()
             || self.state.expressions.size(root) > self.state.knobs.max_expr_size
         {
             return whole;
         }
-        let order = self.state.expressions.postorder(root);
+        let expressions = &self.state.expressions;
+        if expressions.operands(root).is_empty() {
+            let own = facts.bounds.iter().filter(|(bounded, _)| *bounded == root);
+            return own.fold(whole, |range, &(_, bound)| range.meet(bound));
+        }
+        let order = expressions.postorder(root);
+        let is_bounded = |it: &Expression| facts.bounds.iter().any(|(bounded, _)| bounded == it);
+        if !order.iter().any(is_bounded) {
+            return whole;
+        }
         let mut ranges: oriole_collections::DenseMap<Expression, Range> =
             oriole_collections::DenseMap::new();
         let mut is_refined = false;
@@ -208,7 +410,7 @@ impl Query<'_> {
             }
             ranges.insert(expression, range);
         }
-        *ranges.get(&root).expect("the last one")
+        ranges.get(&root).expect("the last one").meet(whole)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Limits of the analysis, by the names and with the defaults that compilers know them by.
+//!
+//! Compilers have three more. Two say how deep expressions and values are compared to bring them into order; here equal expressions are
+//! one number, and nothing is compared deeper than that. The third says after how many expressions that are too large to simplify none is
+//! simplified any more; answers would depend on the order of questions.
 
 /// Limits and switches of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knobs {
     /// How many iterations of a loop are computed one by one to find its count.
     pub max_iterations: u32,
-    /// How deep two expressions are compared to bring them into order. Expressions are interned and compared by number, so that
-    /// nothing is ever compared deeper than one level.
-    pub max_scev_compare_depth: u32,
     /// How deep sums and products are looked into to simplify them.
     pub max_arith_depth: u32,
     /// How deep extensions are pushed into an expression.
@@ -18,21 +19,17 @@ pub struct Knobs {
     pub max_constant_evolving_depth: u32,
     /// The most nodes of an expression that is still simplified.
     pub max_expr_size: u32,
-    /// How many expressions of a function may be too large before none of its sums and products is simplified any more.
-    pub max_expr_failures: u32,
-    /// How many steps a comparison may be derived from one that is known.
+    /// How many minima inside each other are looked into to derive a comparison from those that are known.
     pub max_scev_operations_implication_depth: u32,
-    /// How deep the definitions of two leaves are compared. Leaves are compared by number only.
-    pub max_value_compare_depth: u32,
     /// The most factors of a product that become factors of another one.
     pub mulops_inline_threshold: u32,
     /// The most terms of a sum that become terms of another one.
     pub addops_inline_threshold: u32,
-    /// Whether every answer that is kept behind an edit is recomputed and compared.
+    /// Whether every answer that is kept behind an edit, or was given, is recomputed and compared.
     pub verify_scev: bool,
-    /// Whether counts of loops are compared too.
+    /// Whether counts of loops are compared too; means nothing without `verify_scev`.
     pub verify_scev_strict: bool,
-    /// Whether the tables are checked against each other.
+    /// Whether the tables are checked against each other behind an edit.
     pub verify_scev_maps: bool,
 }
 
@@ -40,15 +37,12 @@ impl Default for Knobs {
     fn default() -> Knobs {
         Knobs {
             max_iterations: 100,
-            max_scev_compare_depth: 32,
             max_arith_depth: 32,
             max_ext_depth: 8,
             max_cast_depth: 8,
             max_constant_evolving_depth: 32,
             max_expr_size: 384,
-            max_expr_failures: 100,
             max_scev_operations_implication_depth: 2,
-            max_value_compare_depth: 2,
             mulops_inline_threshold: 32,
             addops_inline_threshold: 500,
             verify_scev: false,
@@ -75,12 +69,9 @@ type Number = (&'static str, fn(&mut Knobs) -> &mut u32);
 /// The names of the switches and where they are kept.
 type Switch = (&'static str, fn(&mut Knobs) -> &mut bool);
 
-const NUMBERS: [Number; 12] = [
+const NUMBERS: [Number; 9] = [
     ("scalar-evolution-max-iterations", |it| {
         &mut it.max_iterations
-    }),
-    ("scalar-evolution-max-scev-compare-depth", |it| {
-        &mut it.max_scev_compare_depth
     }),
     ("scalar-evolution-max-arith-depth", |it| {
         &mut it.max_arith_depth
@@ -93,16 +84,10 @@ const NUMBERS: [Number; 12] = [
         &mut it.max_constant_evolving_depth
     }),
     ("scalar-evolution-max-expr-size", |it| &mut it.max_expr_size),
-    ("scalar-evolution-max-expr-failures", |it| {
-        &mut it.max_expr_failures
-    }),
     (
         "scalar-evolution-max-scev-operations-implication-depth",
         |it| &mut it.max_scev_operations_implication_depth,
     ),
-    ("scalar-evolution-max-value-compare-depth", |it| {
-        &mut it.max_value_compare_depth
-    }),
     ("scev-mulops-inline-threshold", |it| {
         &mut it.mulops_inline_threshold
     }),
@@ -162,9 +147,9 @@ mod tests {
         assert_eq!((knobs.max_iterations, knobs.verify_scev), (7, true));
         assert!(knobs.set("scalar-evolution-max-iterations=x").is_err());
         assert!(knobs.set("no-such=1").is_err());
-        assert_eq!(Knobs::default().list().len(), 15);
+        assert_eq!(Knobs::default().list().len(), 12);
         assert_eq!(
-            Knobs::default().list()[6],
+            Knobs::default().list()[5],
             ("scalar-evolution-max-expr-size", "384".to_owned())
         );
     }

@@ -36,10 +36,12 @@
 mod arithmetic;
 mod conditions;
 mod exhaustive;
+mod exit_values;
 mod exits;
 mod expression;
 mod guards;
 mod knobs;
+mod narrowing;
 mod printer;
 mod ranges;
 mod recurrences;
@@ -54,6 +56,7 @@ pub use conditions::Relation;
 pub use exits::{Assumption, ExitCount};
 pub use expression::{Expression, Expressions, Kind, Leaf};
 pub use knobs::{Knobs, UnknownKnob};
+pub use narrowing::LowHalves;
 pub use printer::Names;
 pub use ranges::Range;
 pub use tables::{Depth, SignedRange, Statistics, UnsignedRange};
@@ -91,6 +94,7 @@ pub struct ScalarEvolution {
 pub struct Query<'query> {
     function: &'query Function,
     state: RefMut<'query, State>,
+    facts: guards::FactsCache,
 }
 
 impl ScalarEvolution {
@@ -120,6 +124,7 @@ impl ScalarEvolution {
         Query {
             function,
             state: self.state.borrow_mut(),
+            facts: guards::FactsCache::default(),
         }
     }
 
@@ -233,6 +238,8 @@ impl Analysis for ScalarEvolution {
         others: &mut Others<'_>,
     ) -> Update {
         update::update(self.state.get_mut(), function, journal, others);
+        let wrong = self.verify_by_knobs(function);
+        assert!(wrong.is_empty(), "{}", wrong.join("; "));
         Update::Kept
     }
 

@@ -15,6 +15,9 @@ use oriole_collections::SmallVec;
 use oriole_ir::{Definition, Instruction, Operand, Value};
 use oriole_isa::Opcode;
 
+/// The most nodes of a sum that is distributed over an extreme among its terms.
+const MOST_DISTRIBUTED: u32 = 64;
+
 /// Where the value of an expression lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -80,11 +83,13 @@ impl Range {
     }
 
     /// Narrowed to unsigned bounds, if there are numbers of the width between them.
-    fn with_unsigned(mut self, low: i128, high: i128) -> Range {
-        if low >= 0 && high <= i128::from(mask(self.bits)) {
-            self.unsigned.low = self.unsigned.low.max(low as u64);
-            self.unsigned.high = self.unsigned.high.min(high as u64);
+    pub(super) fn with_unsigned(mut self, low: i128, high: i128) -> Range {
+        let is_number = low >= 0 && high <= i128::from(mask(self.bits));
+        if !is_number || low <= self.unsigned.low.into() && high >= self.unsigned.high.into() {
+            return self;
         }
+        self.unsigned.low = self.unsigned.low.max(low as u64);
+        self.unsigned.high = self.unsigned.high.min(high as u64);
         self.reduced()
     }
 
@@ -94,10 +99,12 @@ impl Range {
             i128::from(sign_extend(1 << (self.bits - 1), self.bits)),
             i128::from(mask(self.bits) >> 1),
         );
-        if low >= least && high <= most {
-            self.signed.low = self.signed.low.max(low as i64);
-            self.signed.high = self.signed.high.min(high as i64);
+        let is_number = low >= least && high <= most;
+        if !is_number || low <= self.signed.low.into() && high >= self.signed.high.into() {
+            return self;
         }
+        self.signed.low = self.signed.low.max(low as i64);
+        self.signed.high = self.signed.high.min(high as i64);
         self.reduced()
     }
 
@@ -115,6 +122,7 @@ impl Range {
             if self.is_empty() {
                 return Range::full(bits);
             }
+            let before = self;
             let known = self.unsigned.known;
             self.unsigned.low = self.unsigned.low.max(known.minimum());
             self.unsigned.high = self.unsigned.high.min(known.maximum());
@@ -146,6 +154,9 @@ impl Range {
             let same = !mask(64 - differ.leading_zeros());
             self.unsigned.known.ones |= self.unsigned.low & same;
             self.unsigned.known.zeros |= !self.unsigned.low & same;
+            if self == before {
+                break;
+            }
         }
         self
     }
@@ -460,8 +471,93 @@ impl Query<'_> {
                 let starts: SmallVec<[Value; 4]> = starts.iter().map(|&(_, it)| it).collect();
                 self.expressions_of(key, &starts)
             }
-            _ => self.state.expressions.operands(expression).into(),
+            _ => {
+                let mut below: List = self.state.expressions.operands(expression).into();
+                if self.state.expressions.kind(expression) == Kind::Add {
+                    below.extend(self.distributed(expression));
+                }
+                below
+            }
         }
+    }
+
+    /// Of a sum with one signed extreme among its terms: the sum of the others, and each arm of the extreme with the sum that it makes
+    /// with the others. What it has in common with them is gone from that.
+    pub(super) fn distributed(&mut self, sum: Expression) -> List {
+        let expressions = &self.state.expressions;
+        let none = SmallVec::new();
+        if expressions.kind(sum) != Kind::Add || expressions.size(sum) > MOST_DISTRIBUTED {
+            return none;
+        }
+        let is_extreme = |&term: &Expression| is_signed_extreme(expressions.kind(term));
+        let terms = expressions.operands(sum);
+        let mut extremes = terms.iter().copied().filter(is_extreme);
+        let (Some(extreme), None) = (extremes.next(), extremes.next()) else {
+            return none;
+        };
+        let rest: List = terms.iter().copied().filter(|&it| it != extreme).collect();
+        let arms: List = expressions.operands(extreme).into();
+        let size = expressions.size(sum);
+        let key = Key::Range(sum);
+        let rest = self.fold_sum(key, &rest);
+        let mut made: List = [rest].into_iter().collect();
+        for arm in arms {
+            let sum = self.fold_sum(key, &[rest, arm]);
+            made.extend([arm, sum]);
+        }
+        // Each step makes it smaller, so there is a last one.
+        let expressions = &self.state.expressions;
+        match made.iter().all(|&each| expressions.size(each) < size) {
+            true => made,
+            false => none,
+        }
+    }
+
+    /// The range of a sum with one signed extreme, from what [`Query::distributed`] gives, if nothing in it wraps.
+    pub(super) fn distributed_range(
+        &self,
+        sum: Expression,
+        terms: &[Range],
+        made: &[Range],
+    ) -> Option<Range> {
+        let expressions = &self.state.expressions;
+        let (rest, arms) = made.split_first()?;
+        let terms = expressions.operands(sum).iter().zip(terms);
+        let is_extreme = |term| is_signed_extreme(expressions.kind(term));
+        let (&extreme, whole) = terms.into_iter().find(|&(&term, _)| is_extreme(term))?;
+        let kind = expressions.kind(extreme);
+        let does_not_wrap = |range: &Range| {
+            let low = i128::from(range.signed.low) + i128::from(rest.signed.low);
+            let high = i128::from(range.signed.high) + i128::from(rest.signed.high);
+            let full = Range::full(range.bits).signed;
+            low >= full.low.into() && high <= full.high.into()
+        };
+        if !does_not_wrap(whole) {
+            return None;
+        }
+        // An arm bounds the extreme on one side by itself; only all of them bound it on the other.
+        let full = Range::full(rest.bits);
+        let mut range = full;
+        let mut all: Option<Range> = None;
+        let mut is_complete = true;
+        for pair in arms.chunks_exact(2) {
+            let (arm, sum) = (pair[0], pair[1]);
+            if !does_not_wrap(&arm) {
+                is_complete = false;
+                continue;
+            }
+            range = match kind {
+                Kind::SignedMin => {
+                    range.with_signed(full.signed.low.into(), sum.signed.high.into())
+                }
+                _ => range.with_signed(sum.signed.low.into(), full.signed.high.into()),
+            };
+            all = Some(all.map_or(sum, |all| all.extreme(kind, sum)));
+        }
+        Some(match all.filter(|_| is_complete) {
+            Some(all) => range.meet(all),
+            None => range,
+        })
     }
 
     fn expressions_of(&mut self, key: Key, values: &[Value]) -> List {
@@ -522,7 +618,18 @@ impl Query<'_> {
             None if self.state.expressions.kind(expression) == Kind::Recurrence => {
                 self.recurrence_range(key, expression, &operands)
             }
-            None => self.combined(expression, &operands),
+            None => {
+                let count = self.state.expressions.operands(expression).len();
+                let (terms, made) = operands.split_at(count);
+                let range = self.combined(expression, terms);
+                if made.is_empty() {
+                    return range;
+                }
+                match self.distributed_range(expression, terms, made) {
+                    Some(other) => range.meet(other),
+                    None => range,
+                }
+            }
         }
     }
 
@@ -670,6 +777,10 @@ impl Query<'_> {
         }
         all.unwrap_or(Range::full(bits))
     }
+}
+
+fn is_signed_extreme(kind: Kind) -> bool {
+    matches!(kind, Kind::SignedMax | Kind::SignedMin)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub struct BackedgeTaken {
     pub exact: Expression,
     /// The largest it may be.
     pub maximum: Option<u64>,
+    /// What it is at most: the smallest of the counts of those exits that have one, or no expression. It is the count if all have one.
+    pub symbolic_maximum: Expression,
     /// The blocks with an exit, in reverse postorder.
     pub exits: Vec<Block>,
 }
@@ -151,9 +153,15 @@ impl Query<'_> {
         }
         let maximum = counts.iter().filter_map(|count| count.maximum).min();
         let exact: SmallVec<[Expression; 4]> = counts.iter().map(|count| count.exact).collect();
+        let known: SmallVec<[Expression; 4]> = exact
+            .iter()
+            .copied()
+            .filter(|&count| !self.state.expressions.is_unknown(count))
+            .collect();
         BackedgeTaken {
             exact: self.smallest(&exact),
             maximum,
+            symbolic_maximum: self.smallest(&known),
             exits,
         }
     }

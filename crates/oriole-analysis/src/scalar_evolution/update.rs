@@ -12,6 +12,7 @@ use crate::control_flow::ControlFlow;
 use crate::dominators::Dominators;
 use crate::loops::Loops;
 use crate::manager::Others;
+use oriole_collections::BitSet;
 use oriole_ir::{Block, Change, Function, Instruction, Journal};
 
 pub(super) fn update(
@@ -57,7 +58,15 @@ pub(super) fn update(
     if journal.control_flow {
         let shape = shape_now(function, others);
         touched.extend(shape.touched_since(function, &state.shape));
-        touch_reached(state, function, &shape, &mut touched);
+        // What is in these was in another block before, which control may have reached or not.
+        let mut regrouped: BitSet<Block> = BitSet::new();
+        for &change in &journal.entries {
+            if let Change::BlocksMerged(block, other) | Change::BlockSplit(block, other) = change {
+                regrouped.insert(block);
+                regrouped.insert(other);
+            }
+        }
+        touch_reached(state, function, &shape, &regrouped, &mut touched);
         state.shape = shape;
     }
     state.tables.forget(touched, Depth::All);
@@ -93,11 +102,19 @@ fn touch_targets(function: &Function, from: Block, touched: &mut Vec<Key>) {
     touched.extend(targets.map(|edge| Key::Incoming(edge.target)));
 }
 
-/// Touches what is defined in blocks that control reaches since, or does not any more.
-fn touch_reached(state: &State, function: &Function, shape: &Shape, touched: &mut Vec<Key>) {
+/// Touches what is defined in blocks that control reaches since, or does not any more, and in those of `regrouped` that hold something of which
+/// that is so.
+fn touch_reached(
+    state: &State,
+    function: &Function,
+    shape: &Shape,
+    regrouped: &BitSet<Block>,
+    touched: &mut Vec<Key>,
+) {
     for &block in function.block_order() {
         let is_reached = shape.is_reachable(block);
-        if state.shape.is_reachable(block) == is_reached && state.shape.has(block) {
+        let is_same = state.shape.is_reachable(block) == is_reached && state.shape.has(block);
+        if is_same && !regrouped.contains(block) {
             continue;
         }
         for instruction in function.instructions_of(block) {

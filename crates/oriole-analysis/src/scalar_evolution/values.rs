@@ -11,7 +11,7 @@ use super::tables::{Key, ValueEntry};
 use crate::known_bits::{Known, literal_bits, mask, result_of};
 use oriole_collections::{PackedOption, SmallVec};
 use oriole_ir::{
-    AccessKind, Base, Block, Definition, FormatData, FunctionKind, Instruction, Operand, Symbol,
+    AccessKind, Base, Block, Definition, FormatData, FunctionKind, Instruction, Operand,
     SymbolKind, Value,
 };
 use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
@@ -185,10 +185,8 @@ impl Query<'_> {
                     } else if is_load(format) && self.function.results(instruction).len() == 1 {
                         // Of what a load gives, its type is known; no operand is asked.
                         known = self.known_result(instruction, data.scalar_type);
-                        if let Some((symbol, offset)) = self.loaded_parameter(instruction, bits) {
-                            let expressions = &mut self.state.expressions;
-                            expression = expressions.parameter(symbol, offset, bits);
-                        }
+                        let loaded = self.loaded_parameter(instruction, bits);
+                        expression = loaded.unwrap_or(expression);
                     }
                 }
             }
@@ -208,8 +206,8 @@ impl Query<'_> {
         self.state.tables.filled();
     }
 
-    /// The parameter of the kernel, and the byte of it, that an instruction loads all of its result from.
-    fn loaded_parameter(&self, instruction: Instruction, bits: u32) -> Option<(Symbol, u32)> {
+    /// What an instruction loads all of its result from, if that is a parameter of the kernel, or a part of one that is extended.
+    fn loaded_parameter(&mut self, instruction: Instruction, bits: u32) -> Option<Expression> {
         let function = self.function;
         if function.kind() != FunctionKind::Entry || function.format(instruction).is_guarded() {
             return None;
@@ -224,9 +222,26 @@ impl Query<'_> {
             && access.space == Space::Param
             && access.vector == 1
             && access.is_weak()
-            && access.bytes * 8 == bits;
+            && access.bytes * 8 <= bits;
+        if !is_parameter || !is_plain {
+            return None;
+        }
         let offset = u32::try_from(address.offset).ok()?;
-        (is_parameter && is_plain).then_some((symbol, offset))
+        let given = function.format(instruction).mnemonic.first_type()?;
+        let loaded = access.bytes * 8;
+        let expressions = &mut self.state.expressions;
+        let parameter = expressions.parameter(symbol, offset, loaded);
+        if loaded == bits {
+            return Some(parameter);
+        }
+        if !given.is_integer() || given.bits() != loaded {
+            return None;
+        }
+        let kind = match given.is_signed() {
+            true => Kind::SignExtend,
+            false => Kind::ZeroExtend,
+        };
+        Some(expressions.extend(parameter, bits, kind))
     }
 
     /// What values that join have in common: one expression, if it is one, and known bits.

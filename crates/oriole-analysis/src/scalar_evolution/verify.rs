@@ -5,6 +5,18 @@ use super::{Knobs, Names, Query, ScalarEvolution};
 use oriole_ir::{Block, Function, Value};
 
 impl ScalarEvolution {
+    /// Checks what the knobs say is to be checked, and says what is wrong.
+    pub fn verify_by_knobs(&self, function: &Function) -> Vec<String> {
+        let knobs = self.state.borrow().knobs;
+        if knobs.verify_scev {
+            self.verify(function, knobs.verify_scev_strict)
+        } else if knobs.verify_scev_maps {
+            self.state.borrow().tables.inconsistencies()
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Recomputes everything that is kept, and says in what it differs. With `strict`, counts of loops too.
     pub fn verify(&self, function: &Function, strict: bool) -> Vec<String> {
         let mut wrong = self.state.borrow().tables.inconsistencies();
@@ -80,6 +92,7 @@ fn compare_counts(kept: &Query<'_>, fresh: &mut Query<'_>, wrong: &mut Vec<Strin
         if count.maximum != again.maximum
             || count.exits != again.exits
             || !same(kept, count.exact, fresh, again.exact)
+            || !same(kept, count.symbolic_maximum, fresh, again.symbolic_maximum)
         {
             let (kept, again) = (shown(kept, count.exact), shown(fresh, again.exact));
             wrong.push(format!(
