@@ -12,7 +12,9 @@
 //! instruction has its guard and the values it keeps among its operands. Plain loads of registers as wide as memory count
 //! as equal however they are spelled, and give what a plain store to the same place wrote. State spaces are part of the
 //! mnemonic. Volatile and carry-flag instructions, atomics and everything that touches a pinned register stay. `.ftz` and
-//! rounding are part of the mnemonic; operands are exchanged only in integer operations. Sums and products that ptxas may
+//! rounding are part of the mnemonic; operands are exchanged where that cannot change a bit of the result ([`exchange`]), and
+//! comparisons are the same whichever way round they are written. One that is true exactly when an earlier one is not becomes
+//! its negation, if it is read by guards and choices only, which need neither then. Sums and products that ptxas may
 //! fuse stay, see [`crate::fusion`]. A per-thread value may be reused
 //! wherever its definition dominates, whether threads diverge or not. The register kept must be one the readers accept.
 //!
@@ -35,6 +37,7 @@
 //! Values equal for algebraic reasons. Moves of constants stay: they cost nothing to repeat, and each puts a value into the
 //! register where it is needed.
 
+mod exchange;
 mod extended_blocks;
 mod numbering;
 mod partial;
@@ -45,13 +48,14 @@ use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
 use numbering::{Class, Convergent, Member, Numbering, contents};
 use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
-use oriole_isa::build;
+use oriole_isa::{Opcode, ScalarType, build};
 use scope_tree::ScopeTree;
 
 /// The pass.
@@ -116,7 +120,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     let variables = analyses.get::<LocalVariables>(function);
     let numbering = number(function, &flow, &loops, &variables, mode, convergent);
-    if numbering.shared.is_empty() {
+    if numbering.shared.is_empty() && numbering.complements.is_empty() {
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
@@ -158,6 +162,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             if !elimination.eliminate(editor, &numbering, class, member, context) {
                 return;
             }
+        }
+    }
+    for &(class, member) in &numbering.complements {
+        if !elimination.negate(editor, numbering.first(class), member, context) {
+            return;
         }
     }
 }
@@ -296,6 +305,42 @@ impl Elimination<'_> {
         };
         self.leaders.insert(class, leaders);
         goes_on
+    }
+
+    /// Makes a comparison the negation of its complement, if that dominates it and all its readers can do without either.
+    /// Whether to go on.
+    fn negate(
+        &mut self,
+        editor: &mut Editor<'_>,
+        complement: Member,
+        member: Member,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if !self.dominates(complement.block, member.block) {
+            return true;
+        }
+        let function = editor.function();
+        let results = [complement, member].map(|it| function.results(it.instruction).next());
+        let [Some(known), Some(predicate)] = results else {
+            return true;
+        };
+        if function.use_count(known) == 0 || !takes_complement(function, predicate) {
+            return true;
+        }
+        let rewrite = Rewrite {
+            counter: "gvn-cse.complements",
+            instruction: member.instruction,
+            why: "the opposite is known already",
+            equal: Some(complement.instruction),
+        };
+        if self.left == 0 || !context.allows(function, rewrite) {
+            return false;
+        }
+        self.left -= 1;
+        let operands = [Operand::Result(0), Operand::Value(known)];
+        let format = editor.plain_format(&build::typed(Opcode::Not, ScalarType::Pred), 2);
+        editor.rewrite(member.instruction, format, &operands);
+        true
     }
 
     /// Lets an instruction's readers read what an equal one gave. Block arguments and values kept by guarded instructions must

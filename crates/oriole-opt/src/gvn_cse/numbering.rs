@@ -3,6 +3,7 @@
 //! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
 //! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
+use super::exchange::{Test, exchanges_numbers};
 use crate::copy_propagation::copy_of;
 use crate::equality::{has_stable_operands, is_stable};
 use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
@@ -43,6 +44,8 @@ const SINK: u64 = 4 << 60;
 const ABSOLUTE: u64 = 6 << 60;
 /// In place of a format: what a plain load reads, however it is spelled.
 const CONTENT: u64 = 5 << 60;
+/// In place of a format: a comparison, whichever way round it is written.
+const COMPARISON: u64 = 7 << 60;
 
 pub(super) struct Numbering {
     words: Vec<u64>,
@@ -53,6 +56,8 @@ pub(super) struct Numbering {
     constants: DenseMap<(u64, u64), u64>,
     /// The class of each instruction that shares one with another, in order of the walk.
     pub shared: Vec<(Class, Member)>,
+    /// Comparisons, the first of their classes, and the class of what is true exactly when they are not.
+    pub complements: Vec<(Class, Member)>,
 }
 
 /// How far convergent operations are commoned.
@@ -74,6 +79,7 @@ impl Numbering {
                 .collect(),
             constants: DenseMap::new(),
             shared: Vec::new(),
+            complements: Vec::new(),
         }
     }
 
@@ -135,6 +141,10 @@ impl Numbering {
                     self.numbers[result] = self.numbers[equal];
                 }
                 self.shared.push((class, member));
+            } else if let Some(test) = Test::of(format)
+                && let Some(complement) = self.complement(function, instruction, test)
+            {
+                self.complements.push((complement, member));
             }
         }
         let changed = clobbers(format);
@@ -150,14 +160,54 @@ impl Numbering {
         }
     }
 
+    /// The class of what is true exactly when a comparison is not, if there is one.
+    fn complement(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        test: Test,
+    ) -> Option<Class> {
+        let start = self.words.len();
+        self.comparison_key(function, instruction, test.inverted()?);
+        let class = self.find(start);
+        self.words.truncate(start);
+        class
+    }
+
+    /// Writes down the words of a comparison, whose operands are known to be stable.
+    fn comparison_key(&mut self, function: &Function, instruction: Instruction, test: Test) {
+        let &[_, left, right] = function.leaves(instruction) else {
+            unreachable!("a test is of two operands")
+        };
+        let (left, right) = (self.word(function, left), self.word(function, right));
+        let (test, left, right) = match left <= right {
+            true => (test, left, right),
+            false => (test.mirrored(), right, left),
+        };
+        self.words
+            .extend_from_slice(&[COMPARISON | test.number(), 0, left, right]);
+    }
+
+    /// The class of the words from `start` on, if it is known.
+    fn find(&self, start: usize) -> Option<Class> {
+        let (known, key) = self.words.split_at(start);
+        let mut at = self.heads.get(&hash_of(key)).copied();
+        while let Some(class) = at {
+            let data = &self.classes[class];
+            let range = data.start as usize..(data.start + data.length) as usize;
+            if known[range] == *key {
+                return Some(class);
+            }
+            at = data.next;
+        }
+        None
+    }
+
     /// The class of the words from `start` on, which stay only if they are new.
     fn intern(&mut self, start: usize, member: Member) -> Class {
         let (known, key) = self.words.split_at(start);
-        let hash = key.iter().fold(key.len() as u64, |hash, &word| {
-            (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
         let new = self.classes.next_key();
-        let head = self.heads.get_or_insert(hash, new);
+        let head = self.heads.get_or_insert(hash_of(key), new);
         let mut at = Some(*head).filter(|&head| head != new);
         let next = at;
         while let Some(class) = at {
@@ -220,6 +270,13 @@ impl Numbering {
         } else {
             return false;
         };
+        if let Some(test) = Test::of(format) {
+            if !has_stable_operands(function, instruction) {
+                return false;
+            }
+            self.comparison_key(function, instruction, test);
+            return true;
+        }
         let start = self.words.len();
         let format_word = u64::from(function.instruction(instruction).format.as_u32());
         self.words.extend_from_slice(&[format_word, version]);
@@ -231,7 +288,7 @@ impl Numbering {
             let word = self.word(function, operand);
             self.words.push(word);
         }
-        if format.commutes() || tests_equality(format) {
+        if format.commutes() || tests_equality(format) || exchanges_numbers(function, instruction) {
             // The two factors stand behind the result.
             let leaves = self.words.len() - format.leaves.len();
             if self.words[leaves + 1] > self.words[leaves + 2] {
@@ -335,6 +392,12 @@ impl Numbering {
             false => None,
         }
     }
+}
+
+fn hash_of(key: &[u64]) -> u64 {
+    key.iter().fold(key.len() as u64, |hash, &word| {
+        (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    })
 }
 
 /// The values a load gives or a store writes; the results of anything else.
