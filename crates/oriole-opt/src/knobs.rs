@@ -114,6 +114,7 @@ pub const KNOBS: &[Knob] = &[
     Knob::number("GeneralOptimizeRounds", "general-optimize", 10, "Rounds general-optimize may run, each of them until nothing changes"),
     Knob::number("GeneralOptimizeThreshold", "general-optimize", 25, "Percent of the instructions that a round of a late general-optimize must touch for another round to follow").at_most(100),
     Knob::switch("LateCopyPropComplPred", "copy-propagation", true, "Propagate copies of one value under a predicate and under its complement, after predication"),
+    Knob::switch("MergeTails", "tail-merging", true, "Write once what both arms of a branch end with"),
     Knob::number("PredicationArm", "predication", 4, "Instructions an arm of a branch may have to be made straight code; 0 turns predication off"),
     Knob::number("ReassociateCSEBudget", "reassociate-and-common", UNLIMITED, "Instructions reassociate-and-common may look at in one function"),
     Knob::number("ReassociateCSESkip", "reassociate-and-common", 0, "Instructions at the start of a function that reassociate-and-common leaves alone"),

@@ -30,6 +30,7 @@ mod leaf_inlining;
 mod local_promotion;
 mod loop_deletion;
 mod manager;
+mod overwritten;
 mod pipeline;
 mod predication;
 mod profile;
@@ -41,6 +42,7 @@ mod remove_unused;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;
+mod tail_merging;
 
 pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
