@@ -25,6 +25,41 @@ oriole_collections::entity! {
 pub(super) struct Member {
     pub block: Block,
     pub instruction: Instruction,
+    /// Which component of a vector it is about, if not about all that the instruction loads or stores.
+    pub component: Option<u8>,
+}
+
+impl Member {
+    /// All that an instruction gives or stores.
+    pub fn whole(block: Block, instruction: Instruction) -> Member {
+        Member {
+            block,
+            instruction,
+            component: None,
+        }
+    }
+
+    /// The values a load gives or a store writes; the results of anything else.
+    pub fn contents(self, function: &Function) -> SmallVec<[Value; 4]> {
+        let values = contents(function, self.instruction);
+        match self.component {
+            Some(component) => values
+                .get(component as usize)
+                .map(|&value| SmallVec::from_slice(&[value]))
+                .unwrap_or_default(),
+            None => values,
+        }
+    }
+}
+
+/// A load of part of what is known of memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// What is known.
+    pub whole: Class,
+    pub member: Member,
+    /// Where the part starts in it, in bits.
+    pub shift: u32,
 }
 
 struct ClassData {
@@ -58,6 +93,8 @@ pub(super) struct Numbering {
     pub shared: Vec<(Class, Member)>,
     /// Comparisons, the first of their classes, and the class of what is true exactly when they are not.
     pub complements: Vec<(Class, Member)>,
+    /// Loads of parts of what is known.
+    pub parts: Vec<Part>,
 }
 
 /// How far convergent operations are commoned.
@@ -80,6 +117,7 @@ impl Numbering {
             constants: DenseMap::new(),
             shared: Vec::new(),
             complements: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -128,7 +166,7 @@ impl Numbering {
             self.numbers[result] = self.numbers[original];
             return;
         }
-        let member = Member { block, instruction };
+        let member = Member::whole(block, instruction);
         let start = self.words.len();
         if self.key(function, memory, member, convergent) {
             let class = self.intern(start, member);
@@ -136,7 +174,7 @@ impl Numbering {
             if first.instruction != instruction {
                 for (result, equal) in contents(function, instruction)
                     .into_iter()
-                    .zip(contents(function, first.instruction))
+                    .zip(first.contents(function))
                 {
                     self.numbers[result] = self.numbers[equal];
                 }
@@ -145,19 +183,39 @@ impl Numbering {
                 && let Some(complement) = self.complement(function, instruction, test)
             {
                 self.complements.push((complement, member));
+            } else if !format.is_pure() {
+                self.part(function, memory, member);
+                self.components(function, member, |access, place| {
+                    memory.version(format.effects.reads, Some(access), Some(place))
+                });
             }
         }
-        let changed = clobbers(format);
-        if !changed.is_empty() {
-            let access = function.access(instruction);
-            let place = access.and_then(|it| self.stored_place(function, instruction, &it));
-            let version = memory.change(changed, access.as_ref(), place);
-            // What was stored is what a load from there gives.
-            let start = self.words.len();
-            if place.is_some() && self.content_key(function, instruction, version) {
-                self.intern(start, member);
-            }
+        // What was stored is what a load from there gives.
+        let stored = self.pass(function, memory, instruction);
+        let start = self.words.len();
+        if let Some(version) = stored
+            && self.content_key(function, instruction, version)
+        {
+            self.intern(start, member);
+            self.components(function, member, |_, _| version);
         }
+    }
+
+    /// Notes what an instruction does to memory, and nothing else. Gives the version it creates, if it stores to a known place.
+    pub fn pass(
+        &mut self,
+        function: &Function,
+        memory: &mut MemoryVersions<'_>,
+        instruction: Instruction,
+    ) -> Option<u64> {
+        let changed = clobbers(function.format(instruction));
+        if changed.is_empty() {
+            return None;
+        }
+        let access = function.access(instruction);
+        let place = access.and_then(|it| self.stored_place(function, instruction, &it));
+        let version = memory.change(changed, access.as_ref(), place);
+        place.map(|_| version)
     }
 
     /// The class of what is true exactly when a comparison is not, if there is one.
@@ -236,7 +294,9 @@ impl Numbering {
         member: Member,
         convergent: Convergent,
     ) -> bool {
-        let Member { block, instruction } = member;
+        let Member {
+            block, instruction, ..
+        } = member;
         let format = function.format(instruction);
         if function.results(instruction).len() == 0
             || format.opaque
@@ -267,6 +327,8 @@ impl Numbering {
                 return true;
             }
             version
+        } else if samples(format) {
+            memory.version(effects.reads, None, None)
         } else {
             return false;
         };
@@ -329,18 +391,9 @@ impl Numbering {
     /// Writes down the words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
     /// the bits matter, not how the access is spelled. Whether it did.
     fn content_key(&mut self, function: &Function, instruction: Instruction, version: u64) -> bool {
-        let format = function.format(instruction);
-        let Some(access) = function.access(instruction) else {
+        let Some(access) = plain_access(function, instruction) else {
             return false;
         };
-        if format.is_guarded()
-            || !matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
-            || format.operand_count != 2
-            || format.shape.iter().any(is_modified)
-            || !access.is_weak()
-        {
-            return false;
-        }
         let element = access.element;
         let values = contents(function, instruction);
         let wide = values
@@ -356,14 +409,105 @@ impl Numbering {
         let Some(place) = self.place(function, &access) else {
             return false;
         };
+        self.content_words(place, version, element.bits(), access.vector);
+        true
+    }
+
+    fn content_words(&mut self, place: Place, version: u64, bits: u32, vector: u32) {
         self.words.extend_from_slice(&[
-            CONTENT | (access.space as u64 + 1),
+            CONTENT | (place.space as u64 + 1),
             version,
-            u64::from(element.bits()) << 8 | values.len() as u64,
+            u64::from(bits) << 8 | u64::from(vector),
             place.base,
             place.offset as u64,
         ]);
-        true
+    }
+
+    /// Notes what each component of a vector is that a plain access reads or writes, as if it were accessed alone. `version` says
+    /// which version of memory that is.
+    fn components(
+        &mut self,
+        function: &Function,
+        member: Member,
+        version: impl Fn(&Access, Place) -> u64,
+    ) {
+        let Some(access) = plain_access(function, member.instruction) else {
+            return;
+        };
+        let values = contents(function, member.instruction);
+        if access.vector < 2 || values.len() != access.vector as usize {
+            return;
+        }
+        for (component, &value) in values.iter().enumerate() {
+            let bits = access.element.bits();
+            if function.values()[value].scalar_type.bits() != bits {
+                return;
+            }
+            let mut alone = access;
+            alone.bytes /= access.vector;
+            alone.vector = 1;
+            if let Some(address) = &mut alone.address {
+                address.offset = address
+                    .offset
+                    .wrapping_add(i64::from(alone.bytes) * component as i64);
+            }
+            let Some(place) = self.place(function, &alone) else {
+                return;
+            };
+            let start = self.words.len();
+            self.content_words(place, version(&alone, place), bits, 1);
+            let component = Some(component as u8);
+            self.intern(
+                start,
+                Member {
+                    component,
+                    ..member
+                },
+            );
+        }
+    }
+
+    /// Notes a plain load that reads part of a word which is known.
+    fn part(&mut self, function: &Function, memory: &MemoryVersions<'_>, member: Member) {
+        let Some(access) = plain_access(function, member.instruction) else {
+            return;
+        };
+        let widths: &[u32] = match access.bytes {
+            1 | 2 => &[4],
+            4 => &[8],
+            _ => return,
+        };
+        let format = function.format(member.instruction);
+        if access.kind != AccessKind::Load || access.vector != 1 || access.element.is_float() {
+            return;
+        }
+        let Some(place) = self.place(function, &access) else {
+            return;
+        };
+        let version = memory.version(format.effects.reads, Some(&access), Some(place));
+        for &width in widths {
+            for skipped in 0..width / access.bytes {
+                let shift = skipped * access.bytes;
+                let wide = Place {
+                    offset: place.offset.wrapping_sub(i64::from(shift)),
+                    bytes: width,
+                    ..place
+                };
+                let start = self.words.len();
+                self.content_words(wide, version, 8 * width, 1);
+                let whole = self.find(start);
+                self.words.truncate(start);
+                if let Some(whole) = whole {
+                    let shift = 8 * shift;
+                    self.parts.push(Part {
+                        whole,
+                        member,
+                        shift,
+                    });
+                    return;
+                }
+            }
+        }
     }
 
     /// The place of an access, if its address is a value or a variable and perhaps a constant.
@@ -400,6 +544,17 @@ fn hash_of(key: &[u64]) -> u64 {
     })
 }
 
+/// A plain load or store without a guard, whose operands are whole registers: only the bits in memory count.
+fn plain_access(function: &Function, instruction: Instruction) -> Option<Access> {
+    let format = function.format(instruction);
+    let is_plain = matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
+        && !format.is_guarded()
+        && format.operand_count == 2
+        && !format.shape.iter().any(is_modified);
+    let access = function.access(instruction).filter(|_| is_plain)?;
+    access.is_weak().then_some(access)
+}
+
 /// The values a load gives or a store writes; the results of anything else.
 pub(super) fn contents(function: &Function, instruction: Instruction) -> SmallVec<[Value; 4]> {
     let format = function.format(instruction);
@@ -432,6 +587,14 @@ fn copies_constant(function: &Function, instruction: Instruction) -> bool {
 /// Whether a part of an operand is a part of a register, or negated.
 fn is_modified(node: &ShapeNode) -> bool {
     node.member != oriole_ir::Member::WHOLE || node.prefix != oriole_syntax::tree::Prefix::None
+}
+
+/// Whether an instruction reads a texture, or asks about a texture or surface: what it gives depends on its operands and on that.
+fn samples(format: &FormatData) -> bool {
+    matches!(
+        format.mnemonic.opcode(),
+        Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suq
+    ) && format.is_removable()
 }
 
 /// Whether the threads that take part are named by a mask operand.
