@@ -368,8 +368,15 @@ fn extending_and_shrinking_follow_the_uses() {
         let mut extended = before.clone();
         program.accesses[at].push(Access::new(entity, AccessKind::Use));
         let slot = extended.slots().slot(at as u32, Moment::Register);
-        extended.extend_to_uses(&program, entity, &[slot]);
+        let was_extended = extended.extend_to_uses(&program, entity, &[slot]);
         assert!(extended == LiveIntervals::of(&program));
+        let live = |intervals: &LiveIntervals| -> Vec<u32> {
+            let segments = intervals.segments(entity).iter();
+            segments
+                .flat_map(|segment| segment.start.bits()..segment.end.bits())
+                .collect()
+        };
+        assert_eq!(was_extended, live(&before) != live(&extended));
         // And back: the uses that are left.
         let block = extended.slots().block_at(slot);
         if !extended.sets().is_reachable(block) {

@@ -46,7 +46,7 @@
 use crate::constant_folding::unguard;
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
-use crate::knobs::Switch;
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::launch::occupancy::{Cliffs, Demand};
@@ -73,6 +73,7 @@ pub(crate) const PASS: Pass = Pass {
 const LATE_COPY_PROP_COMPL_PRED: Switch = Switch::named("LateCopyPropComplPred");
 const DISABLE_MOVE_COMMONING: Switch = Switch::named("DisableMoveCommoning");
 const FORCE_LATE_COMMONING: Switch = Switch::named("ForceLateCommoning");
+const LATE_COMMONING_PER_INSTR: Number = Number::named("LateCommoningPerInstr");
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if context.knobs.switch(LATE_COPY_PROP_COMPL_PRED)
@@ -83,7 +84,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let flow = analyses.get::<ControlFlow>(editor.function());
     let dominators = analyses.get::<Dominators>(editor.function());
     let look_through_copies = !context.knobs.switch(DISABLE_MOVE_COMMONING);
-    let found = Search::new(editor.function(), look_through_copies).run(&flow, &dominators);
+    let gate = context.knobs.number(LATE_COMMONING_PER_INSTR);
+    let found = Search::new(editor.function(), look_through_copies, gate).run(&flow, &dominators);
     if found.is_empty() {
         return;
     }
@@ -234,6 +236,8 @@ fn complement_of(function: &Function, instruction: Instruction) -> Option<Instru
 struct Search<'function> {
     function: &'function Function,
     look_through_copies: bool,
+    /// Instructions that still take part.
+    gate: u64,
     /// What each value stands for.
     same_as: Vec<Value>,
     /// Values that hold what needs no instruction to compute.
@@ -249,10 +253,15 @@ struct Search<'function> {
 }
 
 impl<'function> Search<'function> {
-    fn new(function: &'function Function, look_through_copies: bool) -> Search<'function> {
+    fn new(
+        function: &'function Function,
+        look_through_copies: bool,
+        gate: u64,
+    ) -> Search<'function> {
         Search {
             function,
             look_through_copies,
+            gate,
             same_as: (0..function.values().len())
                 .map(Value::from_index)
                 .collect(),
@@ -322,6 +331,10 @@ impl<'function> Search<'function> {
             self.change(clobbers(format));
             return;
         };
+        if self.gate == 0 {
+            return;
+        }
+        self.gate -= 1;
         let version = match kind {
             Kind::Pure => 0,
             Kind::Load(spaces) => self.stamps.newest(spaces),

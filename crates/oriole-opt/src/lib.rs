@@ -35,6 +35,7 @@ mod loop_region;
 mod manager;
 mod narrow_comparisons;
 mod narrow_counters;
+mod overwritten;
 mod pipeline;
 mod predication;
 mod profile;
@@ -46,6 +47,7 @@ mod remove_unused;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;
+mod tail_merging;
 
 pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};

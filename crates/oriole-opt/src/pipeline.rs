@@ -6,7 +6,7 @@ use crate::{
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
     loop_deletion, narrow_comparisons, narrow_counters, predication, range_comparisons,
-    reassociate, remove_unused, speculative_hoist,
+    reassociate, remove_unused, speculative_hoist, tail_merging,
 };
 use std::fmt;
 
@@ -65,6 +65,7 @@ pub const PASSES: &[&Pass] = &[
     &predication::PASS,
     &remove_unused::PASS,
     &speculative_hoist::PASS,
+    &tail_merging::PASS,
 ];
 
 /// A phase of the documented pipeline.
@@ -101,6 +102,7 @@ const PIPELINE: &[Phase] = &[
     phase(49, Level::Less, &gvn_cse::PASS),
     phase(50, Level::Default, &reassociate::PASS),
     phase(56, Level::Default, &speculative_hoist::PASS),
+    unnumbered(Level::Default, &tail_merging::PASS),
     phase(58, Level::Less, &general_optimize::LATE),
     phase(63, Level::Default, &predication::PASS),
     phase(64, Level::Default, &late_commoning::PASS),

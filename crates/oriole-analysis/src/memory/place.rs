@@ -38,6 +38,15 @@ impl Place {
             && i32::try_from(distance).is_ok()
             && (distance >= i64::from(self.bytes) || -distance >= i64::from(other.bytes))
     }
+
+    /// Whether every byte of another place belongs to this one: both start from one base, read as an address of one space.
+    pub fn covers(self, other: Place) -> bool {
+        let distance = other.offset.wrapping_sub(self.offset);
+        self.base == other.base
+            && is_one_window(self.space, other.space)
+            && (0..=i64::from(self.bytes)).contains(&distance)
+            && distance + i64::from(other.bytes) <= i64::from(self.bytes)
+    }
 }
 
 /// Whether a number is the same address in two spaces, wherever the windows of the other spaces lie. Generic addresses outside of
@@ -68,6 +77,17 @@ mod tests {
         assert!(!first.misses(place(1, Space::Shared, 0, 5)));
         assert!(!first.misses(place(1, Space::Shared, 7, 1)));
         assert!(!first.misses(place(2, Space::Shared, 64, 4)));
+    }
+
+    #[test]
+    fn a_place_covers_what_lies_in_it() {
+        let four = place(1, Space::Global, 4, 4);
+        assert!(four.covers(four));
+        assert!(four.covers(place(1, Space::Generic, 6, 2)));
+        assert!(!four.covers(place(1, Space::Global, 6, 4)));
+        assert!(!four.covers(place(1, Space::Global, 3, 2)));
+        assert!(!four.covers(place(2, Space::Global, 4, 4)));
+        assert!(!four.covers(place(1, Space::Shared, 4, 4)));
     }
 
     #[test]

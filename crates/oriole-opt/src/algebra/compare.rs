@@ -13,7 +13,7 @@ pub(super) fn comparison(view: &View<'_, '_>, site: &Site) -> Option<Comparison>
 }
 
 /// What is true of `b, a` when this is of `a, b`.
-fn mirrored(comparison: Comparison) -> Comparison {
+pub(crate) fn mirrored(comparison: Comparison) -> Comparison {
     use Comparison::*;
     match comparison {
         Less => Greater,
@@ -34,7 +34,7 @@ fn mirrored(comparison: Comparison) -> Comparison {
 
 /// What is true exactly when this is not. A comparison of floating-point numbers that is false of NaN becomes one that is
 /// true of it, and the other way round.
-pub(super) fn inverted(comparison: Comparison, float: bool) -> Option<Comparison> {
+pub(crate) fn inverted(comparison: Comparison, float: bool) -> Option<Comparison> {
     use Comparison::*;
     Some(match (comparison, float) {
         (Equal, false) => NotEqual,

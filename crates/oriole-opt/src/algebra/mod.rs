@@ -30,7 +30,7 @@
 //! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
 
 mod address_chains;
-mod compare;
+pub(crate) mod compare;
 mod convert;
 mod integer;
 mod loads;

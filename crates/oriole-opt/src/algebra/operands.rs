@@ -4,6 +4,7 @@ use super::address_chains::AddressChains;
 use super::view::{accepts, is_integer};
 use super::{Outcome, Walk};
 use crate::copy_propagation::is_acceptable;
+use crate::knobs::Switch;
 use oriole_analysis::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
 use oriole_ir::{
@@ -13,6 +14,9 @@ use oriole_ir::{
 use oriole_isa::{BooleanOperation, Opcode, Role, ScalarType, build, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
+
+// Settings.
+const COPY_PROP_NON_REG_MULTI_DEF: Switch = Switch::named("CopyPropNonRegMultiDef");
 
 impl Walk<'_, '_, '_> {
     /// `not.pred q, p; @q bra L` → `@!p bra L`.
@@ -209,7 +213,10 @@ impl Walk<'_, '_, '_> {
     pub(super) fn unpack(&mut self, instruction: Instruction) -> Outcome {
         let function = self.editor.function();
         let format = function.format(instruction);
-        if format.mnemonic.opcode() != Opcode::Mov || format.shape.len() <= 2 || format.is_guarded()
+        if format.mnemonic.opcode() != Opcode::Mov
+            || format.shape.len() <= 2
+            || format.is_guarded()
+            || !self.context.knobs.switch(COPY_PROP_NON_REG_MULTI_DEF)
         {
             return Outcome::Unchanged;
         }

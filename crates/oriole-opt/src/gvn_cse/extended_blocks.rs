@@ -1,4 +1,4 @@
-//! The pre-pass of mode 2: which instructions may have an equal one in their extended basic block.
+//! The pre-pass of mode 2 with `GvnCseExtendedBlocks`: which instructions may have an equal one in their extended basic block.
 //!
 //! An extended basic block is a block with several ways in, or none, and everything that is reached from it through blocks
 //! with one way in. Instructions of one format that occur twice in such a region are marked, and then, until nothing

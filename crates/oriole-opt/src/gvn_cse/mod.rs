@@ -10,9 +10,12 @@
 //! Two instructions give the same results if they have the same format (mnemonic, guard, operand shape), operands with the
 //! same numbers, constants by value and not by spelling, and read memory of the same version, see [`oriole_analysis::memory`]. A guarded
 //! instruction has its guard and the values it keeps among its operands. Plain loads of registers as wide as memory count
-//! as equal however they are spelled, and give what a plain store to the same place wrote. State spaces are part of the
+//! as equal however they are spelled, and give what a plain store to the same place wrote; so does each component of a vector,
+//! and a byte or half of a word is taken out of the word ([`parts`]). State spaces are part of the
 //! mnemonic. Volatile and carry-flag instructions, atomics and everything that touches a pinned register stay. `.ftz` and
-//! rounding are part of the mnemonic; operands are exchanged only in integer operations. Sums and products that ptxas may
+//! rounding are part of the mnemonic; operands are exchanged where that cannot change a bit of the result ([`exchange`]), and
+//! comparisons are the same whichever way round they are written. One that is true exactly when an earlier one is not becomes
+//! its negation, if it is read by guards and choices only, which need neither then. Sums and products that ptxas may
 //! fuse stay, see [`crate::fusion`]. A per-thread value may be reused
 //! wherever its definition dominates, whether threads diverge or not. The register kept must be one the readers accept.
 //!
@@ -27,17 +30,20 @@
 //! dominates. The last answer to a question about dominance is kept, as neighbours ask the same one. Linear.
 //!
 //! ## Modes
-//! `EnableGvnCseMode` says how far to look: 0 nowhere; 1 within a block; 2 within an extended basic block, after a pre-pass
-//! that finds candidates; 3 along the whole dominator tree; 4 with loads across blocks; 5 with convergent operations within
-//! a block; 6 with address arithmetic that is known on one of two ways only, see [`partial`].
+//! `EnableGvnCseMode` says how far to look: 0 nowhere; 1 within a block; 2 along the dominator tree or, with
+//! `GvnCseExtendedBlocks`, within an extended basic block, after a pre-pass that finds candidates; 3 with block parameters that
+//! bring one value on every way; 4 with loads across blocks; 5 with convergent operations within
+//! a block; 6 with what is known on one of two ways only, see [`partial`].
 //!
 //! ## Not done
 //! Values equal for algebraic reasons. Moves of constants stay: they cost nothing to repeat, and each puts a value into the
 //! register where it is needed.
 
+mod exchange;
 mod extended_blocks;
 mod numbering;
 mod partial;
+mod parts;
 mod scope_tree;
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
@@ -45,13 +51,14 @@ use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
-use numbering::{Class, Convergent, Member, Numbering, contents};
+use numbering::{Class, Convergent, Member, Numbering};
 use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
-use oriole_isa::build;
+use oriole_isa::{Opcode, ScalarType, build};
 use scope_tree::ScopeTree;
 
 /// The pass.
@@ -64,6 +71,7 @@ pub(crate) const PASS: Pass = Pass {
 // Settings.
 const ENABLE_GVN_CSE: Switch = Switch::named("EnableGvnCse");
 const ENABLE_GVN_CSE_MODE: Number = Number::named("EnableGvnCseMode");
+const GVN_CSE_EXTENDED_BLOCKS: Switch = Switch::named("GvnCseExtendedBlocks");
 const SPLIT_CRITICAL_EDGES: Switch = Switch::named("SplitCriticalEdges");
 const ENABLE_GVN_CSE_PER_INSTR: Number = Number::named("EnableGvnCsePerInstr");
 
@@ -71,7 +79,7 @@ const ENABLE_GVN_CSE_PER_INSTR: Number = Number::named("EnableGvnCsePerInstr");
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Block = 1,
-    ExtendedBlock,
+    Dominators,
     Function,
     Memory,
     Convergent,
@@ -82,7 +90,7 @@ impl Mode {
     fn from_knob(number: u64) -> Option<Mode> {
         Some(match number {
             1 => Mode::Block,
-            2 => Mode::ExtendedBlock,
+            2 => Mode::Dominators,
             3 => Mode::Function,
             4 => Mode::Memory,
             5 => Mode::Convergent,
@@ -105,9 +113,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let function = editor.function();
     let flow = analyses.get::<ControlFlow>(function);
     let loops = analyses.get::<Loops>(function);
-    let extended = (mode == Mode::ExtendedBlock).then(|| ExtendedBlocks::of(function, &flow));
+    let stays = context.knobs.switch(GVN_CSE_EXTENDED_BLOCKS);
+    let extended = (mode == Mode::Dominators && stays).then(|| ExtendedBlocks::of(function, &flow));
     let variables = analyses.get::<LocalVariables>(function);
-    let number = |convergent| number(function, &flow, &loops, &variables, mode, convergent);
+    let gate = context.knobs.number(ENABLE_GVN_CSE_PER_INSTR);
+    let number = |convergent| number(function, &flow, &loops, &variables, mode, convergent, gate);
     let mut numbering = match mode >= Mode::Convergent {
         true => number(Convergent::InOneBlock),
         false => number(Convergent::Never),
@@ -117,7 +127,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     {
         numbering = number(Convergent::Never);
     }
-    if numbering.shared.is_empty() {
+    if numbering.shared.is_empty() && numbering.complements.is_empty() && numbering.parts.is_empty()
+    {
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
@@ -128,7 +139,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         leaders: DenseMap::new(),
         last_question: None,
         joined: DenseMap::new(),
-        left: context.knobs.number(ENABLE_GVN_CSE_PER_INSTR),
         may_split: context.knobs.switch(SPLIT_CRITICAL_EDGES),
         split: DenseSet::new(),
     };
@@ -155,15 +165,26 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     for place in scopes.drain() {
         let block = flow.reverse_postorder()[place as usize];
         for &(class, instruction) in by_block.get(&place).into_iter().flatten() {
-            let member = Member { block, instruction };
+            let member = Member::whole(block, instruction);
             if !elimination.eliminate(editor, &numbering, class, member, context) {
                 return;
             }
         }
     }
+    for &(class, member) in &numbering.complements {
+        if !elimination.negate(editor, numbering.first(class), member, context) {
+            return;
+        }
+    }
+    for part in &numbering.parts {
+        let whole = numbering.first(part.whole);
+        if !elimination.take_part(editor, whole, part.member, part.shift, context) {
+            return;
+        }
+    }
 }
 
-/// Numbers all values.
+/// Numbers all values. Of the instructions only the first, as many as `gate` lets through, take part.
 fn number(
     function: &Function,
     flow: &ControlFlow,
@@ -171,7 +192,9 @@ fn number(
     variables: &LocalVariables,
     mode: Mode,
     convergent: Convergent,
+    gate: u64,
 ) -> Numbering {
+    let mut seen = 0;
     let mut numbering = Numbering::new(function);
     let mut memory = MemoryVersions::new(function, flow, loops, variables, mode >= Mode::Memory);
     for &block in flow.reverse_postorder() {
@@ -192,7 +215,12 @@ fn number(
             }
         }
         for instruction in function.instructions_of(block) {
-            numbering.visit(function, &mut memory, block, instruction, convergent);
+            if seen < gate {
+                numbering.visit(function, &mut memory, block, instruction, convergent);
+            } else {
+                numbering.pass(function, &mut memory, instruction);
+            }
+            seen += 1;
         }
         memory.leave(block);
     }
@@ -217,8 +245,6 @@ struct Elimination<'run> {
     last_question: Option<(Block, Block, bool)>,
     /// Parameters that were made for a class, and their blocks.
     joined: DenseMap<Class, (Block, Value)>,
-    /// Instructions that may still be replaced.
-    left: u64,
     /// Whether blocks may be put on edges.
     may_split: bool,
     /// Blocks with a new block before them: the control flow no longer says who leads to them.
@@ -253,17 +279,40 @@ impl Elimination<'_> {
         }
         let function = editor.function();
         let goes_on = match leader {
-            Some(leader) if fits(function, member.instruction, leader.instruction) => {
+            Some(leader) if fits(function, member.instruction, leader) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.instructions",
                     instruction: member.instruction,
                     why: "the value is known already",
                     equal: Some(leader.instruction),
                 };
-                let goes_on = self.left > 0 && context.allows(function, rewrite);
+                let goes_on = context.allows(function, rewrite);
                 if goes_on {
-                    self.left -= 1;
-                    self.replace(editor, member.instruction, leader.instruction);
+                    self.replace(editor, member.instruction, leader);
+                }
+                goes_on
+            }
+            None if let Some(flow) = self.partial
+                && !self.split.contains(&member.block)
+                && let Some((index, branch)) =
+                    partial::hoistable(function, flow, member, &leaders)
+                && fits(function, member.instruction, leaders[index]) =>
+            {
+                let leader = &mut leaders[index];
+                let rewrite = Rewrite {
+                    counter: "gvn-cse.hoisted",
+                    instruction: member.instruction,
+                    why: "the value is known on one way here and needed on both",
+                    equal: Some(leader.instruction),
+                };
+                let goes_on = context.allows(function, rewrite);
+                if goes_on {
+                    if let Some(last) = function.last_instruction(branch) {
+                        editor.move_before(leader.instruction, last);
+                        leader.block = branch;
+                        let leader = *leader;
+                        self.replace(editor, member.instruction, leader);
+                    }
                 }
                 goes_on
             }
@@ -274,9 +323,8 @@ impl Elimination<'_> {
                     why: "the value is known on one of the two ways here",
                     equal: Some(leaders[0].instruction),
                 };
-                let goes_on = self.left > 0 && context.allows(function, rewrite);
+                let goes_on = context.allows(function, rewrite);
                 if goes_on {
-                    self.left -= 1;
                     if plan.splits {
                         self.split.insert(member.block);
                     }
@@ -296,12 +344,79 @@ impl Elimination<'_> {
         goes_on
     }
 
+    /// Makes a comparison the negation of its complement, if that dominates it and all its readers can do without either.
+    /// Whether to go on.
+    fn negate(
+        &mut self,
+        editor: &mut Editor<'_>,
+        complement: Member,
+        member: Member,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if !self.dominates(complement.block, member.block) {
+            return true;
+        }
+        let function = editor.function();
+        let results = [complement, member].map(|it| function.results(it.instruction).next());
+        let [Some(known), Some(predicate)] = results else {
+            return true;
+        };
+        if function.use_count(known) == 0 || !takes_complement(function, predicate) {
+            return true;
+        }
+        let rewrite = Rewrite {
+            counter: "gvn-cse.complements",
+            instruction: member.instruction,
+            why: "the opposite is known already",
+            equal: Some(complement.instruction),
+        };
+        if !context.allows(function, rewrite) {
+            return false;
+        }
+        let operands = [Operand::Result(0), Operand::Value(known)];
+        let format = editor.plain_format(&build::typed(Opcode::Not, ScalarType::Pred), 2);
+        editor.rewrite(member.instruction, format, &operands);
+        true
+    }
+
+    /// Takes what a load reads out of a word that is known. Whether to go on.
+    fn take_part(
+        &mut self,
+        editor: &mut Editor<'_>,
+        whole: Member,
+        member: Member,
+        shift: u32,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let function = editor.function();
+        let (&[word], true) = (
+            &whole.contents(function)[..],
+            self.dominates(whole.block, member.block),
+        ) else {
+            return true;
+        };
+        let Some(extraction) = parts::plan(function, member.instruction, word, shift) else {
+            return true;
+        };
+        let rewrite = Rewrite {
+            counter: "gvn-cse.parts",
+            instruction: member.instruction,
+            why: "what it reads is part of what is known",
+            equal: Some(whole.instruction),
+        };
+        if !context.allows(function, rewrite) {
+            return false;
+        }
+        extraction.apply(editor, member.instruction);
+        true
+    }
+
     /// Lets an instruction's readers read what an equal one gave. Block arguments and values kept by guarded instructions must
     /// be of exactly their type: for them a `mov` stands in its place.
-    fn replace(&self, editor: &mut Editor<'_>, late: Instruction, early: Instruction) {
+    fn replace(&self, editor: &mut Editor<'_>, late: Instruction, early: Member) {
         let function = editor.function();
         let results: SmallVec<[Value; 4]> = function.results(late).collect();
-        let values = contents(function, early);
+        let values = early.contents(function);
         if let ([result], [value]) = (&results[..], &values[..])
             && let data = function.values()
             && data[*result].scalar_type != data[*value].scalar_type
@@ -341,10 +456,9 @@ impl Elimination<'_> {
             why: "the value is known already",
             equal: None,
         };
-        if self.left == 0 || !context.allows(function, rewrite) {
+        if !context.allows(function, rewrite) {
             return false;
         }
-        self.left -= 1;
         editor.replace_value(result, parameter);
         editor.remove_instruction(member.instruction);
         true
@@ -393,8 +507,8 @@ fn keeps_type(function: &Function, value: Value) -> bool {
 }
 
 /// Whether readers of the late results accept the early ones.
-fn fits(function: &Function, late: Instruction, early: Instruction) -> bool {
-    let early = contents(function, early);
+fn fits(function: &Function, late: Instruction, early: Member) -> bool {
+    let early = early.contents(function);
     let late = function.results(late);
     late.len() == early.len()
         && late

@@ -3,6 +3,7 @@
 //! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
 //! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
+use super::exchange::{Test, exchanges_numbers};
 use crate::copy_propagation::copy_of;
 use crate::equality::{has_stable_operands, is_stable};
 use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
@@ -24,6 +25,41 @@ oriole_collections::entity! {
 pub(super) struct Member {
     pub block: Block,
     pub instruction: Instruction,
+    /// Which component of a vector it is about, if not about all that the instruction loads or stores.
+    pub component: Option<u8>,
+}
+
+impl Member {
+    /// All that an instruction gives or stores.
+    pub fn whole(block: Block, instruction: Instruction) -> Member {
+        Member {
+            block,
+            instruction,
+            component: None,
+        }
+    }
+
+    /// The values a load gives or a store writes; the results of anything else.
+    pub fn contents(self, function: &Function) -> SmallVec<[Value; 4]> {
+        let values = contents(function, self.instruction);
+        match self.component {
+            Some(component) => values
+                .get(component as usize)
+                .map(|&value| SmallVec::from_slice(&[value]))
+                .unwrap_or_default(),
+            None => values,
+        }
+    }
+}
+
+/// A load of part of what is known of memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// What is known.
+    pub whole: Class,
+    pub member: Member,
+    /// Where the part starts in it, in bits.
+    pub shift: u32,
 }
 
 struct ClassData {
@@ -43,6 +79,8 @@ const SINK: u64 = 4 << 60;
 const ABSOLUTE: u64 = 6 << 60;
 /// In place of a format: what a plain load reads, however it is spelled.
 const CONTENT: u64 = 5 << 60;
+/// In place of a format: a comparison, whichever way round it is written.
+const COMPARISON: u64 = 7 << 60;
 
 pub(super) struct Numbering {
     words: Vec<u64>,
@@ -53,6 +91,10 @@ pub(super) struct Numbering {
     constants: DenseMap<(u64, u64), u64>,
     /// The class of each instruction that shares one with another, in order of the walk.
     pub shared: Vec<(Class, Member)>,
+    /// Comparisons, the first of their classes, and the class of what is true exactly when they are not.
+    pub complements: Vec<(Class, Member)>,
+    /// Loads of parts of what is known.
+    pub parts: Vec<Part>,
 }
 
 /// How far convergent operations are commoned.
@@ -74,6 +116,8 @@ impl Numbering {
                 .collect(),
             constants: DenseMap::new(),
             shared: Vec::new(),
+            complements: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -122,7 +166,7 @@ impl Numbering {
             self.numbers[result] = self.numbers[original];
             return;
         }
-        let member = Member { block, instruction };
+        let member = Member::whole(block, instruction);
         let start = self.words.len();
         if self.key(function, memory, member, convergent) {
             let class = self.intern(start, member);
@@ -130,34 +174,98 @@ impl Numbering {
             if first.instruction != instruction {
                 for (result, equal) in contents(function, instruction)
                     .into_iter()
-                    .zip(contents(function, first.instruction))
+                    .zip(first.contents(function))
                 {
                     self.numbers[result] = self.numbers[equal];
                 }
                 self.shared.push((class, member));
+            } else if let Some(test) = Test::of(format)
+                && let Some(complement) = self.complement(function, instruction, test)
+            {
+                self.complements.push((complement, member));
+            } else if !format.is_pure() {
+                self.part(function, memory, member);
+                self.components(function, member, |access, place| {
+                    memory.version(format.effects.reads, Some(access), Some(place))
+                });
             }
         }
-        let changed = clobbers(format);
-        if !changed.is_empty() {
-            let access = function.access(instruction);
-            let place = access.and_then(|it| self.stored_place(function, instruction, &it));
-            let version = memory.change(changed, access.as_ref(), place);
-            // What was stored is what a load from there gives.
-            let start = self.words.len();
-            if place.is_some() && self.content_key(function, instruction, version) {
-                self.intern(start, member);
-            }
+        // What was stored is what a load from there gives.
+        let stored = self.pass(function, memory, instruction);
+        let start = self.words.len();
+        if let Some(version) = stored
+            && self.content_key(function, instruction, version)
+        {
+            self.intern(start, member);
+            self.components(function, member, |_, _| version);
         }
+    }
+
+    /// Notes what an instruction does to memory, and nothing else. Gives the version it creates, if it stores to a known place.
+    pub fn pass(
+        &mut self,
+        function: &Function,
+        memory: &mut MemoryVersions<'_>,
+        instruction: Instruction,
+    ) -> Option<u64> {
+        let changed = clobbers(function.format(instruction));
+        if changed.is_empty() {
+            return None;
+        }
+        let access = function.access(instruction);
+        let place = access.and_then(|it| self.stored_place(function, instruction, &it));
+        let version = memory.change(changed, access.as_ref(), place);
+        place.map(|_| version)
+    }
+
+    /// The class of what is true exactly when a comparison is not, if there is one.
+    fn complement(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        test: Test,
+    ) -> Option<Class> {
+        let start = self.words.len();
+        self.comparison_key(function, instruction, test.inverted()?);
+        let class = self.find(start);
+        self.words.truncate(start);
+        class
+    }
+
+    /// Writes down the words of a comparison, whose operands are known to be stable.
+    fn comparison_key(&mut self, function: &Function, instruction: Instruction, test: Test) {
+        let &[_, left, right] = function.leaves(instruction) else {
+            unreachable!("a test is of two operands")
+        };
+        let (left, right) = (self.word(function, left), self.word(function, right));
+        let (test, left, right) = match left <= right {
+            true => (test, left, right),
+            false => (test.mirrored(), right, left),
+        };
+        self.words
+            .extend_from_slice(&[COMPARISON | test.number(), 0, left, right]);
+    }
+
+    /// The class of the words from `start` on, if it is known.
+    fn find(&self, start: usize) -> Option<Class> {
+        let (known, key) = self.words.split_at(start);
+        let mut at = self.heads.get(&hash_of(key)).copied();
+        while let Some(class) = at {
+            let data = &self.classes[class];
+            let range = data.start as usize..(data.start + data.length) as usize;
+            if known[range] == *key {
+                return Some(class);
+            }
+            at = data.next;
+        }
+        None
     }
 
     /// The class of the words from `start` on, which stay only if they are new.
     fn intern(&mut self, start: usize, member: Member) -> Class {
         let (known, key) = self.words.split_at(start);
-        let hash = key.iter().fold(key.len() as u64, |hash, &word| {
-            (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
         let new = self.classes.next_key();
-        let head = self.heads.get_or_insert(hash, new);
+        let head = self.heads.get_or_insert(hash_of(key), new);
         let mut at = Some(*head).filter(|&head| head != new);
         let next = at;
         while let Some(class) = at {
@@ -186,7 +294,9 @@ impl Numbering {
         member: Member,
         convergent: Convergent,
     ) -> bool {
-        let Member { block, instruction } = member;
+        let Member {
+            block, instruction, ..
+        } = member;
         let format = function.format(instruction);
         if function.results(instruction).len() == 0
             || format.opaque
@@ -217,9 +327,18 @@ impl Numbering {
                 return true;
             }
             version
+        } else if samples(format) {
+            memory.version(effects.reads, None, None)
         } else {
             return false;
         };
+        if let Some(test) = Test::of(format) {
+            if !has_stable_operands(function, instruction) {
+                return false;
+            }
+            self.comparison_key(function, instruction, test);
+            return true;
+        }
         let start = self.words.len();
         let format_word = u64::from(function.instruction(instruction).format.as_u32());
         self.words.extend_from_slice(&[format_word, version]);
@@ -231,7 +350,7 @@ impl Numbering {
             let word = self.word(function, operand);
             self.words.push(word);
         }
-        if format.commutes() || tests_equality(format) {
+        if format.commutes() || tests_equality(format) || exchanges_numbers(function, instruction) {
             // The two factors stand behind the result.
             let leaves = self.words.len() - format.leaves.len();
             if self.words[leaves + 1] > self.words[leaves + 2] {
@@ -272,18 +391,9 @@ impl Numbering {
     /// Writes down the words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
     /// the bits matter, not how the access is spelled. Whether it did.
     fn content_key(&mut self, function: &Function, instruction: Instruction, version: u64) -> bool {
-        let format = function.format(instruction);
-        let Some(access) = function.access(instruction) else {
+        let Some(access) = plain_access(function, instruction) else {
             return false;
         };
-        if format.is_guarded()
-            || !matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
-            || format.operand_count != 2
-            || format.shape.iter().any(is_modified)
-            || !access.is_weak()
-        {
-            return false;
-        }
         let element = access.element;
         let values = contents(function, instruction);
         let wide = values
@@ -299,14 +409,105 @@ impl Numbering {
         let Some(place) = self.place(function, &access) else {
             return false;
         };
+        self.content_words(place, version, element.bits(), access.vector);
+        true
+    }
+
+    fn content_words(&mut self, place: Place, version: u64, bits: u32, vector: u32) {
         self.words.extend_from_slice(&[
-            CONTENT | (access.space as u64 + 1),
+            CONTENT | (place.space as u64 + 1),
             version,
-            u64::from(element.bits()) << 8 | values.len() as u64,
+            u64::from(bits) << 8 | u64::from(vector),
             place.base,
             place.offset as u64,
         ]);
-        true
+    }
+
+    /// Notes what each component of a vector is that a plain access reads or writes, as if it were accessed alone. `version` says
+    /// which version of memory that is.
+    fn components(
+        &mut self,
+        function: &Function,
+        member: Member,
+        version: impl Fn(&Access, Place) -> u64,
+    ) {
+        let Some(access) = plain_access(function, member.instruction) else {
+            return;
+        };
+        let values = contents(function, member.instruction);
+        if access.vector < 2 || values.len() != access.vector as usize {
+            return;
+        }
+        for (component, &value) in values.iter().enumerate() {
+            let bits = access.element.bits();
+            if function.values()[value].scalar_type.bits() != bits {
+                return;
+            }
+            let mut alone = access;
+            alone.bytes /= access.vector;
+            alone.vector = 1;
+            if let Some(address) = &mut alone.address {
+                address.offset = address
+                    .offset
+                    .wrapping_add(i64::from(alone.bytes) * component as i64);
+            }
+            let Some(place) = self.place(function, &alone) else {
+                return;
+            };
+            let start = self.words.len();
+            self.content_words(place, version(&alone, place), bits, 1);
+            let component = Some(component as u8);
+            self.intern(
+                start,
+                Member {
+                    component,
+                    ..member
+                },
+            );
+        }
+    }
+
+    /// Notes a plain load that reads part of a word which is known.
+    fn part(&mut self, function: &Function, memory: &MemoryVersions<'_>, member: Member) {
+        let Some(access) = plain_access(function, member.instruction) else {
+            return;
+        };
+        let widths: &[u32] = match access.bytes {
+            1 | 2 => &[4],
+            4 => &[8],
+            _ => return,
+        };
+        let format = function.format(member.instruction);
+        if access.kind != AccessKind::Load || access.vector != 1 || access.element.is_float() {
+            return;
+        }
+        let Some(place) = self.place(function, &access) else {
+            return;
+        };
+        let version = memory.version(format.effects.reads, Some(&access), Some(place));
+        for &width in widths {
+            for skipped in 0..width / access.bytes {
+                let shift = skipped * access.bytes;
+                let wide = Place {
+                    offset: place.offset.wrapping_sub(i64::from(shift)),
+                    bytes: width,
+                    ..place
+                };
+                let start = self.words.len();
+                self.content_words(wide, version, 8 * width, 1);
+                let whole = self.find(start);
+                self.words.truncate(start);
+                if let Some(whole) = whole {
+                    let shift = 8 * shift;
+                    self.parts.push(Part {
+                        whole,
+                        member,
+                        shift,
+                    });
+                    return;
+                }
+            }
+        }
     }
 
     /// The place of an access, if its address is a value or a variable and perhaps a constant.
@@ -335,6 +536,23 @@ impl Numbering {
             false => None,
         }
     }
+}
+
+fn hash_of(key: &[u64]) -> u64 {
+    key.iter().fold(key.len() as u64, |hash, &word| {
+        (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    })
+}
+
+/// A plain load or store without a guard, whose operands are whole registers: only the bits in memory count.
+fn plain_access(function: &Function, instruction: Instruction) -> Option<Access> {
+    let format = function.format(instruction);
+    let is_plain = matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
+        && !format.is_guarded()
+        && format.operand_count == 2
+        && !format.shape.iter().any(is_modified);
+    let access = function.access(instruction).filter(|_| is_plain)?;
+    access.is_weak().then_some(access)
 }
 
 /// The values a load gives or a store writes; the results of anything else.
@@ -369,6 +587,14 @@ fn copies_constant(function: &Function, instruction: Instruction) -> bool {
 /// Whether a part of an operand is a part of a register, or negated.
 fn is_modified(node: &ShapeNode) -> bool {
     node.member != oriole_ir::Member::WHOLE || node.prefix != oriole_syntax::tree::Prefix::None
+}
+
+/// Whether an instruction reads a texture, or asks about a texture or surface: what it gives depends on its operands and on that.
+fn samples(format: &FormatData) -> bool {
+    matches!(
+        format.mnemonic.opcode(),
+        Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suq
+    ) && format.is_removable()
 }
 
 /// Whether the threads that take part are named by a mask operand.

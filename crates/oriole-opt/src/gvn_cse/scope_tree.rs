@@ -1,4 +1,4 @@
-//! A set of blocks as source 002 keeps it: nodes of 256 bits each, in order of their first block.
+//! A set of blocks: nodes of 256 bits each, in order of their first block.
 //!
 //! Long runs of blocks without anything to do cost nothing, and the blocks come out in order.
 

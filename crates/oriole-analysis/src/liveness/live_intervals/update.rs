@@ -83,8 +83,14 @@ impl LiveIntervals {
     }
 
     /// Makes an interval reach further uses (slots at which it is read, block ends included), joining values where they
-    /// meet on the way.
-    pub fn extend_to_uses(&mut self, program: &impl Program, entity: u32, uses: &[Slot]) {
+    /// meet on the way. Whether it was extended: it is live somewhere it was not.
+    pub fn extend_to_uses(&mut self, program: &impl Program, entity: u32, uses: &[Slot]) -> bool {
+        let reach = |intervals: &LiveIntervals| -> u64 {
+            let segments = intervals.segments(entity).iter();
+            let lengths = segments.map(|it| u64::from(it.end.bits() - it.start.bits()));
+            lengths.sum()
+        };
+        let before = reach(self);
         // What is live stays live: each block's part of a segment counts as a use where it ends.
         let mut all: Vec<Slot> = Vec::new();
         for segment in self.segments(entity) {
@@ -100,6 +106,7 @@ impl LiveIntervals {
         all.extend_from_slice(uses);
         let definitions = self.definitions(entity);
         self.compute(program, entity, &definitions, &all);
+        reach(self) > before
     }
 
     /// Cuts an interval down to its definitions and these uses, and gives the definitions that nothing reads any more.
