@@ -32,6 +32,7 @@ mod loop_deletion;
 mod manager;
 mod pipeline;
 mod predication;
+mod pressure_guard;
 mod profile;
 mod program;
 mod range_comparisons;
