@@ -35,30 +35,26 @@
 //! Where nothing has changed since gvn-cse looked everywhere there is nothing to find, and nobody looks. Otherwise a walk
 //! over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. Each class of
 //! instructions has a bit; the bits met on the way down say early that there is nothing to find. Memory has a stamp per state
-//! space, which a block inherits from its only predecessor. What was found is then weighed: if the value that stays were
-//! alive at more places than before, and the pressure there would pass the next register count at which fewer warps fit a
-//! multiprocessor, the instruction stays too (`ForceLateCommoning` does not ask). Linear.
+//! space, which a block inherits from its only predecessor. What was found is then weighed by [`PressureGuard`]
+//! (`ForceLateCommoning` does not ask). Linear.
 //!
 //! ## Not done
-//! Loads across joins. The register count is the peak pressure, not what `ptxas` will use. A function that does not say how many
-//! threads a block has is taken to be launched with 128, and shared memory is left out.
+//! Loads across joins.
 
 use crate::constant_folding::unguard;
 use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
+use crate::pressure_guard::PressureGuard;
 use crate::remark::Rewrite;
-use oriole_analysis::launch::occupancy::{Cliffs, Demand};
-use oriole_analysis::liveness::{Liveness, Moment, Place, Pressure, Program, RegisterFile};
 use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, Environment, Function, Instruction, Operand, ShapeNode, SymbolKind,
-    Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
 };
-use oriole_isa::{Opcode, SpaceSet, Target};
+use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
@@ -90,15 +86,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let bound = count_bound(editor.function());
-    let scale = if context.knobs.switch(FORCE_LATE_COMMONING) {
-        None
-    } else {
-        let liveness = analyses.get::<Liveness>(editor.function());
-        Scale::new(&liveness, context.environment)
+    let mut guard = match context.knobs.switch(FORCE_LATE_COMMONING) {
+        true => None,
+        false => PressureGuard::of(editor.function(), context.environment, found.len()),
     };
-    let liveness = scale
-        .as_ref()
-        .map(|_| analyses.get::<Liveness>(editor.function()));
     for (early, late) in found {
         // Where a register is decided, a copy may be needed; more than one of them would not pay.
         let copies: u32 = editor
@@ -109,8 +100,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         if copies > 1 {
             continue;
         }
-        if let (Some(scale), Some(liveness)) = (&scale, &liveness)
-            && scale.tips(editor.function(), liveness, early, late)
+        if let Some(guard) = &mut guard
+            && !guard.allows(editor.function(), early, late, context.statistics)
         {
             context
                 .statistics
@@ -412,96 +403,5 @@ impl<'function> Search<'function> {
         if bits(first) == bits(result) {
             self.same_as[result.index()] = first;
         }
-    }
-}
-
-/// Threads of a block, where the function does not say.
-const USUAL_THREADS: u32 = 128;
-
-/// The architecture, where the module does not say.
-const USUAL_TARGET: Target = Target::new(9, 0);
-
-/// The widest value, in registers.
-const WIDEST: u32 = 4;
-
-/// Weighs longer live ranges against occupancy.
-struct Scale {
-    /// The number of each instruction in order.
-    numbers: DenseMap<Instruction, u32>,
-    /// For values of 1 to 4 registers, at how many instructions before each one more would be too much.
-    full: [Vec<u32>; WIDEST as usize],
-}
-
-impl Scale {
-    /// Nothing, if no value can be too much.
-    fn new(liveness: &Liveness, environment: &Environment) -> Option<Scale> {
-        let pressure = Pressure::of(&liveness.program, &liveness.intervals);
-        let peak = pressure.peak(RegisterFile::Data).units;
-        let demand = Demand {
-            registers: peak.max(1),
-            threads: environment.bounds().threads().unwrap_or(USUAL_THREADS),
-            shared: 0,
-            barriers: 0,
-            opt_in: false,
-        };
-        let target = environment.target().unwrap_or(USUAL_TARGET);
-        let cliff = Cliffs::of(target, demand).more_registers?;
-        if peak + WIDEST < cliff.at {
-            return None;
-        }
-        let along = pressure.along(RegisterFile::Data);
-        let full = [1, 2, 3, 4].map(|units| {
-            let mut sum = 0;
-            let mut sums = Vec::with_capacity(along.len() + 1);
-            sums.push(0);
-            for &pressure in along {
-                sum += u32::from(pressure + units >= cliff.at);
-                sums.push(sum);
-            }
-            sums
-        });
-        let numbers = (0..along.len() as u32)
-            .map(|number| (liveness.program.instruction(number), number))
-            .collect();
-        Some(Scale { numbers, full })
-    }
-
-    /// Whether keeping the results of `early` alive for the readers of `late` passes the cliff.
-    fn tips(
-        &self,
-        function: &Function,
-        liveness: &Liveness,
-        early: Instruction,
-        late: Instruction,
-    ) -> bool {
-        let (Some(&first), Some(&last)) = (self.numbers.get(&early), self.numbers.get(&late))
-        else {
-            return false;
-        };
-        let intervals = &liveness.intervals;
-        let needed = intervals.slots().slot(last, Moment::EarlyClobber);
-        function.results(early).any(|result| {
-            let entity = result.as_u32();
-            let units = liveness.program.units(entity);
-            if liveness.program.file(entity) != RegisterFile::Data
-                || units == 0
-                || intervals.is_live_at(entity, needed)
-            {
-                return false;
-            }
-            let sums = &self.full[(units.min(WIDEST) - 1) as usize];
-            // From where the value dies now; if that is no instruction in between, from where it is defined.
-            let end = intervals.segments(entity).last().map(|segment| segment.end);
-            let from = match end.and_then(|end| intervals.slots().place(end)) {
-                Some(Place::Instruction(number)) if (first..last).contains(&number) => number,
-                _ => first,
-            };
-            let range = if from < last {
-                from + 1..last
-            } else {
-                0..sums.len() as u32 - 1
-            };
-            sums[range.end as usize] > sums[range.start.min(range.end) as usize]
-        })
     }
 }

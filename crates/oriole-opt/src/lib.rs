@@ -38,6 +38,7 @@ mod narrow_counters;
 mod overwritten;
 mod pipeline;
 mod predication;
+mod pressure_guard;
 mod profile;
 mod program;
 mod range_comparisons;

@@ -5,6 +5,7 @@ use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
 use crate::pipeline::Phase;
+use crate::pressure_guard::REFUSED;
 use crate::program::{ModuleAction, Program};
 use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
@@ -298,13 +299,17 @@ impl Runner<'_> {
             return;
         }
         let name = pass.name;
+        let refused = context.statistics.get(REFUSED);
         let mut editor = Editor::new(self.function);
         run(&mut editor, self.analyses, context);
         let journal = editor.finish();
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
-        self.settle(pass, trigger);
+        // What was refused may be allowed, now that other values are gone.
+        if journal.changes == 0 || context.statistics.get(REFUSED) == refused {
+            self.settle(pass, trigger);
+        }
         context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {
             let violations = verify(self.function);

@@ -32,6 +32,7 @@
 mod address_chains;
 pub(crate) mod compare;
 mod convert;
+mod fields;
 mod integer;
 mod loads;
 mod multiply;

@@ -1,7 +1,7 @@
 //! The table of rules, and which of them look at which opcode.
 
 use super::view::{Change, Facts, Site, View};
-use super::{compare, convert, integer, multiply, select};
+use super::{compare, convert, fields, integer, multiply, select};
 use oriole_isa::Opcode;
 
 /// What a rule finds in the code: nothing, or a change that keeps the result.
@@ -230,6 +230,21 @@ rules! {
     /// `bfe.u32 d, x, 0, 5` → `and.b32 d, x, 31`.
     SIMPLE_FIELD = "simple-field", "the field is at an end of the word",
         CONSTANT, convert::simple_field;
+    /// `shr.u32 y, x, 8; and.b32 d, y, 255` → `bfe.u32 d, x, 8, 8`.
+    BYTE_FIELD = "byte-field", "whole bytes in the middle of a word are a field",
+        constant_behind(&[Opcode::Shr]), fields::byte_field;
+    /// `shl.b32 y, x, 24; shr.s32 d, y, 24` → `bfe.s32 d, x, 0, 8`.
+    SIGNED_FIELD = "signed-field", "shifting there and back extends the sign of a field",
+        constant_behind(&[Opcode::Shl]), fields::signed_field;
+    /// `and.b32 x, a, -16; and.b32 y, b, 15; or.b32 d, x, y` → `bfi.b32 d, b, a, 0, 4`.
+    MERGED_FIELDS = "merged-fields", "the lower part of a word is replaced",
+        behind(&[Opcode::And]), fields::merged_fields;
+    /// `and.b32 x, a, 65535; shl.b32 y, b, 16; or.b32 d, x, y` → `bfi.b32 d, b, a, 16, 16`.
+    INSERTED_FIELD = "inserted-field", "the upper part of a word is replaced",
+        (Facts::made_by_any(&[Opcode::And, Opcode::Shl]), Facts::NONE), fields::inserted_field;
+    /// `and.b32 y, x, 8; setp.eq.s32 p, y, 8` → `setp.ne.s32 p, y, 0`.
+    TESTED_BIT = "tested-bit", "one bit is all that may be set",
+        (Facts::PARTLY_KNOWN.or(Facts::CONSTANT), Facts::NONE), fields::tested_bit;
     /// `prmt.b32 d, x, y, 0x3210` → x; likewise `bfi`, `lop3`, `shf`.
     PROJECTION = "projection", "the result is one of the operands",
         CONSTANT, convert::projection;
@@ -314,7 +329,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             INVERTED_COMPARISON,
             OPERATION_ON_SELECT,
         ],
-        Opcode::And | Opcode::Or => &[
+        Opcode::And => &[
             CONSTANT_RESULT,
             NEUTRAL_OPERAND,
             EQUAL_OPERANDS,
@@ -324,6 +339,20 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             ABSORBED,
             OPERATION_ON_SELECT,
             COMBINED_COMPARISON,
+            BYTE_FIELD,
+        ],
+        Opcode::Or => &[
+            CONSTANT_RESULT,
+            NEUTRAL_OPERAND,
+            EQUAL_OPERANDS,
+            USELESS_MASK,
+            CONSTANT_RIGHT,
+            CONSTANT_CHAIN,
+            ABSORBED,
+            OPERATION_ON_SELECT,
+            COMBINED_COMPARISON,
+            MERGED_FIELDS,
+            INSERTED_FIELD,
         ],
         Opcode::Xor => &[
             CONSTANT_RESULT,
@@ -351,6 +380,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             SHIFT_CHAIN,
             SHIFT_PAIR,
             OPERATION_ON_SELECT,
+            SIGNED_FIELD,
         ],
         Opcode::Setp => &[
             CONSTANT_RESULT,
@@ -359,6 +389,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             COMPARE_SELECT,
             COMPARE_EXTENDED,
             COMPARE_DIFFERENCE,
+            TESTED_BIT,
         ],
         Opcode::Selp => &[
             CONSTANT_RESULT,

@@ -29,6 +29,9 @@
 //! remembered in a tree of bit sets; a second walk visits only those, in order, and replaces what an equal instruction
 //! dominates. The last answer to a question about dominance is kept, as neighbours ask the same one. Linear.
 //!
+//! A value is not kept alive from one block to another where that takes more registers and computing it again is cheap, see
+//! [`crate::pressure_guard`]; what follows in the same block reads the one that was computed again.
+//!
 //! ## Modes
 //! `EnableGvnCseMode` says how far to look: 0 nowhere; 1 within a block; 2 along the dominator tree or, with
 //! `GvnCseExtendedBlocks`, within an extended basic block, after a pre-pass that finds candidates; 3 with block parameters that
@@ -50,6 +53,7 @@ use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
+use crate::pressure_guard::PressureGuard;
 use crate::remark::Rewrite;
 use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
@@ -132,6 +136,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
+    let is_far =
+        |&&(class, member): &&(Class, Member)| numbering.first(class).block != member.block;
+    let guard = match numbering.shared.iter().filter(is_far).count() {
+        0 => None,
+        far => PressureGuard::of(editor.function(), context.environment, far),
+    };
     let mut elimination = Elimination {
         dominators: &dominators,
         extended: extended.as_ref(),
@@ -141,6 +151,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         joined: DenseMap::new(),
         may_split: context.knobs.switch(SPLIT_CRITICAL_EDGES),
         split: DenseSet::new(),
+        guard,
     };
     // Blocks with something to do, by their place in reverse postorder.
     let mut scopes = ScopeTree::default();
@@ -249,6 +260,8 @@ struct Elimination<'run> {
     may_split: bool,
     /// Blocks with a new block before them: the control flow no longer says who leads to them.
     split: DenseSet<Block>,
+    /// What says whether values may live on into other blocks, if anything does.
+    guard: Option<PressureGuard>,
 }
 
 impl Elimination<'_> {
@@ -278,8 +291,17 @@ impl Elimination<'_> {
             return self.read_parameter(editor, member, parameter, context);
         }
         let function = editor.function();
+        let is_refused = match (leader, &mut self.guard) {
+            (Some(leader), Some(guard)) if leader.block != member.block => !guard.allows(
+                function,
+                leader.instruction,
+                member.instruction,
+                context.statistics,
+            ),
+            _ => false,
+        };
         let goes_on = match leader {
-            Some(leader) if fits(function, member.instruction, leader) => {
+            Some(leader) if !is_refused && fits(function, member.instruction, leader) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.instructions",
                     instruction: member.instruction,
@@ -316,7 +338,7 @@ impl Elimination<'_> {
                 }
                 goes_on
             }
-            None if let Some(plan) = self.plan(editor, member, &leaders) => {
+            None if !is_refused && let Some(plan) = self.plan(editor, member, &leaders) => {
                 let rewrite = Rewrite {
                     counter: "gvn-cse.partial",
                     instruction: member.instruction,

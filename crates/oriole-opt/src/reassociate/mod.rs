@@ -35,6 +35,7 @@
 //! Constants that come from a register. Trees across blocks.
 
 mod distribution;
+mod plan;
 mod tree;
 
 use crate::associative::{integer, mask, node_of, power};
@@ -43,12 +44,13 @@ use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow};
+use oriole_analysis::{Analyses, ControlFlow, Loops, Uniformity};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::arithmetic::{Family, Node, Operation};
 use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
-use oriole_isa::{ScalarType, build};
-use tree::{Leaf, Rank, Source, Step, Term, Terms};
+use oriole_isa::{Opcode, ScalarType, Space, build};
+use plan::Plan;
+use tree::{Leaf, Part, Rank, Source, Step, Term, Terms};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -74,6 +76,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
+    let loops = analyses.get::<Loops>(editor.function());
+    let uniformity = analyses.get::<Uniformity>(editor.function());
     let skip = context.knobs.number(REASSOCIATE_CSE_SKIP);
     let budget = context.knobs.number(REASSOCIATE_CSE_BUDGET);
     let mut reassociation = Reassociation {
@@ -83,7 +87,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         large: context.knobs.switch(REASSOCIATE_LARGE_IMM_IN_UIADD64),
         distributions: context.knobs.number(DISTRIBUTE_AND_REASSOCIATE_MUL_BUDGET),
         places: Vec::new(),
+        loop_starts: Vec::new(),
         facts: Vec::new(),
+        plan: Plan::default(),
         taken: BitSet::new(),
         terms: Terms::default(),
         steps: Vec::new(),
@@ -93,7 +99,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     for _ in 0..ROUNDS {
         reassociation.again = false;
-        reassociation.number(editor, &flow);
+        reassociation.number(editor, &flow, &loops, &uniformity);
         let finished = reassociation.trees(editor, &flow, context)
             && reassociation.common(editor, &flow, context);
         if !finished || !reassociation.again {
@@ -141,6 +147,8 @@ struct Facts {
     bound: u32,
     /// The node that gives it.
     node: Option<Node>,
+    /// The part of a sum that it belongs to.
+    part: Part,
 }
 
 impl Facts {
@@ -149,6 +157,7 @@ impl Facts {
             .node
             .is_some_and(|node| node.operation.family() == family && node.bits == bits);
         Rank {
+            part: self.part,
             anchor: if composite { self.anchor } else { self.place },
             is_simple: !composite,
             place: self.place,
@@ -175,7 +184,10 @@ struct Reassociation {
     distributions: u64,
     /// For each instruction twice its number in reverse postorder, and one more.
     places: Vec<u32>,
+    /// For each block in a loop, the place where its innermost loop begins.
+    loop_starts: Vec<Option<u32>>,
     facts: Vec<Facts>,
+    plan: Plan,
     /// Instructions that are part of a tree.
     taken: BitSet<Instruction>,
     terms: Terms,
@@ -193,7 +205,13 @@ impl Reassociation {
     }
 
     /// Finds out where everything is defined and how often it is read.
-    fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow) {
+    fn number(
+        &mut self,
+        editor: &Editor<'_>,
+        flow: &ControlFlow,
+        loops: &Loops,
+        uniformity: &Uniformity,
+    ) {
         let function = editor.function();
         self.places.clear();
         self.places.resize(function.instruction_bound(), 0);
@@ -205,11 +223,25 @@ impl Reassociation {
                 self.facts[value.index()].index = value.as_u32();
             }
         }
+        self.loop_starts.clear();
+        self.loop_starts.resize(function.blocks().len(), None);
         let mut count = 0;
         for &block in flow.reverse_postorder() {
+            // The header of a loop comes before the other blocks of the loop.
+            self.loop_starts[block.index()] =
+                loops
+                    .innermost(block)
+                    .and_then(|innermost| match loops.header(innermost) {
+                        header if header == block => Some(count * 2),
+                        header => self.loop_starts[header.index()],
+                    });
             for (index, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
                 let facts = &mut self.facts[parameter.index()];
                 (facts.place, facts.index) = (count * 2, index as u32);
+                facts.part = match uniformity.is_uniform(parameter) {
+                    true => Part::Scalar,
+                    false => Part::Divergent,
+                };
             }
             for instruction in function.instructions_of(block) {
                 let place = count * 2 + 1;
@@ -223,10 +255,12 @@ impl Reassociation {
                 let anchor = node
                     .and_then(|node| self.anchor(editor, instruction, node))
                     .unwrap_or(place);
+                let part = self.part_of(function, instruction, uniformity);
                 for (index, result) in function.results(instruction).enumerate() {
                     let facts = &mut self.facts[result.index()];
                     (facts.place, facts.index) = (place, index as u32);
                     (facts.anchor, facts.node) = (anchor, node);
+                    facts.part = part;
                 }
                 let uses = function.uses(instruction);
                 uses.for_each(|value| self.facts[value.index()].uses += 1);
@@ -249,6 +283,30 @@ impl Reassociation {
         }
     }
 
+    /// The part that the results of an instruction belong to, once that of its operands is known.
+    fn part_of(
+        &self,
+        function: &Function,
+        instruction: Instruction,
+        uniformity: &Uniformity,
+    ) -> Part {
+        let mnemonic = &function.format(instruction).mnemonic;
+        // What is loaded comes to each thread, unless it is a constant or a parameter of a kernel.
+        let is_loaded_once = || {
+            function.is_invariant_load(instruction)
+                && matches!(mnemonic.space(), Some(Space::Param | Space::Const))
+        };
+        let is_scalar = (function.format(instruction).is_pure() || is_loaded_once())
+            && (function.results(instruction)).all(|result| uniformity.is_uniform(result))
+            && (function.uses(instruction))
+                .all(|value| self.facts[value.index()].part != Part::Divergent);
+        match mnemonic.opcode() {
+            _ if !is_scalar => Part::Divergent,
+            Opcode::Mul | Opcode::Mad | Opcode::Shl => Part::ScalarProduct,
+            _ => Part::Scalar,
+        }
+    }
+
     /// The place of the first leaf of a node.
     fn anchor(&self, editor: &Editor<'_>, instruction: Instruction, node: Node) -> Option<u32> {
         let leaves = editor.function().leaves(instruction);
@@ -267,43 +325,51 @@ impl Reassociation {
             .min()
     }
 
-    /// Brings the trees of all blocks into canonical form; whether there is fuel left.
+    /// Brings the trees for which it pays into canonical form; whether there is fuel left.
     fn trees(
         &mut self,
         editor: &mut Editor<'_>,
         flow: &ControlFlow,
         context: &mut Context<'_>,
     ) -> bool {
-        let mut instructions: Vec<Instruction> = Vec::new();
-        for &block in flow.reverse_postorder() {
-            instructions.clear();
+        self.plan_trees(editor, flow);
+        self.taken = BitSet::with_domain(editor.function().instruction_bound());
+        for (block, root) in self.plan.worthwhile() {
             let function = editor.function();
-            instructions.extend(
-                function
-                    .instructions_backwards(block)
-                    .filter(|&instruction| function.format(instruction).arithmetic.is_some()),
-            );
-            for &root in &instructions {
-                if self.taken.contains(root) || !self.is_looked_at(root) {
-                    continue;
-                }
-                let function = editor.function();
-                if function.block_of(root) != Some(block) {
-                    continue;
-                }
-                let Some(node) = node_of(function, root) else {
-                    continue;
-                };
-                if node.operation == Operation::Neg {
-                    continue;
-                }
-                self.flatten(editor, block, root, node);
-                if !self.rebuild(editor, block, root, node, context) {
-                    return false;
-                }
+            if self.taken.contains(root) || function.block_of(root) != Some(block) {
+                continue;
+            }
+            let Some(node) = node_of(function, root) else {
+                continue;
+            };
+            self.flatten(editor, block, root, node);
+            if !self.rebuild(editor, block, root, node, context) {
+                return false;
             }
         }
         true
+    }
+
+    /// Looks at the trees of all blocks, from the last instruction of a block to the first.
+    fn plan_trees(&mut self, editor: &Editor<'_>, flow: &ControlFlow) {
+        self.plan.clear();
+        let function = editor.function();
+        for &block in flow.reverse_postorder() {
+            for root in function.instructions_backwards(block) {
+                let format = function.format(root);
+                if format.arithmetic.is_none()
+                    || self.taken.contains(root)
+                    || !self.is_looked_at(root)
+                {
+                    continue;
+                }
+                let node = node_of(function, root);
+                if let Some(node) = node.filter(|node| node.operation != Operation::Neg) {
+                    self.flatten(editor, block, root, node);
+                    self.consider(editor, block, root, node);
+                }
+            }
+        }
     }
 
     /// The instruction that gives a value, if it belongs to the tree of the only one who reads it.
@@ -406,6 +472,11 @@ impl Reassociation {
             let facts = &self.facts[value.index()];
             (facts.place, facts.index)
         };
+        let is_divergent = |value: Value| self.facts[value.index()].part == Part::Divergent;
+        let part = match factors.iter().any(|factor| factor.is_ok_and(is_divergent)) {
+            true => Part::Divergent,
+            false => Part::ScalarProduct,
+        };
         let (leaf, late, early) = match factors {
             [Err(one), Err(other)] => {
                 self.terms
@@ -436,6 +507,7 @@ impl Reassociation {
         };
         self.terms.terms.push(Term {
             rank: Rank {
+                part,
                 anchor: late.0,
                 is_simple: true,
                 place: early.0,
@@ -478,10 +550,7 @@ impl Reassociation {
         if !distributed && self.nodes.len() == 1 {
             return true;
         }
-        self.terms.canonicalize(family, node.bits, self.large);
-        let mut steps = std::mem::take(&mut self.steps);
-        self.terms.steps(family, node.bits, &mut steps);
-        self.steps = steps;
+        self.canonical_steps(family, node.bits);
         if !distributed {
             if self.steps.len() > self.nodes.len() || self.is_built(editor, root) {
                 return true;
@@ -498,6 +567,14 @@ impl Reassociation {
         }
         self.build(editor, root, node.bits);
         true
+    }
+
+    /// Brings the leaves of the tree into order, and finds the steps that compute it.
+    fn canonical_steps(&mut self, family: Family, bits: u32) {
+        self.terms.canonicalize(family, bits, self.large);
+        let mut steps = std::mem::take(&mut self.steps);
+        self.terms.steps(family, bits, &mut steps);
+        self.steps = steps;
     }
 
     /// Whether the tree is what the steps would make of it.

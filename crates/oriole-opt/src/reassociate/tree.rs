@@ -8,10 +8,25 @@ use oriole_ir::Value;
 use oriole_ir::arithmetic::{Family, Operation};
 use oriole_isa::ptxas;
 
-/// What leaves are sorted by: the place where a value is available, composites of the same family at the place of their
+/// Which part of a sum a leaf belongs to, in the order in which parts are added. This is what takes fewest machine instructions:
+/// `ptxas` adds up once for a warp what is the same for its threads, and makes one instruction of a product and the sum that it
+/// is added to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    /// The same for all threads of a warp, and no product.
+    Scalar,
+    /// Different by thread.
+    #[default]
+    Divergent,
+    /// A product that is the same for all threads of a warp.
+    ScalarProduct,
+}
+
+/// What leaves are sorted by: the part they belong to; then the place where a value is available, composites of the same family at the place of their
 /// first leaf and before that leaf, then the place of the definition itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
+    pub part: Part,
     pub anchor: u32,
     pub is_simple: bool,
     pub place: u32,
@@ -311,6 +326,7 @@ mod tests {
     fn term(index: usize, negative: bool) -> Term {
         Term {
             rank: Rank {
+                part: Part::Divergent,
                 anchor: index as u32,
                 is_simple: true,
                 place: index as u32,

@@ -11,6 +11,66 @@ pub(super) const MIDDLE_WIDTHS: &[u32] = &[16, 32];
 pub(super) type Case = (&'static str, &'static [u32], &'static str);
 
 pub(super) const CASES: &[Case] = &[
+    (
+        "byte-field",
+        &[32],
+        "shr.u32 %x8, %x1, 8; and.b32 %x9, %x8, 255;",
+    ),
+    (
+        "byte-field",
+        &[32],
+        "shr.s32 %x8, %x1, 16; and.b32 %x9, 255, %x8;",
+    ),
+    (
+        "byte-field",
+        &[32],
+        "shr.s32 %x8, %x1, 8; and.b32 %x9, %x8, 65535;",
+    ),
+    (
+        "signed-field",
+        &[32],
+        "shl.b32 %x8, %x1, 24; shr.s32 %x9, %x8, 24;",
+    ),
+    (
+        "signed-field",
+        &[32],
+        "shl.b32 %x8, %x1, 31; shr.s32 %x9, %x8, 31;",
+    ),
+    (
+        "signed-field",
+        &[32],
+        "shl.b32 %x8, %x1, 5; shr.s32 %x9, %x8, 5;",
+    ),
+    (
+        "merged-fields",
+        &[32],
+        "and.b32 %x7, %x1, -16; and.b32 %x8, %x2, 15; or.b32 %x9, %x7, %x8;",
+    ),
+    (
+        "merged-fields",
+        &[32],
+        "and.b32 %x7, %x1, 0x7FFFFFFF; and.b32 %x8, %x2, 0x80000000; or.b32 %x9, %x7, %x8;",
+    ),
+    (
+        "inserted-field",
+        &[32],
+        "and.b32 %x7, %x1, 65535; shl.b32 %x8, %x2, 16; or.b32 %x9, %x7, %x8;",
+    ),
+    (
+        "inserted-field",
+        &[32],
+        "and.b32 %x7, %x1, 65535; shl.b32 %x8, %x2, 16; or.b32 %x9, %x8, %x7;",
+    ),
+    (
+        "tested-bit",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, 8; setp.eq.s$w %p9, %x8, 8;",
+    ),
+    (
+        "tested-bit",
+        ALL_WIDTHS,
+        "and.b$w %x8, %x1, 1; setp.ne.u$w %p9, %x8, 1;",
+    ),
     ("constant-result", ALL_WIDTHS, "and.b$w %x9, %x1, 0;"),
     ("constant-result", ALL_WIDTHS, "mul.lo.u$w %x9, %x1, 0;"),
     ("constant-result", ALL_WIDTHS, "or.b$w %x9, %x1, -1;"),
@@ -659,5 +719,9 @@ pub(super) const CASES: &[Case] = &[
         ALL_WIDTHS,
         "shr.u$w %x8, %x1, 2; shr.s$w %x9, %x2, 1; xor.b$w %x9, %x8, %x9;",
     ),
-    ("", ALL_WIDTHS, "shl.b$w %x8, %x1, 2; shr.s$w %x9, %x8, 2;"),
+    (
+        "",
+        &[8, 16, 64],
+        "shl.b$w %x8, %x1, 2; shr.s$w %x9, %x8, 2;",
+    ),
 ];

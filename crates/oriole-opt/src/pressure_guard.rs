@@ -1,0 +1,230 @@
+//! Weighs longer live ranges against registers, for all passes that let the result of one instruction stand for that of a later
+//! one.
+//!
+//! ## Method
+//! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
+//! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
+//! warps are resident as before; and within what the launch bounds leave. What costs more to compute again than a register is worth
+//! is always allowed. What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
+//! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
+//! question.
+//!
+//! ## Not done
+//! The register count is the peak pressure, not what `ptxas` will use.
+
+use crate::statistics::Statistics;
+use oriole_analysis::liveness::{
+    LiveIntervals, Liveness, Moment, Place, Pressure, Program, RegisterFile, Values,
+};
+use oriole_collections::{DenseMap, SmallVec};
+use oriole_ir::{Environment, Function, Instruction, LaunchBounds};
+use oriole_isa::cost::{MACHINE_INSTRUCTION, machine_cost};
+use std::ops::Range;
+
+/// Counts what was refused. A pass that changed something and was refused something has not seen all: it runs again.
+pub(crate) const REFUSED: &str = "pressure-guard.refused";
+
+/// The widest value, in registers.
+const WIDEST: u32 = 4;
+
+/// Registers that a function may use whatever it used before: no fewer warps are resident for them.
+const FEW_REGISTERS: u32 = 24;
+
+/// Registers are given to warps in units of so many for each thread.
+const REGISTER_UNIT: u32 = 8;
+
+/// Instructions below which a function is not worth asking for its pressure.
+const FEW_INSTRUCTIONS: usize = 48;
+
+/// What an instruction may cost to be worth computing again.
+const CHEAP: u64 = 2 * MACHINE_INSTRUCTION;
+
+/// The pressure of a function, and how much more it may be.
+pub(crate) struct PressureGuard {
+    liveness: Liveness,
+    /// The number of each instruction in order.
+    numbers: DenseMap<Instruction, u32>,
+    /// The pressure at each instruction, with what was allowed since.
+    pressure: RangeMaximum,
+    /// The least pressure that is too much.
+    too_many: u32,
+}
+
+impl PressureGuard {
+    /// Nothing, if no value can be too much. `most` is how many values may be kept alive longer, at most.
+    pub(crate) fn of(
+        function: &Function,
+        environment: &Environment,
+        most: usize,
+    ) -> Option<PressureGuard> {
+        if function.instruction_bound() < FEW_INSTRUCTIONS {
+            return None;
+        }
+        let program = Values::of(function);
+        let intervals = LiveIntervals::of(&program);
+        let pressure = Pressure::of(&program, &intervals);
+        let peak = pressure.peak(RegisterFile::Data).units;
+        let too_many = too_many(peak, environment.bounds());
+        let most = (most as u64).saturating_mul(u64::from(WIDEST));
+        if u64::from(peak) + most < u64::from(too_many) {
+            return None;
+        }
+        let along = pressure.along(RegisterFile::Data);
+        let numbers = (0..along.len() as u32)
+            .map(|number| (program.instruction(number), number))
+            .collect();
+        Some(PressureGuard {
+            pressure: RangeMaximum::of(along),
+            liveness: Liveness { program, intervals },
+            numbers,
+            too_many,
+        })
+    }
+
+    /// Whether the results of `early` may be kept alive for the readers of `late`. If so, that counts from now on.
+    pub(crate) fn allows(
+        &mut self,
+        function: &Function,
+        early: Instruction,
+        late: Instruction,
+        statistics: &mut Statistics,
+    ) -> bool {
+        let (Some(&first), Some(&last)) = (self.numbers.get(&early), self.numbers.get(&late))
+        else {
+            return true;
+        };
+        let is_cheap = machine_cost(&function.format(late).mnemonic) <= CHEAP;
+        let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
+        let Liveness { program, intervals } = &self.liveness;
+        let needed = intervals.slots().slot(last, Moment::EarlyClobber);
+        for result in function.results(early) {
+            let entity = result.as_u32();
+            let units = program.units(entity);
+            if program.file(entity) != RegisterFile::Data
+                || units == 0
+                || intervals.is_live_at(entity, needed)
+            {
+                continue;
+            }
+            // From where the value dies now; if that is no instruction in between, from where it is defined.
+            let end = intervals.segments(entity).last().map(|segment| segment.end);
+            let from = match end.and_then(|end| intervals.slots().place(end)) {
+                Some(Place::Instruction(number)) if (first..last).contains(&number) => number,
+                _ => first,
+            };
+            let range = match from < last {
+                true => from as usize + 1..last as usize,
+                false => 0..self.numbers.len(),
+            };
+            if is_cheap && self.pressure.maximum(range.clone()) + units >= self.too_many {
+                statistics.add(REFUSED, 1);
+                return false;
+            }
+            longer.push((range, units));
+        }
+        for (range, units) in longer {
+            self.pressure.add(range, units);
+        }
+        true
+    }
+}
+
+/// Numbers that can be raised a range at a time, and the highest of any range (a segment tree).
+struct RangeMaximum {
+    /// A power of two, and not less than the count.
+    leaves: usize,
+    /// For each node of the tree the highest number below it, without what was added to the nodes above.
+    highest: Vec<u32>,
+    /// For each node what was added to all below it.
+    added: Vec<u32>,
+}
+
+impl RangeMaximum {
+    fn of(numbers: &[u32]) -> RangeMaximum {
+        let leaves = numbers.len().next_power_of_two();
+        let mut highest = vec![0; 2 * leaves];
+        highest[leaves..leaves + numbers.len()].copy_from_slice(numbers);
+        for node in (1..leaves).rev() {
+            highest[node] = highest[2 * node].max(highest[2 * node + 1]);
+        }
+        RangeMaximum {
+            leaves,
+            highest,
+            added: vec![0; 2 * leaves],
+        }
+    }
+
+    /// Nodes that together cover a range.
+    fn cover(&self, range: Range<usize>) -> impl Iterator<Item = usize> + use<> {
+        let (mut start, mut end) = (range.start + self.leaves, range.end + self.leaves);
+        let mut nodes: SmallVec<[usize; 64]> = SmallVec::new();
+        while start < end {
+            if start & 1 == 1 {
+                nodes.push(start);
+                start += 1;
+            }
+            if end & 1 == 1 {
+                end -= 1;
+                nodes.push(end);
+            }
+            (start, end) = (start / 2, end / 2);
+        }
+        nodes.into_iter()
+    }
+
+    fn add(&mut self, range: Range<usize>, amount: u32) {
+        for node in self.cover(range) {
+            self.highest[node] += amount;
+            self.added[node] += amount;
+            let mut above = node / 2;
+            while above > 0 {
+                let below = self.highest[2 * above].max(self.highest[2 * above + 1]);
+                self.highest[above] = below + self.added[above];
+                above /= 2;
+            }
+        }
+    }
+
+    /// The highest number of a range; 0 if it is empty.
+    fn maximum(&self, range: Range<usize>) -> u32 {
+        let with_above = |node: usize| {
+            let mut value = self.highest[node];
+            let mut above = node / 2;
+            while above > 0 {
+                value += self.added[above];
+                above /= 2;
+            }
+            value
+        };
+        self.cover(range).map(with_above).max().unwrap_or(0)
+    }
+}
+
+/// The least pressure that takes another unit of registers, or that `ptxas` has to spill for.
+fn too_many(peak: u32, bounds: &LaunchBounds) -> u32 {
+    let unit = peak.max(FEW_REGISTERS).next_multiple_of(REGISTER_UNIT);
+    unit.min(bounds.register_limit()) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_rise_and_know_their_highest() {
+        let mut numbers: Vec<u32> = (0..37).map(|index| index * 7 % 11).collect();
+        let mut tree = RangeMaximum::of(&numbers);
+        for step in 0..500_usize {
+            let (one, other) = (step * 31 % 38, step * 17 % 38);
+            let range = one.min(other)..one.max(other);
+            let expected = numbers[range.clone()].iter().copied().max().unwrap_or(0);
+            assert_eq!(tree.maximum(range.clone()), expected, "{range:?}");
+            let amount = (step % 5) as u32;
+            tree.add(range.clone(), amount);
+            for number in &mut numbers[range] {
+                *number += amount;
+            }
+        }
+        assert_eq!(RangeMaximum::of(&[]).maximum(0..0), 0);
+    }
+}
