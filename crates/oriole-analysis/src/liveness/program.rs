@@ -222,6 +222,7 @@ pub struct Registers {
     tables: Tables,
     statements: Vec<u32>,
     calls: Vec<u32>,
+    behind_nounroll: Vec<u32>,
 }
 
 impl Tabulated for Registers {
@@ -265,6 +266,7 @@ impl Registers {
             accesses: Lists::default(),
             statements: Vec::new(),
             calls: Vec::new(),
+            behind_nounroll: Vec::new(),
         };
         reader.run();
         let Reader {
@@ -272,6 +274,7 @@ impl Registers {
             accesses,
             statements,
             calls,
+            behind_nounroll,
             ends,
             label_blocks,
             in_flight,
@@ -293,6 +296,7 @@ impl Registers {
             tables: Tables::new(successors, blocks, accesses, files, units),
             statements,
             calls,
+            behind_nounroll,
         }
     }
 
@@ -304,6 +308,11 @@ impl Registers {
     /// The instructions that call functions.
     pub fn calls(&self) -> &[u32] {
         &self.calls
+    }
+
+    /// The instructions that follow a `.pragma "nounroll"`.
+    pub fn behind_nounroll(&self) -> &[u32] {
+        &self.behind_nounroll
     }
 }
 
@@ -327,6 +336,7 @@ struct Reader<'a> {
     accesses: Lists<Access>,
     statements: Vec<u32>,
     calls: Vec<u32>,
+    behind_nounroll: Vec<u32>,
 }
 
 impl Reader<'_> {
@@ -335,6 +345,7 @@ impl Reader<'_> {
         let targets = self.scopes.branch_target_labels();
         let mut label = 0u32;
         let mut open = true;
+        let mut is_behind_nounroll = false;
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::Label(_) => {
@@ -353,7 +364,16 @@ impl Reader<'_> {
                     if !open {
                         self.start_block();
                     }
+                    if std::mem::take(&mut is_behind_nounroll) {
+                        self.behind_nounroll.push(self.statements.len() as u32);
+                    }
                     open = !self.instruction(index as u32, &instruction);
+                }
+                Statement::Directive(directive) => {
+                    if let [keyword, argument, ..] = *body.words(directive.words) {
+                        is_behind_nounroll |= self.module.text(keyword) == ".pragma"
+                            && self.module.text(argument) == "\"nounroll\"";
+                    }
                 }
                 _ => {}
             }
