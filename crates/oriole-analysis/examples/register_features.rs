@@ -15,16 +15,17 @@ fn main() {
     let (Some(table), Some(folder)) = (arguments.next(), arguments.next()) else {
         panic!("usage: register_features TABLE FOLDER");
     };
-    println!("file\ttarget\tname\tregisters\tlimit\t{}", NAMES.join("\t"));
+    println!("file\ttarget\tname\tregisters\tsteps\t{}", NAMES.join("\t"));
     for row in recorded::recorded(Path::new(&table), Path::new(&folder), |_| true) {
         let numbers: Vec<String> = row.features.values().iter().map(f32::to_string).collect();
+        let steps: Vec<String> = row.features.steps.iter().map(u32::to_string).collect();
         println!(
             "{}\t{}\t{}\t{}\t{}\t{}",
             row.file,
             row.target,
             row.name,
             row.registers,
-            row.features.limit,
+            steps.join(","),
             numbers.join("\t")
         );
     }

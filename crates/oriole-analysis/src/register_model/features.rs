@@ -6,26 +6,45 @@
 //! costs registers for other reasons (calls, divisions, doubles, tensor cores) go beside them.
 
 use super::call_closure::CallClosures;
+use super::counts::Counts;
 use super::folding::{Folded, Order, View, is_load};
-use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Values};
+use super::steps::{step, steps};
+use super::unrolling;
+use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Slot, Values};
 use crate::{Analyses, ControlFlow, Loops};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
-    Function, FunctionId, Instruction, Module, Operand, SymbolKind, VariableKind, VariableType,
+    Definition, Function, FunctionId, Instruction, Module, Operand, SymbolKind, Value,
+    VariableKind, VariableType,
 };
 use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
-const PEAKS: usize = 11;
+const PEAKS: usize = 14;
 /// Features of which the highest of a function and what it calls counts.
-const HIGHEST: usize = 23;
+const HIGHEST: usize = 37;
 /// Features that add up over a function and what it calls; their logarithm is used.
-const COUNTS: usize = 32;
+const COUNTS: usize = 42;
+
+/// Features of the module and of the function's directives.
+const FLAGS: usize = 8;
+
+/// Pressures whose occupancy steps are features.
+const STEPPED: [&str; 7] = [
+    "folded_deep",
+    "least_deep",
+    "late_deep",
+    "hoisted_deep",
+    "scheduled_deep",
+    "least_data_deep",
+    "written_deep",
+];
 
 /// Names of the features, in order.
-pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
+pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + FLAGS + STEPPED.len() * 4] = [
     // Pressures: registers as written, values, without what takes none, without uniform ones, the same with loads moved
-    // up, in loops, the average, everything put where it is first needed, and the lesser of that and what is written.
+    // up, in loops, the average, everything put where it is first needed, the least of all orders; after scheduling for
+    // few live values, the same without uniform ones, and the least without uniform ones.
     "written",
     "values",
     "folded",
@@ -37,6 +56,9 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "average",
     "late",
     "least",
+    "scheduled",
+    "scheduled_data",
+    "least_data",
     // The same with what is called.
     "written_deep",
     "values_deep",
@@ -49,6 +71,9 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "average_deep",
     "late_deep",
     "least_deep",
+    "scheduled_deep",
+    "scheduled_data_deep",
+    "least_data_deep",
     // Highest.
     "predicates",
     "in_loop_at_peak",
@@ -73,6 +98,20 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "hoisted_highest",
     "live_across_calls",
     "written_across_calls",
+    "unrolled_values",
+    "copies",
+    "loaded_at_peak",
+    "through_at_peak",
+    "narrow_at_peak",
+    "uniform_at_peak",
+    "slow_path",
+    "carried",
+    "pressure_50",
+    "pressure_75",
+    "pressure_90",
+    "near_peak",
+    "into_loads",
+    "into_batch",
     // Counts.
     "instructions",
     "blocks",
@@ -106,13 +145,63 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + 5] = [
     "selections",
     "textures",
     "guards",
+    "matrix_products",
+    "matrix_loads",
+    "asynchronous_copies",
+    "integers_64",
+    "carries",
+    "vector_loads",
+    "vector_stores",
+    "wide_products",
+    "comparisons",
+    "logic",
     // Flags.
     "debug",
     "hopper",
     "blackwell",
     "functions",
     "limit",
+    "threads",
+    "minimum_blocks",
+    "maximum_registers",
+    // The steps that hold pressures and some registers more, and what the second leaves free.
+    "step_folded_2",
+    "step_folded_8",
+    "room_folded",
+    "step_folded_14",
+    "step_least_2",
+    "step_least_8",
+    "room_least",
+    "step_least_14",
+    "step_late_2",
+    "step_late_8",
+    "room_late",
+    "step_late_14",
+    "step_hoisted_2",
+    "step_hoisted_8",
+    "room_hoisted",
+    "step_hoisted_14",
+    "step_scheduled_2",
+    "step_scheduled_8",
+    "room_scheduled",
+    "step_scheduled_14",
+    "step_least_data_2",
+    "step_least_data_8",
+    "room_least_data",
+    "step_least_data_14",
+    "step_written_2",
+    "step_written_8",
+    "room_written",
+    "step_written_14",
 ];
+
+/// The place of a feature among the [`NAMES`].
+fn index_of(name: &str) -> usize {
+    NAMES
+        .iter()
+        .position(|own| *own == name)
+        .unwrap_or_else(|| panic!("there is no feature `{name}`"))
+}
 
 /// The features of one function.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +209,12 @@ pub struct Features {
     values: [f32; NAMES.len()],
     /// Registers a thread may have at most, by the function's directives.
     pub limit: u32,
+    /// Threads of a block, if a directive says so.
+    pub threads: Option<u32>,
+    /// Blocks that a multiprocessor should hold at least, if a directive says so.
+    pub minimum_blocks: Option<u32>,
+    /// Register counts at which a multiprocessor holds another block, the least first; the last is the limit.
+    pub steps: Vec<u32>,
 }
 
 impl Features {
@@ -133,11 +228,7 @@ impl Features {
     /// # Panics
     /// If there is no such feature.
     pub fn get(&self, name: &str) -> f32 {
-        let index = NAMES
-            .iter()
-            .position(|own| *own == name)
-            .unwrap_or_else(|| panic!("there is no feature `{name}`"));
-        self.values[index]
+        self.values[index_of(name)]
     }
 }
 
@@ -190,7 +281,14 @@ impl Summary {
         let hoisted = Pressure::of(&hoisted_view, &hoisted_intervals);
         let hoisted_data = Pressure::weighted(&hoisted_view, &hoisted_intervals, divergent_units);
         let late_view = View::new(function, &values, &folded, Order::OnDemand);
-        let late = Pressure::of(&late_view, &LiveIntervals::of(&late_view));
+        let late_intervals = LiveIntervals::of(&late_view);
+        let late = Pressure::of(&late_view, &late_intervals);
+        let late_data = Pressure::weighted(&late_view, &late_intervals, divergent_units);
+        let scheduled_view = View::new(function, &values, &folded, Order::FewAlive(&intervals));
+        let scheduled_intervals = LiveIntervals::of(&scheduled_view);
+        let scheduled = Pressure::of(&scheduled_view, &scheduled_intervals);
+        let scheduled_data =
+            Pressure::weighted(&scheduled_view, &scheduled_intervals, divergent_units);
         let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
         let block_of = |number: u32| {
             function
@@ -230,22 +328,29 @@ impl Summary {
         let mut across = 0;
         let mut loop_loads = vec![0u32; loops.iter().count()];
         let mut loop_values = loop_loads.clone();
-        let mut sizes = vec![(0u32, false); loop_loads.len()];
         let into_blocks = Pressure::into_blocks(&view, &intervals, RegisterFile::Data);
+        let mut carried = 0;
         for this in loops.iter() {
             let header = positions[loops.header(this).index()];
             across = across.max(into_blocks[header as usize]);
+            let parameters = view.entry_definitions(header).iter();
+            carried = carried.max(
+                parameters
+                    .filter(|&&entity| view.file(entity) == RegisterFile::Data)
+                    .map(|&entity| view.units(entity))
+                    .sum(),
+            );
         }
+        let (mut into_loads, mut into_batch) = (0, 0);
         let mut counts = Counts::default();
         for &block in flow.reverse_postorder() {
             let loads = counts.block(function, block);
+            let into = into_blocks[positions[block.index()] as usize];
+            into_loads = into_loads.max(into + loads);
+            into_batch = into_batch.max(into + loads.min(BATCH));
             if let Some(this) = loops.innermost(block) {
                 loop_loads[this.index()] += loads;
                 for instruction in function.instructions_of(block) {
-                    let format = function.format(instruction);
-                    sizes[this.index()].0 += 1;
-                    sizes[this.index()].1 |=
-                        format.effects.is_call || format.effects.ordering.orders_memory();
                     loop_values[this.index()] += function
                         .results(instruction)
                         .map(|value| folded.units(function, value))
@@ -253,18 +358,20 @@ impl Summary {
                 }
             }
         }
-        // A loop that only repeats a few instructions is repeated in the code, and its loads are issued together.
-        let mut unrolled = 0;
-        let mut has_inner = vec![false; loop_loads.len()];
-        for parent in loops.iter().filter_map(|this| loops.parent(this)) {
-            has_inner[parent.index()] = true;
-        }
-        for this in loops.iter() {
-            let size = &sizes[this.index()];
-            if size.0 <= 48 && !size.1 && !has_inner[this.index()] {
-                unrolled = unrolled.max(loop_loads[this.index()] * 4);
-            }
-        }
+        let copies = unrolling::copies(function, registers, &folded, &mut analyses);
+        let unrolled = |units: &[u32]| {
+            let all = copies.iter().zip(units);
+            all.map(|(&copies, &units)| units.saturating_mul(copies.min(MOST_COPIES)))
+                .max()
+                .unwrap_or(0)
+        };
+        let at_peak = AtPeak::of(function, &view, &intervals, &folded, &values, top.slot);
+        let along = quantiles(plain.along(RegisterFile::Data));
+        let slow_path = (0..view.instruction_count() as u32)
+            .filter(|&number| is_slow_path(function, instruction_at(number)))
+            .map(|number| plain.at(RegisterFile::Data, number))
+            .max()
+            .unwrap_or(0);
         let mentioned = mentioned_units(registers);
         let between = intervals
             .sets()
@@ -311,7 +418,10 @@ impl Summary {
                 loop_data as f32,
                 sum as f32 / view.instruction_count().max(1) as f32,
                 peak(&late),
-                peak(&late).min(peak(&plain)),
+                peak(&late).min(peak(&plain)).min(peak(&scheduled)),
+                peak(&scheduled),
+                peak(&scheduled_data),
+                peak(&scheduled_data).min(peak(&late_data)).min(peak(&data)),
             ],
             highest: [
                 plain.peak(RegisterFile::Predicate).units,
@@ -328,9 +438,9 @@ impl Summary {
                 counts.largest_block,
                 mentioned,
                 between,
-                unrolled,
+                unrolled(&loop_loads),
                 symbols.len() as u32,
-                loop_values.into_iter().max().unwrap_or(0),
+                loop_values.iter().copied().max().unwrap_or(0),
                 counts.block_loads,
                 written.peak(RegisterFile::Data).units,
                 plain.peak(RegisterFile::Data).units,
@@ -342,6 +452,20 @@ impl Summary {
                     .map(|&call| written.at(RegisterFile::Data, call))
                     .max()
                     .unwrap_or(0),
+                unrolled(&loop_values),
+                copies.iter().copied().max().unwrap_or(0).min(MOST_COPIES),
+                at_peak.loaded,
+                at_peak.through,
+                at_peak.narrow,
+                at_peak.uniform,
+                slow_path,
+                carried,
+                along[0],
+                along[1],
+                along[2],
+                along[3],
+                into_loads,
+                into_batch,
             ]
             .map(|count| count as f32),
             counts: [
@@ -377,6 +501,16 @@ impl Summary {
                 counts.selections,
                 counts.textures,
                 counts.guards,
+                counts.matrix_products,
+                counts.matrix_loads,
+                counts.asynchronous_copies,
+                counts.integers_64,
+                counts.carries,
+                counts.vector_loads,
+                counts.vector_stores,
+                counts.wide_products,
+                counts.comparisons,
+                counts.logic,
             ]
             .map(|count| count as f32),
             calls,
@@ -385,6 +519,102 @@ impl Summary {
                 .map(|own| Some((own.bytes?, own.alignment)))
                 .collect(),
         }
+    }
+}
+
+/// Registers that loads of a block fill before the first is waited for, about.
+const BATCH: u32 = 4;
+/// Copies of a loop beyond this make no difference.
+const MOST_COPIES: u32 = 64;
+
+/// What is live where the folded function needs the most registers.
+#[derive(Default)]
+struct AtPeak {
+    /// Registers filled by loads.
+    loaded: u32,
+    /// Registers of values that the block at the peak neither defines nor reads.
+    through: u32,
+    /// Registers of values of at most 16 bits.
+    narrow: u32,
+    /// Registers of uniform values.
+    uniform: u32,
+}
+
+impl AtPeak {
+    fn of(
+        function: &Function,
+        view: &View<'_>,
+        intervals: &LiveIntervals,
+        folded: &Folded,
+        values: &Values,
+        slot: Slot,
+    ) -> AtPeak {
+        let mut found = AtPeak::default();
+        let mut is_read = vec![false; view.entity_count()];
+        let here = Pressure::live_at(view, intervals, RegisterFile::Data, slot);
+        let block = (0..view.block_count() as u32)
+            .rev()
+            .find(|&block| intervals.slots().start(block) <= slot)
+            .unwrap_or(0);
+        if view.block_count() > 0 {
+            for number in view.instructions(block) {
+                for access in view.accesses(number) {
+                    is_read[access.entity() as usize] = true;
+                }
+            }
+        }
+        for entity in here {
+            let units = view.units(entity);
+            if !is_read[entity as usize] {
+                found.through += units;
+            }
+            if entity as usize >= values.value_count() {
+                continue;
+            }
+            let value = Value::from_index(entity as usize);
+            let data = &function.values()[value];
+            if data.scalar_type.bits() <= 16 {
+                found.narrow += units;
+            }
+            if folded.uniform[entity as usize] {
+                found.uniform += units;
+            }
+            if let Definition::Instruction(instruction) = data.definition
+                && is_load(function, instruction)
+            {
+                found.loaded += units;
+            }
+        }
+        found
+    }
+}
+
+/// The median, the upper quartile and the last decile of numbers, and how many of a hundred are within a tenth of the highest.
+fn quantiles(numbers: &[u32]) -> [u32; 4] {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let Some(&highest) = sorted.last() else {
+        return [0; 4];
+    };
+    let at = |hundredths: usize| sorted[(sorted.len() - 1) * hundredths / 100];
+    let below = sorted.partition_point(|&number| number * 10 < highest * 9);
+    let near = (sorted.len() - below) * 100 / sorted.len();
+    [at(50), at(75), at(90), near as u32]
+}
+
+/// Whether `ptxas` calls a routine of its own for an instruction, at least for unusual operands.
+fn is_slow_path(function: &Function, instruction: Instruction) -> bool {
+    let mnemonic = &function.format(instruction).mnemonic;
+    let first = mnemonic.first_type();
+    let is_double = first == Some(ScalarType::F64);
+    let is_long = first.is_some_and(|own| !own.is_float() && own.bits() == 64);
+    match mnemonic.opcode() {
+        Opcode::Div | Opcode::Rem if first.is_some_and(|own| own.is_float()) => {
+            is_double || !mnemonic.has(Flag::Approximate)
+        }
+        Opcode::Div | Opcode::Rem => is_long,
+        Opcode::Sqrt | Opcode::Rcp | Opcode::Rsqrt => is_double || !mnemonic.has(Flag::Approximate),
+        _ => false,
     }
 }
 
@@ -552,6 +782,9 @@ impl Features {
             flag(target.is_at_least(10, 0)),
             total.functions as f32,
             limit as f32,
+            bounds.threads().unwrap_or(0) as f32,
+            bounds.minimum_blocks.unwrap_or(0) as f32,
+            bounds.maximum_registers.unwrap_or(0) as f32,
         ];
         let mut values = [0f32; NAMES.len()];
         let all = own
@@ -561,155 +794,26 @@ impl Features {
             .chain(total.highest)
             .chain(total.counts.map(|count| (count + 1.0).log2()))
             .chain(flags);
+        let mut count = 0;
         for (place, value) in values.iter_mut().zip(all) {
             *place = value;
+            count += 1;
         }
-        Features { values, limit }
-    }
-}
-
-#[derive(Default)]
-struct Counts {
-    loads_global: u32,
-    loads_shared: u32,
-    loads_local: u32,
-    stores: u32,
-    widest_load: u32,
-    divisions_32: u32,
-    divisions_64: u32,
-    divisions_f32: u32,
-    divisions_f64: u32,
-    roots: u32,
-    transcendental: u32,
-    doubles: u32,
-    halves: u32,
-    calls: u32,
-    fragments: u32,
-    barriers: u32,
-    atomics: u32,
-    shuffles: u32,
-    special: u32,
-    block_values: u32,
-    largest_block: u32,
-    run_of_loads: u32,
-    conversions: u32,
-    wide_values: u32,
-    branches: u32,
-    loads_generic: u32,
-    widest_store: u32,
-    float_work: u32,
-    integer_work: u32,
-    selections: u32,
-    textures: u32,
-    guards: u32,
-    block_loads: u32,
-}
-
-impl Counts {
-    /// Counts a block; registers its loads fill.
-    fn block(&mut self, function: &Function, block: oriole_ir::Block) -> u32 {
-        let mut size = 0;
-        let mut loads = 0;
-        let mut run = 0;
-        self.block_values += function.blocks()[block].parameters.len() as u32;
-        self.branches += u32::from(function.blocks()[block].edges.len() > 1);
-        for instruction in function.instructions_of(block) {
-            size += 1;
-            let results: u32 = function
-                .results(instruction)
-                .map(|value| function.values()[value].scalar_type.bits().div_ceil(32))
-                .sum();
-            if is_load(function, instruction) {
-                run += results;
-                loads += results;
-                self.run_of_loads = self.run_of_loads.max(run);
-            } else if !function.format(instruction).effects.writes.is_empty() {
-                run = 0;
-            }
-            self.instruction(function, instruction, results);
+        let steps = steps(target, bounds.threads(), limit);
+        for name in STEPPED {
+            let pressure = values[index_of(name)];
+            let step = |more: f32| step(&steps, pressure + more) as f32;
+            let own = [step(2.0), step(8.0), step(8.0) - pressure - 8.0, step(14.0)];
+            values[count..count + own.len()].copy_from_slice(&own);
+            count += own.len();
         }
-        self.largest_block = self.largest_block.max(size);
-        self.block_loads = self.block_loads.max(loads);
-        loads
-    }
-
-    fn instruction(&mut self, function: &Function, instruction: Instruction, results: u32) {
-        let format = function.format(instruction);
-        let mnemonic = &format.mnemonic;
-        let first = mnemonic.first_type();
-        let float = first.is_some_and(|own| own.is_float());
-        let bits = first.map_or(32, |own| own.bits());
-        self.calls += u32::from(format.effects.is_call);
-        self.doubles += u32::from(first == Some(ScalarType::F64));
-        self.halves += u32::from(
-            float && bits == 16 || bits == 32 && first.is_some_and(|own| own.lanes() == 2),
-        );
-        self.wide_values += u32::from(results == 2);
-        self.guards += u32::from(format.is_guarded() && !format.is_terminator());
-        let removable = format.effects.is_removable_if_converged();
-        self.float_work += u32::from(removable && float);
-        self.integer_work += u32::from(removable && !float);
-        match mnemonic.opcode() {
-            Opcode::Tex | Opcode::Tld4 | Opcode::Suld => self.textures += 1,
-            Opcode::Selp | Opcode::Slct | Opcode::Min | Opcode::Max => self.selections += 1,
-            Opcode::Ld | Opcode::Ldu => {
-                self.widest_load = self.widest_load.max(results);
-                match mnemonic.space() {
-                    Some(Space::Param) => {}
-                    Some(Space::Local) => self.loads_local += 1,
-                    Some(Space::Shared | Space::SharedCluster) => self.loads_shared += 1,
-                    Some(Space::Generic) | None => self.loads_generic += 1,
-                    _ => self.loads_global += 1,
-                }
-            }
-            Opcode::St => match mnemonic.space() {
-                Some(Space::Local) => self.loads_local += 1,
-                Some(Space::Param) => {}
-                _ => {
-                    self.stores += 1;
-                    let width = mnemonic.vector_width() * bits.div_ceil(32);
-                    self.widest_store = self.widest_store.max(width);
-                }
-            },
-            Opcode::Div | Opcode::Rem => match (float, bits) {
-                (false, 64) => self.divisions_64 += 1,
-                (false, _) => self.divisions_32 += 1,
-                (true, 64) => self.divisions_f64 += 1,
-                (true, _) => {
-                    self.divisions_f32 += u32::from(!mnemonic.has(Flag::Approximate));
-                }
-            },
-            Opcode::Sqrt | Opcode::Rcp | Opcode::Rsqrt => {
-                self.roots += u32::from(!mnemonic.has(Flag::Approximate) || bits == 64);
-            }
-            Opcode::Sin | Opcode::Cos | Opcode::Lg2 | Opcode::Ex2 | Opcode::Tanh => {
-                self.transcendental += 1;
-            }
-            Opcode::Mma
-            | Opcode::MmaSp
-            | Opcode::WmmaMma
-            | Opcode::WmmaLoad
-            | Opcode::Ldmatrix
-            | Opcode::WgmmaMmaAsync
-            | Opcode::WgmmaMmaAsyncSp
-            | Opcode::Tcgen05Ld => {
-                let width = function.leaves(instruction).len() as u32;
-                self.fragments = self.fragments.max(width);
-            }
-            Opcode::BarSync | Opcode::BarrierSync | Opcode::BarRed | Opcode::BarrierRed => {
-                self.barriers += 1;
-            }
-            Opcode::Atom | Opcode::Red => self.atomics += 1,
-            Opcode::Shfl | Opcode::VoteSync | Opcode::Vote | Opcode::Redux => self.shuffles += 1,
-            Opcode::Cvt => self.conversions += 1,
-            Opcode::Mov => {
-                let special = function.leaves(instruction).iter().any(|leaf| {
-                    matches!(leaf, Operand::Symbol(symbol)
-                        if matches!(function.symbols()[*symbol].kind, SymbolKind::Special(_)))
-                });
-                self.special += u32::from(special);
-            }
-            _ => {}
+        debug_assert_eq!(count, values.len());
+        Features {
+            values,
+            limit,
+            threads: bounds.threads(),
+            minimum_blocks: bounds.minimum_blocks,
+            steps,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! copies and address-space casts are other names of one value; and, if asked for, loads stand before everything that does
 //! not feed them, as far as memory order allows.
 
-use crate::liveness::{Access, AccessKind, Lists, Program, RegisterFile, Values};
+use super::scheduling::Scheduler;
+use crate::liveness::{Access, AccessKind, Lists, LiveIntervals, Program, RegisterFile, Values};
 use crate::{Analyses, Uniformity};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
@@ -39,18 +40,36 @@ pub(super) fn is_load(function: &Function, instruction: Instruction) -> bool {
     ) && !matches!(format.mnemonic.space(), Some(Space::Param))
 }
 
-/// A load of a parameter of a kernel: an operand in a constant bank.
-fn is_parameter_load(function: &Function, instruction: Instruction) -> bool {
-    function.kind() == FunctionKind::Entry
-        && matches!(function.format(instruction).mnemonic.opcode(), Opcode::Ld)
-        && function.leaves(instruction).iter().any(|leaf| {
-            matches!(leaf, Operand::Symbol(symbol)
-                if matches!(function.symbols()[*symbol].kind, SymbolKind::Parameter(_)))
-        })
+/// A load of a parameter of a kernel or of a constant at an address that is written: an operand in a constant bank.
+fn is_bank_load(function: &Function, instruction: Instruction) -> bool {
+    let mnemonic = &function.format(instruction).mnemonic;
+    let is_parameter = |leaf: &Operand| {
+        matches!(leaf, Operand::Symbol(symbol)
+            if matches!(function.symbols()[*symbol].kind, SymbolKind::Parameter(_)))
+    };
+    mnemonic.opcode() == Opcode::Ld
+        && (mnemonic.space() == Some(Space::Const)
+            || function.kind() == FunctionKind::Entry
+                && function.leaves(instruction).iter().any(is_parameter))
         && function
             .leaves(instruction)
             .iter()
             .all(|leaf| leaf.value().is_none())
+}
+
+/// Whether an instruction stays even if nobody reads its results: it has effects, or writes a register that is no value.
+fn stays(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    !format.effects.is_removable_if_converged()
+        || format.is_terminator()
+        || format.opaque
+        || touches_register(function, instruction)
+}
+
+/// Whether an instruction reads or writes a register that is no value.
+fn touches_register(function: &Function, instruction: Instruction) -> bool {
+    let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
+    function.operands(instruction).iter().any(is_register)
 }
 
 impl Folded {
@@ -81,7 +100,7 @@ impl Folded {
         if format.is_guarded() || function.results(instruction).len() != 1 {
             return Kind::Plain;
         }
-        if is_parameter_load(function, instruction) {
+        if is_bank_load(function, instruction) {
             return Kind::Free;
         }
         let sources: Vec<Operand> = function
@@ -117,7 +136,8 @@ impl Folded {
         }
     }
 
-    fn root(&self, mut value: Value) -> Value {
+    /// The value that another name stands for.
+    pub(super) fn root(&self, mut value: Value) -> Value {
         while let Kind::Alias(other) = self.kinds[value.index()] {
             value = other;
         }
@@ -129,11 +149,7 @@ impl Folded {
         let mut arguments: Vec<(Value, Value)> = Vec::new();
         for &block in function.block_order() {
             for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                if !format.effects.is_removable_if_converged()
-                    || format.is_terminator()
-                    || format.opaque
-                {
+                if stays(function, instruction) {
                     work.extend(function.uses(instruction));
                 }
             }
@@ -164,6 +180,18 @@ impl Folded {
         }
     }
 
+    /// Whether an instruction is no instruction of the machine: dead, or another name of a value.
+    pub(super) fn is_idle(&self, function: &Function, instruction: Instruction) -> bool {
+        let used = function
+            .results(instruction)
+            .any(|result| self.needed[result.index()]);
+        let alias = function
+            .results(instruction)
+            .next()
+            .is_some_and(|result| matches!(self.kinds[result.index()], Kind::Alias(_)));
+        (!stays(function, instruction) && !used) || alias
+    }
+
     pub(super) fn units(&self, function: &Function, value: Value) -> u32 {
         let data = &function.values()[value];
         if data.definition == Definition::Undefined || self.kinds[value.index()] == Kind::Free {
@@ -177,14 +205,16 @@ impl Folded {
 }
 
 /// In which order a block's instructions stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+#[derive(Clone, Copy)]
+pub(super) enum Order<'a> {
     /// As they are written.
     Written,
     /// Loads before everything that does not feed them.
     LoadsFirst,
     /// Each just before what first needs it.
     OnDemand,
+    /// So that few values are alive, given the live intervals of the order that is written.
+    FewAlive(&'a LiveIntervals),
 }
 
 /// The function as the assembler would see it: dead code gone, names of one value made one, loads moved up if asked for.
@@ -204,7 +234,7 @@ impl<'a> View<'a> {
         function: &Function,
         values: &'a Values,
         folded: &Folded,
-        order_of: Order,
+        order_of: Order<'_>,
     ) -> View<'a> {
         let mut view = View {
             values,
@@ -232,6 +262,10 @@ impl<'a> View<'a> {
             }
         };
         let needed = |entity: u32| entity >= count || folded.needed[entity as usize];
+        let mut scheduler = match order_of {
+            Order::FewAlive(intervals) => Some(Scheduler::new(function, values, folded, intervals)),
+            _ => None,
+        };
         let mut order: Vec<u32> = Vec::new();
         let mut first: Vec<bool> = vec![false; values.instruction_count()];
         let mut wanted: Vec<bool> = vec![false; values.value_count()];
@@ -245,21 +279,15 @@ impl<'a> View<'a> {
                     hoist_loads(function, values, &mut order, &mut first, &mut wanted);
                 }
                 Order::OnDemand => order = on_demand(function, values, &order, &mut definers),
+                Order::FewAlive(_) => {
+                    if let Some(scheduler) = &mut scheduler {
+                        order = scheduler.order(block, &order);
+                    }
+                }
             }
             for &number in &order {
                 let instruction = values.instruction(number);
-                let format = function.format(instruction);
-                let stays = !format.effects.is_removable_if_converged()
-                    || format.is_terminator()
-                    || format.opaque;
-                let used = function
-                    .results(instruction)
-                    .any(|result| folded.needed[result.index()]);
-                let alias = function
-                    .results(instruction)
-                    .next()
-                    .is_some_and(|result| matches!(folded.kinds[result.index()], Kind::Alias(_)));
-                if (!stays && !used) || alias {
+                if folded.is_idle(function, instruction) {
                     continue;
                 }
                 let mut defined = Vec::new();
@@ -299,8 +327,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether nothing that touches memory may pass an instruction.
-fn is_fence(function: &Function, instruction: Instruction) -> bool {
+/// Whether nothing that touches memory, and nothing else of this kind, may pass an instruction.
+pub(super) fn is_fence(function: &Function, instruction: Instruction) -> bool {
     let format = function.format(instruction);
     let effects = format.effects;
     !effects.writes.is_empty()
@@ -310,6 +338,7 @@ fn is_fence(function: &Function, instruction: Instruction) -> bool {
         || format.is_terminator()
         || effects.reads_carry
         || effects.writes_carry
+        || touches_register(function, instruction)
 }
 
 /// Puts every instruction just before the first that needs it; loads before the next instruction that orders memory, the

@@ -2,6 +2,10 @@
 //! model ([`prediction`]).
 
 mod call_closure;
+mod counts;
 pub mod features;
 mod folding;
 pub mod prediction;
+mod scheduling;
+mod steps;
+mod unrolling;

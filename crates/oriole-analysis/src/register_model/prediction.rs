@@ -1,27 +1,31 @@
 //! How many registers `ptxas` is going to use.
 //!
 //! ## Method
-//! The pressure of the PTX is not the answer: `ptxas` schedules, unrolls, rematerialises, folds and inlines first. So the
-//! count is the geometric mean of `(pressure + 20) · e^t` over 25 regression trees, of which each starts from one of five
-//! pressures, calls included, and gives `t` from the [`features`](super::features). They are fitted to what `ptxas` 13.0.88
-//! says of half of the corpus, and of kernels made for this (`tools/record-register-counts`, `tools/vary-kernels`,
-//! `tools/fit-registers`). The test `prediction` holds the mean error on the other half to 4 registers and the rank
-//! correlation to 0.9. `low` and `high` hold four fifths of the counts of kernels from sources that were not fitted.
-//! `docs/pressure.md` has the figures.
+//! The pressure of the PTX is not the answer: `ptxas` schedules, unrolls, rematerialises, folds and inlines first, and then fills
+//! what is left of an occupancy [step](super::steps). So a forest of regression trees over the [`features`](super::features)
+//! predicts a distribution. Each tree starts from one of five pressures, calls included. Its leaves keep what kernels that came to
+//! them needed: their need over `pressure + 20`, and whether they filled a step. Here the need is multiplied out again, and one that
+//! filled a step goes to the next step of this kernel. The best guess is the median of all that; `low` and `high` are quantiles
+//! that hold nine tenths of the counts of kernels from projects that were not fitted. The forest is fitted to what `ptxas`
+//! 13.0.88 says (`tools/fit-registers`), for sm_80 and sm_90. `docs/pressure.md` has the figures; the test `prediction`
+//! holds them on half of the corpus.
 //!
 //! ## Not done
 //! Options of `ptxas` other than the defaults, and what a later version does.
 
 use super::features::{Features, NAMES};
+use super::steps::step;
 use std::sync::OnceLock;
 
 /// Registers of a kernel with no pressure at all, about.
 const OFFSET: f32 = 20.0;
+/// Logarithms of needs are kept as multiples of one over this.
+const SCALE: f32 = 32.0;
 
 /// A predicted register count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// Four fifths of kernels like this one have at least so many …
+    /// Nine tenths of kernels like this one have at least so many …
     pub low: u32,
     /// The best guess.
     pub best: u32,
@@ -29,15 +33,28 @@ pub struct Prediction {
     pub high: u32,
 }
 
+/// What a kernel of a leaf needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Need {
+    /// Over what the pressure alone suggests.
+    factor: f32,
+    /// Whether its count was a step.
+    fills: bool,
+}
+
 enum Node {
     /// Feature, threshold, and where the right branch starts; the left one is next.
     Split(u32, f32, u32),
-    Leaf(f32),
+    /// A range of the model's needs.
+    Leaf(u32, u32),
 }
 
+#[derive(Default)]
 struct Model {
     /// The pressure a tree starts from, and the tree.
     trees: Vec<(usize, Vec<Node>)>,
+    needs: Vec<Need>,
+    /// Quantiles that bound the interval.
     low: f32,
     high: f32,
 }
@@ -45,108 +62,143 @@ struct Model {
 fn model() -> &'static Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
     MODEL.get_or_init(|| {
-        parse(include_str!("prediction_model.txt"))
+        Model::parse(include_str!("prediction_model.txt"))
             .expect("the model that is built in is well formed")
     })
 }
 
-fn parse(text: &str) -> Option<Model> {
-    let mut model = Model {
-        trees: Vec::new(),
-        low: 1.0,
-        high: 1.0,
-    };
-    for line in text.lines() {
-        let (keyword, rest) = line.split_once(' ')?;
-        match keyword {
-            "#" => {}
-            "features" => {
-                if !rest.split(' ').eq(NAMES) {
-                    return None;
-                }
-            }
-            "interval" => {
-                let (low, high) = rest.split_once(' ')?;
-                model.low = low.parse().ok()?;
-                model.high = high.parse().ok()?;
-            }
-            "tree" => {
-                let (base, tree) = rest.split_once(' ')?;
-                let base = base.parse().ok().filter(|&base| base < NAMES.len())?;
-                model.trees.push((base, parse_tree(tree)?));
-            }
-            _ => return None,
-        }
-    }
-    (!model.trees.is_empty()).then_some(model)
-}
-
-fn parse_tree(text: &str) -> Option<Vec<Node>> {
-    let mut nodes = Vec::new();
-    // Splits whose left branch is being read.
-    let mut open: Vec<usize> = Vec::new();
-    let mut finished = false;
-    for token in text.split(' ') {
-        if finished {
-            return None;
-        }
-        if let Some(value) = token.strip_prefix('=') {
-            nodes.push(Node::Leaf(value.parse().ok()?));
-            let next = nodes.len() as u32;
-            match open.pop() {
-                Some(split) => {
-                    if let Node::Split(_, _, right) = &mut nodes[split] {
-                        *right = next;
+impl Model {
+    fn parse(text: &str) -> Option<Model> {
+        let mut model = Model::default();
+        for line in text.lines() {
+            let (keyword, rest) = line.split_once(' ')?;
+            match keyword {
+                "#" => {}
+                "features" => {
+                    if !rest.split(' ').eq(NAMES) {
+                        return None;
                     }
                 }
-                None => finished = true,
+                "interval" => {
+                    let (low, high) = rest.split_once(' ')?;
+                    model.low = low.parse().ok()?;
+                    model.high = high.parse().ok()?;
+                }
+                "tree" => {
+                    let (base, tree) = rest.split_once(' ')?;
+                    let base = base.parse().ok().filter(|&base| base < NAMES.len())?;
+                    let tree = model.parse_tree(tree)?;
+                    model.trees.push((base, tree));
+                }
+                _ => return None,
             }
-        } else {
-            let (feature, threshold) = token.split_once('<')?;
-            let feature: u32 = feature.parse().ok()?;
-            if feature as usize >= NAMES.len() {
+        }
+        (!model.trees.is_empty()).then_some(model)
+    }
+
+    fn parse_tree(&mut self, text: &str) -> Option<Vec<Node>> {
+        let mut nodes = Vec::new();
+        // Splits whose left branch is being read.
+        let mut open: Vec<usize> = Vec::new();
+        let mut finished = false;
+        for token in text.split(' ') {
+            if finished {
                 return None;
             }
-            open.push(nodes.len());
-            nodes.push(Node::Split(feature, threshold.parse().ok()?, 0));
+            if let Some(codes) = token.strip_prefix('=') {
+                let start = self.needs.len() as u32;
+                for code in codes.split(',') {
+                    let code: i32 = code.parse().ok()?;
+                    self.needs.push(Need {
+                        factor: ((code >> 1) as f32 / SCALE).exp(),
+                        fills: code & 1 == 1,
+                    });
+                }
+                nodes.push(Node::Leaf(start, self.needs.len() as u32));
+                let next = nodes.len() as u32;
+                match open.pop() {
+                    Some(split) => {
+                        if let Node::Split(_, _, right) = &mut nodes[split] {
+                            *right = next;
+                        }
+                    }
+                    None => finished = true,
+                }
+            } else {
+                let (feature, threshold) = token.split_once('<')?;
+                let feature: u32 = feature.parse().ok()?;
+                if feature as usize >= NAMES.len() {
+                    return None;
+                }
+                open.push(nodes.len());
+                nodes.push(Node::Split(feature, threshold.parse().ok()?, 0));
+            }
         }
+        finished.then_some(nodes)
     }
-    finished.then_some(nodes)
-}
 
-fn evaluate(tree: &[Node], features: &[f32]) -> f32 {
-    let mut at = 0;
-    loop {
-        match tree[at] {
-            Node::Leaf(value) => return value,
-            Node::Split(feature, threshold, right) => {
-                at = if features[feature as usize] <= threshold {
-                    at + 1
-                } else {
-                    right as usize
-                };
+    fn leaf(&self, tree: &[Node], features: &[f32]) -> &[Need] {
+        let mut at = 0;
+        loop {
+            match tree[at] {
+                Node::Leaf(start, end) => return &self.needs[start as usize..end as usize],
+                Node::Split(feature, threshold, right) => {
+                    at = if features[feature as usize] <= threshold {
+                        at + 1
+                    } else {
+                        right as usize
+                    };
+                }
             }
         }
     }
+
+    /// Counts and their weights, the least first.
+    fn distribution(&self, features: &Features) -> Vec<(f32, f32)> {
+        let mut counts: Vec<(f32, f32)> = Vec::new();
+        for (base, tree) in &self.trees {
+            let leaf = self.leaf(tree, features.values());
+            for need in leaf {
+                let count = need.factor * (features.values()[*base] + OFFSET);
+                let count = if need.fills {
+                    step(&features.steps, count) as f32
+                } else {
+                    count.min(features.limit as f32)
+                };
+                counts.push((count, 1.0 / leaf.len() as f32));
+            }
+        }
+        counts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        counts
+    }
+}
+
+/// The least count that has at least this share of the weight up to it.
+fn quantile(distribution: &[(f32, f32)], share: f32) -> f32 {
+    let total: f32 = distribution.iter().map(|count| count.1).sum();
+    let mut sum = 0.0;
+    for &(count, weight) in distribution {
+        sum += weight;
+        if sum >= share * total {
+            return count;
+        }
+    }
+    distribution.last().map_or(0.0, |count| count.0)
 }
 
 /// Predicts the register count of a function.
 pub fn predict(features: &Features) -> Prediction {
     let model = model();
-    let sum: f32 = model
-        .trees
-        .iter()
-        .map(|(base, tree)| {
-            evaluate(tree, features.values()) + (features.values()[*base] + OFFSET).ln()
-        })
-        .sum();
-    let guess = (sum / model.trees.len() as f32).exp();
-    let count = |guess: f32| (guess.round() as u32).clamp(4, features.limit.max(4));
-    let best = count(guess);
+    let distribution = model.distribution(features);
+    let count = |share: f32| {
+        let count = quantile(&distribution, share).round() as u32;
+        count.clamp(4, features.limit.max(4))
+    };
+    let best = count(0.5);
     Prediction {
-        low: count(guess * model.low).min(best),
+        low: count(model.low).min(best),
         best,
-        high: count(guess * model.high).max(best),
+        high: count(model.high).max(best),
     }
 }
 
@@ -156,15 +208,30 @@ mod tests {
 
     #[test]
     fn trees_are_read_in_preorder() {
-        let tree = parse_tree("0<1.5 1<2 =1 =2 2<0 =3 =4").unwrap();
-        let of = |a, b, c| evaluate(&tree, &[a, b, c]);
-        assert_eq!(of(1.5, 2.0, 0.0), 1.0);
-        assert_eq!(of(1.0, 2.5, 0.0), 2.0);
-        assert_eq!(of(2.0, 0.0, 0.0), 3.0);
-        assert_eq!(of(2.0, 0.0, 1.0), 4.0);
-        for wrong in ["", "=1 =2", "0<1 =1", "900<1 =1 =2", "0<x =1 =2"] {
-            assert!(parse_tree(wrong).is_none(), "{wrong}");
+        let mut model = Model::default();
+        let tree = model.parse_tree("0<1.5 1<2 =0 =64 2<0 =-63 =65,2").unwrap();
+        let of = |a, b, c| model.leaf(&tree, &[a, b, c]);
+        let need = |logarithm: f32, fills| Need {
+            factor: logarithm.exp(),
+            fills,
+        };
+        assert_eq!(of(1.5, 2.0, 0.0), [need(0.0, false)]);
+        assert_eq!(of(1.0, 2.5, 0.0), [need(1.0, false)]);
+        assert_eq!(of(2.0, 0.0, 0.0), [need(-1.0, true)]);
+        assert_eq!(
+            of(2.0, 0.0, 1.0),
+            [need(1.0, true), need(1.0 / SCALE, false)]
+        );
+        for wrong in ["", "=1 =2", "0<1 =1", "900<1 =1 =2", "0<x =1 =2", "=1,"] {
+            assert!(model.parse_tree(wrong).is_none(), "{wrong}");
         }
-        assert_eq!(model().trees.len(), 25);
+    }
+
+    #[test]
+    fn quantiles_are_weighted() {
+        let counts = [(16.0, 1.0), (32.0, 2.0), (64.0, 1.0)];
+        assert_eq!(quantile(&counts, 0.1), 16.0);
+        assert_eq!(quantile(&counts, 0.5), 32.0);
+        assert_eq!(quantile(&counts, 0.9), 64.0);
     }
 }

@@ -1,0 +1,181 @@
+//! An order of a block's instructions that keeps few values alive, for the pressures among the [features](super::features).
+//!
+//! ## Method
+//! List scheduling: of the instructions whose operands are there, the one that frees the most registers beyond those it fills
+//! comes next, if there is one that frees at least as many as it fills; else the first in the order that was given. Loads stay
+//! between the instructions that order memory; the end of the block stays the end. At most [`WINDOW`] ready instructions are
+//! compared for each place, so that long blocks take linear time.
+
+use super::folding::{Folded, is_fence};
+use crate::liveness::{LiveIntervals, Values};
+use oriole_ir::{Function, Instruction, Value};
+use std::collections::BTreeSet;
+
+/// Ready instructions that are compared.
+const WINDOW: usize = 24;
+
+/// Tables that every block uses again.
+pub(super) struct Scheduler<'a> {
+    function: &'a Function,
+    values: &'a Values,
+    folded: &'a Folded,
+    /// Live intervals of the folded function.
+    intervals: &'a LiveIntervals,
+    /// The instruction of this block that defines a value.
+    definers: Vec<u32>,
+    /// Instructions of this block that still have to read a value, once each.
+    readers: Vec<u32>,
+}
+
+impl<'a> Scheduler<'a> {
+    pub(super) fn new(
+        function: &'a Function,
+        values: &'a Values,
+        folded: &'a Folded,
+        intervals: &'a LiveIntervals,
+    ) -> Scheduler<'a> {
+        Scheduler {
+            function,
+            values,
+            folded,
+            intervals,
+            definers: vec![u32::MAX; values.value_count()],
+            readers: vec![0; values.value_count()],
+        }
+    }
+
+    /// The values an instruction reads, as folded, once each.
+    fn reads(&self, instruction: Instruction) -> Vec<Value> {
+        let mut reads: Vec<Value> = self
+            .function
+            .uses(instruction)
+            .map(|value| self.folded.root(value))
+            .collect();
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+
+    /// Orders the instructions of a block, given in an order that is possible.
+    pub(super) fn order(&mut self, block: u32, order: &[u32]) -> Vec<u32> {
+        if order.len() < 3 {
+            return order.to_vec();
+        }
+        let count = order.len();
+        let instructions: Vec<Instruction> = order
+            .iter()
+            .map(|&number| self.values.instruction(number))
+            .collect();
+        // What takes no place in the code comes as soon as it can and counts for nothing.
+        let idle: Vec<bool> = instructions
+            .iter()
+            .map(|&instruction| self.folded.is_idle(self.function, instruction))
+            .collect();
+        let mut reads: Vec<Vec<Value>> = Vec::with_capacity(count);
+        for (at, &instruction) in instructions.iter().enumerate() {
+            for result in self.function.results(instruction) {
+                self.definers[result.index()] = at as u32;
+            }
+            reads.push(if idle[at] {
+                Vec::new()
+            } else {
+                self.reads(instruction)
+            });
+            for &value in &reads[at] {
+                self.readers[value.index()] += 1;
+            }
+        }
+        let (mut waits, followers) = self.dependences(&instructions);
+        let mut ready: BTreeSet<u32> = (0..count as u32)
+            .filter(|&at| waits[at as usize] == 0)
+            .collect();
+        let mut result = Vec::with_capacity(count);
+        while let Some(&first) = ready.first() {
+            let mut best = (1, first);
+            for &at in ready.iter().take(WINDOW) {
+                if idle[at as usize] {
+                    best = (i32::MIN, at);
+                    break;
+                }
+                let growth = self.growth(block, instructions[at as usize], &reads[at as usize]);
+                if growth < best.0 {
+                    best = (growth, at);
+                }
+            }
+            let at = best.1;
+            ready.remove(&at);
+            result.push(order[at as usize]);
+            for &value in &reads[at as usize] {
+                self.readers[value.index()] -= 1;
+            }
+            for &follower in &followers[at as usize] {
+                waits[follower as usize] -= 1;
+                if waits[follower as usize] == 0 {
+                    ready.insert(follower);
+                }
+            }
+        }
+        for &instruction in &instructions {
+            for value in self.function.results(instruction) {
+                self.definers[value.index()] = u32::MAX;
+            }
+        }
+        debug_assert_eq!(result.len(), count);
+        result
+    }
+
+    /// Registers an instruction fills less those it frees.
+    fn growth(&self, block: u32, instruction: Instruction, reads: &[Value]) -> i32 {
+        let filled: u32 = self
+            .function
+            .results(instruction)
+            .map(|value| self.folded.units(self.function, value))
+            .sum();
+        let freed: u32 = reads
+            .iter()
+            .filter(|value| {
+                self.readers[value.index()] == 1
+                    && !self.intervals.is_live_out(value.as_u32(), block)
+            })
+            .map(|&value| self.folded.units(self.function, value))
+            .sum();
+        filled as i32 - freed as i32
+    }
+
+    /// For each instruction how many it waits for, and those that wait for it.
+    fn dependences(&self, instructions: &[Instruction]) -> (Vec<u32>, Vec<Vec<u32>>) {
+        let count = instructions.len();
+        let mut waits = vec![0u32; count];
+        let mut followers: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut last_fence = None;
+        let mut loads: Vec<u32> = Vec::new();
+        for (at, &instruction) in instructions.iter().enumerate() {
+            let mut before: Vec<u32> = self
+                .function
+                .uses(instruction)
+                .map(|value| self.definers[value.index()])
+                .filter(|&definer| definer != u32::MAX && definer != at as u32)
+                .collect();
+            let last = at + 1 == count;
+            let fence = is_fence(self.function, instruction);
+            if last {
+                before = (0..at as u32).collect();
+            } else if fence || !self.function.format(instruction).effects.is_pure() {
+                before.extend(last_fence);
+                if fence {
+                    before.append(&mut loads);
+                    last_fence = Some(at as u32);
+                } else {
+                    loads.push(at as u32);
+                }
+            }
+            before.sort_unstable();
+            before.dedup();
+            waits[at] = before.len() as u32;
+            for definer in before {
+                followers[definer as usize].push(at as u32);
+            }
+        }
+        (waits, followers)
+    }
+}
