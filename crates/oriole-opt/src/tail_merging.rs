@@ -60,7 +60,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
     let loops = analyses.get::<Loops>(editor.function());
-    // Inner joins last: what is merged at a join may be the end of an arm of an outer one.
+    // Inner joins first: what is merged at one may be the end of an arm of an outer one.
     for &join in flow.reverse_postorder() {
         let ways: SmallVec<[Block; 2]> = flow.predecessors(join).collect();
         let &[one, other] = &ways[..] else {
@@ -75,26 +75,29 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         if one == other || !is_arm(one) || !is_arm(other) {
             continue;
         }
-        let function = editor.function();
-        let (Some(before), Some(tail)) = (
-            function.instructions_of(join).next(),
-            find(function, one, other),
-        ) else {
-            continue;
-        };
-        let rewrite = Rewrite {
-            counter: "tail-merging.instructions",
-            instruction: tail.pairs[0].1,
-            why: "the other arm of the branch ends with the same",
-            equal: Some(tail.pairs[0].0),
-        };
-        if !context.allows(editor.function(), rewrite) {
-            return;
+        // What was merged makes room for more.
+        loop {
+            let function = editor.function();
+            let (Some(before), Some(tail)) = (
+                function.instructions_of(join).next(),
+                find(function, one, other),
+            ) else {
+                break;
+            };
+            let rewrite = Rewrite {
+                counter: "tail-merging.instructions",
+                instruction: tail.pairs[0].1,
+                why: "the other arm of the branch ends with the same",
+                equal: Some(tail.pairs[0].0),
+            };
+            if !context.allows(function, rewrite) {
+                return;
+            }
+            context
+                .statistics
+                .add("tail-merging.instructions", tail.pairs.len() as u64 - 1);
+            merge(editor, join, before, [one, other], &tail);
         }
-        context
-            .statistics
-            .add("tail-merging.instructions", tail.pairs.len() as u64 - 1);
-        merge(editor, join, before, [one, other], &tail);
     }
 }
 

@@ -57,7 +57,7 @@ use crate::pressure_guard::PressureGuard;
 use crate::remark::Rewrite;
 use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
-use numbering::{Class, Convergent, Member, Numbering};
+use numbering::{Class, Complement, Convergent, Member, Numbering, Part};
 use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
@@ -153,6 +153,17 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         split: DenseSet::new(),
         guard,
     };
+    // First, while everything stands where it was numbered.
+    for complement in &numbering.complements {
+        if !elimination.negate(editor, &numbering, complement, context) {
+            return;
+        }
+    }
+    for part in &numbering.parts {
+        if !elimination.take_part(editor, &numbering, part, context) {
+            return;
+        }
+    }
     // Blocks with something to do, by their place in reverse postorder.
     let mut scopes = ScopeTree::default();
     let mut by_block: DenseMap<u32, SmallVec<[(Class, Instruction); 4]>> = DenseMap::new();
@@ -180,17 +191,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             if !elimination.eliminate(editor, &numbering, class, member, context) {
                 return;
             }
-        }
-    }
-    for &(class, member) in &numbering.complements {
-        if !elimination.negate(editor, numbering.first(class), member, context) {
-            return;
-        }
-    }
-    for part in &numbering.parts {
-        let whole = numbering.first(part.whole);
-        if !elimination.take_part(editor, whole, part.member, part.shift, context) {
-            return;
         }
     }
 }
@@ -271,13 +271,34 @@ impl Elimination<'_> {
         editor: &mut Editor<'_>,
         numbering: &Numbering,
         class: Class,
-        member: Member,
+        mut member: Member,
         context: &mut Context<'_>,
     ) -> bool {
         let mut leaders = self
             .leaders
             .remove(&class)
             .unwrap_or_else(|| SmallVec::from_slice(&[numbering.first(class)]));
+        // What was moved up may be known on one of the ways there in turn.
+        let goes_on = loop {
+            match self.step(editor, class, member, &mut leaders, context) {
+                Step::Moved(leader) => member = leader,
+                Step::Done => break true,
+                Step::OutOfFuel => break false,
+            }
+        };
+        self.leaders.insert(class, leaders);
+        goes_on
+    }
+
+    /// What becomes of an instruction, given those of its class that are left before it.
+    fn step(
+        &mut self,
+        editor: &mut Editor<'_>,
+        class: Class,
+        member: Member,
+        leaders: &mut SmallVec<[Member; 2]>,
+        context: &mut Context<'_>,
+    ) -> Step {
         let leader = leaders
             .iter()
             .rev()
@@ -287,7 +308,6 @@ impl Elimination<'_> {
             && let Some(&(block, parameter)) = self.joined.get(&class)
             && self.dominates(block, member.block)
         {
-            self.leaders.insert(class, leaders);
             return self.read_parameter(editor, member, parameter, context);
         }
         let function = editor.function();
@@ -300,70 +320,80 @@ impl Elimination<'_> {
             ),
             _ => false,
         };
-        let goes_on = match leader {
+        let rewrite = |counter, why, equal: Member| Rewrite {
+            counter,
+            instruction: member.instruction,
+            why,
+            equal: Some(equal.instruction),
+        };
+        match leader {
             Some(leader) if !is_refused && fits(function, member.instruction, leader) => {
-                let rewrite = Rewrite {
-                    counter: "gvn-cse.instructions",
-                    instruction: member.instruction,
-                    why: "the value is known already",
-                    equal: Some(leader.instruction),
-                };
-                let goes_on = context.allows(function, rewrite);
-                if goes_on {
-                    self.replace(editor, member.instruction, leader);
+                let why = "the value is known already";
+                if !context.allows(function, rewrite("gvn-cse.instructions", why, leader)) {
+                    return Step::OutOfFuel;
                 }
-                goes_on
+                self.replace(editor, member.instruction, leader);
+                Step::Done
             }
-            None if let Some(flow) = self.partial
-                && !self.split.contains(&member.block)
-                && let Some((index, branch)) =
-                    partial::hoistable(function, flow, member, &leaders)
-                && fits(function, member.instruction, leaders[index]) =>
-            {
-                let leader = &mut leaders[index];
-                let rewrite = Rewrite {
-                    counter: "gvn-cse.hoisted",
-                    instruction: member.instruction,
-                    why: "the value is known on one way here and needed on both",
-                    equal: Some(leader.instruction),
-                };
-                let goes_on = context.allows(function, rewrite);
-                if goes_on {
-                    if let Some(last) = function.last_instruction(branch) {
-                        editor.move_before(leader.instruction, last);
-                        leader.block = branch;
-                        let leader = *leader;
-                        self.replace(editor, member.instruction, leader);
-                    }
+            None if let Some((leader, last)) = self.hoistable(function, member, leaders) => {
+                let why = "the value is known on one way here and needed on both";
+                if !context.allows(function, rewrite("gvn-cse.hoisted", why, leader)) {
+                    return Step::OutOfFuel;
                 }
-                goes_on
+                editor.move_before(leader.instruction, last);
+                leaders.retain(|it| it.instruction != leader.instruction);
+                self.replace(editor, member.instruction, leader);
+                Step::Moved(leader)
             }
-            None if !is_refused && let Some(plan) = self.plan(editor, member, &leaders) => {
-                let rewrite = Rewrite {
-                    counter: "gvn-cse.partial",
-                    instruction: member.instruction,
-                    why: "the value is known on one of the two ways here",
-                    equal: Some(leaders[0].instruction),
-                };
-                let goes_on = context.allows(function, rewrite);
-                if goes_on {
-                    if plan.splits {
-                        self.split.insert(member.block);
-                    }
-                    let parameter = partial::apply(editor, &plan, member);
-                    self.joined.insert(class, (member.block, parameter));
+            None if let Some(plan) = self.plan(editor, member, leaders) => {
+                let why = "the value is known on one of the two ways here";
+                if !context.allows(function, rewrite("gvn-cse.partial", why, leaders[0])) {
+                    return Step::OutOfFuel;
                 }
-                goes_on
+                if plan.splits {
+                    self.split.insert(member.block);
+                }
+                let parameter = partial::apply(editor, &plan, member);
+                self.joined.insert(class, (member.block, parameter));
+                Step::Done
             }
             _ => {
                 if leaders.len() < MOST_LEADERS {
                     leaders.push(member);
                 }
-                true
+                Step::Done
             }
+        }
+    }
+
+    /// An equal instruction in a block that a branch goes round, behind which an instruction stands: as it will be before the
+    /// branch, and what ends the block there.
+    fn hoistable(
+        &self,
+        function: &Function,
+        member: Member,
+        leaders: &[Member],
+    ) -> Option<(Member, Instruction)> {
+        let flow = self.partial?;
+        if self.split.contains(&member.block) {
+            return None;
+        }
+        let (leader, branch) = partial::hoistable(function, flow, member, leaders)?;
+        let last = function.last_instruction(branch)?;
+        let is_usable = fits(function, member.instruction, leader)
+            && function.format(last).is_terminator()
+            && !self.split.contains(&leader.block);
+        let moved = Member {
+            block: branch,
+            ..leader
         };
-        self.leaders.insert(class, leaders);
-        goes_on
+        is_usable.then_some((moved, last))
+    }
+
+    /// Whether an instruction stays, if it is one of a class: the first of the class does not dominate it.
+    fn stays(&mut self, numbering: &Numbering, class: Class, member: Member) -> bool {
+        let first = numbering.first(class);
+        first.instruction == member.instruction || !self.dominates(first.block, member.block)
     }
 
     /// Makes a comparison the negation of its complement, if that dominates it and all its readers can do without either.
@@ -371,11 +401,14 @@ impl Elimination<'_> {
     fn negate(
         &mut self,
         editor: &mut Editor<'_>,
-        complement: Member,
-        member: Member,
+        numbering: &Numbering,
+        found: &Complement,
         context: &mut Context<'_>,
     ) -> bool {
-        if !self.dominates(complement.block, member.block) {
+        let (complement, member) = (numbering.first(found.of), found.member);
+        if !self.stays(numbering, found.class, member)
+            || !self.dominates(complement.block, member.block)
+        {
             return true;
         }
         let function = editor.function();
@@ -405,16 +438,17 @@ impl Elimination<'_> {
     fn take_part(
         &mut self,
         editor: &mut Editor<'_>,
-        whole: Member,
-        member: Member,
-        shift: u32,
+        numbering: &Numbering,
+        part: &Part,
         context: &mut Context<'_>,
     ) -> bool {
+        let (whole, member, shift) = (numbering.first(part.whole), part.member, part.shift);
+        if !self.stays(numbering, part.class, member) || !self.dominates(whole.block, member.block)
+        {
+            return true;
+        }
         let function = editor.function();
-        let (&[word], true) = (
-            &whole.contents(function)[..],
-            self.dominates(whole.block, member.block),
-        ) else {
+        let &[word] = &whole.contents(function)[..] else {
             return true;
         };
         let Some(extraction) = parts::plan(function, member.instruction, word, shift) else {
@@ -457,20 +491,20 @@ impl Elimination<'_> {
         editor.remove_instruction(late);
     }
 
-    /// Replaces an instruction by a parameter made for its class. Whether to go on.
+    /// Replaces an instruction by a parameter made for its class.
     fn read_parameter(
         &mut self,
         editor: &mut Editor<'_>,
         member: Member,
         parameter: Value,
         context: &mut Context<'_>,
-    ) -> bool {
+    ) -> Step {
         let function = editor.function();
         let Some(result) = function.results(member.instruction).next() else {
-            return true;
+            return Step::Done;
         };
         if !is_acceptable(function, result, parameter) {
-            return true;
+            return Step::Done;
         }
         let rewrite = Rewrite {
             counter: "gvn-cse.instructions",
@@ -479,11 +513,11 @@ impl Elimination<'_> {
             equal: None,
         };
         if !context.allows(function, rewrite) {
-            return false;
+            return Step::OutOfFuel;
         }
         editor.replace_value(result, parameter);
         editor.remove_instruction(member.instruction);
-        true
+        Step::Done
     }
 
     fn plan(
@@ -518,6 +552,15 @@ impl Elimination<'_> {
         self.last_question = Some((one, other, answer));
         answer
     }
+}
+
+/// What became of an instruction.
+enum Step {
+    /// It is gone, or stays.
+    Done,
+    /// It is gone, and the one that stands for it was moved up.
+    Moved(Member),
+    OutOfFuel,
 }
 
 /// Whether someone reads a value as a block argument, or to keep it where a guard is false.

@@ -52,11 +52,21 @@ impl Member {
     }
 }
 
+/// A comparison that is true exactly when another is not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Complement {
+    /// The other.
+    pub of: Class,
+    pub class: Class,
+    pub member: Member,
+}
+
 /// A load of part of what is known of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     /// What is known.
     pub whole: Class,
+    pub class: Class,
     pub member: Member,
     /// Where the part starts in it, in bits.
     pub shift: u32,
@@ -91,8 +101,8 @@ pub(super) struct Numbering {
     constants: DenseMap<(u64, u64), u64>,
     /// The class of each instruction that shares one with another, in order of the walk.
     pub shared: Vec<(Class, Member)>,
-    /// Comparisons, the first of their classes, and the class of what is true exactly when they are not.
-    pub complements: Vec<(Class, Member)>,
+    /// Comparisons of whose complement there is a class.
+    pub complements: Vec<Complement>,
     /// Loads of parts of what is known.
     pub parts: Vec<Part>,
 }
@@ -179,15 +189,22 @@ impl Numbering {
                     self.numbers[result] = self.numbers[equal];
                 }
                 self.shared.push((class, member));
-            } else if let Some(test) = Test::of(format)
-                && let Some(complement) = self.complement(function, instruction, test)
-            {
-                self.complements.push((complement, member));
             } else if !format.is_pure() {
-                self.part(function, memory, member);
                 self.components(function, member, |access, place| {
                     memory.version(format.effects.reads, Some(access), Some(place))
                 });
+            }
+            // For those that no equal one dominates.
+            if let Some(test) = Test::of(format)
+                && let Some(complement) = self.complement(function, instruction, test)
+            {
+                self.complements.push(Complement {
+                    of: complement,
+                    class,
+                    member,
+                });
+            } else if !format.is_pure() {
+                self.part(function, memory, class, member);
             }
         }
         // What was stored is what a load from there gives.
@@ -468,7 +485,13 @@ impl Numbering {
     }
 
     /// Notes a plain load that reads part of a word which is known.
-    fn part(&mut self, function: &Function, memory: &MemoryVersions<'_>, member: Member) {
+    fn part(
+        &mut self,
+        function: &Function,
+        memory: &MemoryVersions<'_>,
+        class: Class,
+        member: Member,
+    ) {
         let Some(access) = plain_access(function, member.instruction) else {
             return;
         };
@@ -501,6 +524,7 @@ impl Numbering {
                     let shift = 8 * shift;
                     self.parts.push(Part {
                         whole,
+                        class,
                         member,
                         shift,
                     });

@@ -105,42 +105,43 @@ pub(super) fn plan(
     None
 }
 
-/// Of `leaders`, one in a block that a branch goes round, where `late` stands behind it: its place in the list, and the block with
-/// the branch, to which it can go.
+/// Of `leaders`, one in a block that a branch goes round, where `late` stands behind it, and the block with the branch, to which it
+/// can go.
 pub(super) fn hoistable(
     function: &Function,
     flow: &ControlFlow,
     late: Member,
     leaders: &[Member],
-) -> Option<(usize, Block)> {
+) -> Option<(Member, Block)> {
     let ways: SmallVec<[Block; 2]> = flow.predecessors(late.block).collect();
     let &[one, other] = &ways[..] else {
         return None;
     };
-    let index = leaders
-        .iter()
-        .position(|leader| leader.block == one || leader.block == other)?;
-    let leader = leaders[index];
-    let arm = leader.block;
-    let branch = if arm == one { other } else { one };
-    let mut before = flow.predecessors(arm);
-    let goes_round = (before.next(), before.next()) == (Some(branch), None)
-        && arm != branch
-        && function.edges(arm).len() == 1
-        && function.edges(branch).len() == 2
-        && flow.is_reachable(branch)
-        && flow.position(branch) < flow.position(arm)
-        && flow.position(arm) < flow.position(late.block);
-    let is_ready = goes_round
-        && is_movable(function, leader.instruction)
-        && is_movable(function, late.instruction)
-        && function
-            .uses(leader.instruction)
-            .all(|value| function.defining_block(value) != Some(arm))
-        && function
-            .last_instruction(branch)
-            .is_some_and(|last| function.format(last).is_terminator());
-    is_ready.then_some((index, branch))
+    if !is_movable(function, late.instruction) {
+        return None;
+    }
+    leaders.iter().find_map(|&leader| {
+        let arm = leader.block;
+        let branch = match arm {
+            _ if arm == one => other,
+            _ if arm == other => one,
+            _ => return None,
+        };
+        let mut before = flow.predecessors(arm);
+        let goes_round = (before.next(), before.next()) == (Some(branch), None)
+            && arm != branch
+            && function.edges(arm).len() == 1
+            && function.edges(branch).len() == 2
+            && flow.is_reachable(branch)
+            && flow.position(branch) < flow.position(arm)
+            && flow.position(arm) < flow.position(late.block);
+        let is_ready = goes_round
+            && is_movable(function, leader.instruction)
+            && function
+                .uses(leader.instruction)
+                .all(|value| function.defining_block(value) != Some(arm));
+        is_ready.then_some((leader, branch))
+    })
 }
 
 /// Whether an instruction gives the same before the branch. One that names a variable may be in the variable's own scope.
