@@ -41,7 +41,7 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 /// Instructions of a loop that is worth it. In a large one an addition is little, and what is compared may take a register that is short.
-const LARGEST_LOOP: usize = 64;
+const LARGEST_LOOP: usize = 40;
 /// How often a back edge must be taken at least sometimes.
 const FEWEST_ROUNDS: u64 = 4;
 

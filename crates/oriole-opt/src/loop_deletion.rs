@@ -16,7 +16,8 @@
 //! it (`FormatData::is_removable`); no thread ends in it.
 //!
 //! ## Method
-//! Edges into the loop lead to where it leaves. Loops are looked at from the outside in; one inside another that goes is not looked at.
+//! Edges into the loop lead to where it leaves. Loops are looked at from the outside in; one inside another that goes is not looked at, nor is one
+//! right before or behind another that goes.
 //!
 //! ## Not done
 //! Loops without a bound, even if they do nothing: they may be meant to wait (`loop_deletion`). Loops whose last values are
@@ -70,6 +71,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
                 continue;
             }
             if let Some(found) = plan(function, &flow, &loops, this, &mut ends) {
+                // Edges from and to a loop that goes are not there any more when this one does: it is left for the next time.
+                let mut entering = found.entering.iter();
+                if taken.contains(found.target) || entering.any(|&(from, _)| taken.contains(from)) {
+                    continue;
+                }
                 for &block in &found.blocks {
                     taken.insert(block);
                 }
