@@ -22,11 +22,12 @@
 //!
 //! ## Method
 //! From the last instruction of a block to the first: whatever no later tree took in is a root; its tree is flattened with an
-//! explicit stack into leaves with signs (`a - b` adds a negative leaf) and constants. Leaves are sorted by where they are
-//! defined, so that what comes from before the block stands together; constants come last and become one; `a - a` and
-//! `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
+//! explicit stack into leaves with signs (`a - b` adds a negative leaf) and constants. Leaves are sorted by the part they belong to
+//! ([`tree::Part`]) and by where they are defined, so that what comes from before the block stands together; constants come last and
+//! become one; `a - a` and `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
 //! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
-//! Trees that are in this form already are left alone, and so are trees that would take more instructions.
+//! Trees that are in this form already are left alone, and so are trees that would take more instructions and trees for which
+//! it does not pay ([`plan`]).
 //! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
 //! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
 //! sorting.
