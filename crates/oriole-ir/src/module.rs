@@ -114,12 +114,16 @@ impl LaunchBounds {
         let Some(threads) = self.threads() else {
             return 255;
         };
-        let warps = threads
-            .clamp(1, 1024)
-            .div_ceil(32)
-            .next_multiple_of(4)
-            .saturating_mul(self.minimum_blocks.unwrap_or(1).max(1));
-        (65536 / 32 / warps.max(1) / 8 * 8).clamp(24, 255)
+        let threads = threads.clamp(1, 1024);
+        // `ptxas` ignores a number of blocks that no multiprocessor holds.
+        let blocks = self
+            .minimum_blocks
+            .filter(|&blocks| blocks <= 32 && threads.saturating_mul(blocks) <= 2048)
+            .unwrap_or(1)
+            .max(1);
+        // Warps go to four partitions of the register file, whatever block they are of.
+        let warps = (threads.div_ceil(32) * blocks).next_multiple_of(4);
+        (65536 / 32 / warps / 8 * 8).clamp(24, 255)
     }
 }
 
@@ -474,6 +478,14 @@ mod tests {
         assert_eq!(bounds(Some(256), None).register_limit(), 255);
         assert_eq!(bounds(Some(1024), None).register_limit(), 64);
         assert_eq!(bounds(Some(256), Some(4)).register_limit(), 64);
+        // What `ptxas` gives a kernel that needs more: by warps of all blocks together.
+        assert_eq!(bounds(Some(96), Some(11)).register_limit(), 56);
+        assert_eq!(bounds(Some(160), Some(6)).register_limit(), 64);
+        assert_eq!(bounds(Some(16), Some(32)).register_limit(), 64);
+        assert_eq!(bounds(Some(288), None).register_limit(), 168);
+        // Out of range, so ignored.
+        assert_eq!(bounds(Some(16), Some(33)).register_limit(), 255);
+        assert_eq!(bounds(Some(512), Some(5)).register_limit(), 128);
         let fixed = LaunchBounds {
             maximum_registers: Some(40),
             required_block: Some([32, 32, 1]),

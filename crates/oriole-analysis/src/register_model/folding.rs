@@ -97,11 +97,14 @@ impl Folded {
 
     fn kind(function: &Function, instruction: Instruction) -> Kind {
         let format = function.format(instruction);
-        if format.is_guarded() || function.results(instruction).len() != 1 {
+        if format.is_guarded() {
             return Kind::Plain;
         }
         if is_bank_load(function, instruction) {
             return Kind::Free;
+        }
+        if function.results(instruction).len() != 1 {
+            return Kind::Plain;
         }
         let sources: Vec<Operand> = function
             .leaves(instruction)

@@ -3,7 +3,7 @@
 //! ## Method
 //! List scheduling: of the instructions whose operands are there, the one that frees the most registers beyond those it fills
 //! comes next, if there is one that frees at least as many as it fills; else the first in the order that was given. Loads stay
-//! between the instructions that order memory; the end of the block stays the end. At most [`WINDOW`] ready instructions are
+//! between the instructions that order memory; the end of the block stays the end. At most 24 ready instructions are
 //! compared for each place, so that long blocks take linear time.
 
 use super::folding::{Folded, is_fence};

@@ -9,7 +9,8 @@
 //! block that cost at most 75.
 //!
 //! ## Not done
-//! Loops of constants without loads, of which `ptxas` unrolls some with a thousand iterations.
+//! Loops of constants without loads, of which `ptxas` unrolls some with a thousand iterations; functions of very
+//! many loops or blocks.
 
 use super::folding::Folded;
 use crate::liveness::Registers;
@@ -20,6 +21,9 @@ use oriole_isa::{Opcode, Space};
 
 /// Loops that cost more are never unrolled.
 const MOST_COST: u32 = 400;
+/// Counts of loops depend on each other, so functions with more loops, or more blocks, are taken as they are.
+const MOST_LOOPS: usize = 256;
+const MOST_BLOCKS: usize = 4096;
 /// What the counter's own instructions cost.
 const COUNTER: u32 = 4;
 /// The size that unrolled loops are held to.
@@ -54,7 +58,8 @@ pub(super) fn copies(
     let loops = analyses.get::<Loops>(function);
     let count = loops.iter().count();
     let mut copies = vec![1; count];
-    if count == 0 {
+    let blocks = flow.reverse_postorder().len();
+    if count == 0 || count > MOST_LOOPS || blocks > MOST_BLOCKS {
         return copies;
     }
     let mut bodies: Vec<Vec<Block>> = vec![Vec::new(); count];
@@ -87,7 +92,8 @@ pub(super) fn copies(
     }
     let evolution = analyses.get::<ScalarEvolution>(function);
     let mut query = evolution.on(function);
-    for (this, cost, loads) in candidates {
+    // The count of a loop needs those of the loops before it: the last first finds all at once.
+    for (this, cost, loads) in candidates.into_iter().rev() {
         let header = loops.header(this);
         let Some(taken) = query.backedge_taken(header) else {
             continue;

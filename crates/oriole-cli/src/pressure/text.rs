@@ -74,7 +74,7 @@ fn one(output: &mut String, report: &Report, target: Target) {
     let prediction = report.prediction;
     let _ = write!(
         output,
-        "  registers  {} predicted, {} to {} in four of five cases",
+        "  registers  {} predicted, {} to {} in nine of ten cases",
         prediction.best, prediction.low, prediction.high
     );
     match &report.assembled {
