@@ -33,7 +33,7 @@ use crate::loops::{Loop, Loops};
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::BitSet;
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Block, Definition, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Use, Value};
 use oriole_isa::{Opcode, Space};
 
 /// Divergent values and branches.
@@ -72,11 +72,11 @@ impl Uniformity {
     }
 }
 
-/// Where a value is used.
+/// Something that turns divergent with a value.
 #[derive(Clone, Copy)]
-enum Use {
+enum Reader {
     Instruction(Instruction),
-    /// The argument of an edge that ends in this parameter.
+    /// The parameter that an edge passes it for.
     Parameter(Value),
 }
 
@@ -85,8 +85,10 @@ struct Solver<'a> {
     flow: &'a ControlFlow,
     post_dominators: &'a PostDominators,
     loops: &'a Loops,
-    uses: Adjacency,
-    use_list: Vec<Use>,
+    /// The parameters that each value is passed for.
+    passed: Adjacency,
+    /// What reads values outside of the loop of their definition.
+    outside: Vec<Reader>,
     divergent: BitSet<Value>,
     divergent_branches: BitSet<Block>,
     worklist: Vec<Value>,
@@ -168,15 +170,12 @@ impl<'a> Solver<'a> {
         post_dominators: &'a PostDominators,
         loops: &'a Loops,
     ) -> Solver<'a> {
-        let mut use_list = Vec::new();
-        let mut exits = Vec::new();
-        let mut exit = |value: Value, user: Block, at: u32| {
-            let defining = match function.values()[value].definition {
-                Definition::Instruction(instruction) => function.block_of(instruction),
-                Definition::Parameter(block) => Some(block),
-                Definition::Undefined => None,
-            };
-            let inner = defining.and_then(|block| loops.innermost(block));
+        let loop_count = loops.iter().count();
+        let (mut outside, mut exits) = (Vec::new(), Vec::new());
+        let mut enter = |value: Value, user: Block, reader: Reader| {
+            let inner = function
+                .defining_block(value)
+                .and_then(|block| loops.innermost(block));
             let Some(inner) = inner.filter(|&inner| !loops.contains(inner, user)) else {
                 return;
             };
@@ -185,35 +184,36 @@ impl<'a> Solver<'a> {
                 around = loops.parent(this);
             }
             let depth = around.map_or(0, |this| loops.depth(loops.header(this)));
-            exits.push((*loops.nest().range(inner.as_u32()).start(), depth, at));
+            let start = *loops.nest().range(inner.as_u32()).start();
+            exits.push((start, depth, outside.len() as u32));
+            outside.push(reader);
         };
-        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut passed: Vec<(u32, u32)> = Vec::new();
         for &block in flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
-                for value in function.uses(instruction) {
-                    exit(value, block, use_list.len() as u32);
-                    edges.push((value.as_u32(), use_list.len() as u32));
-                    use_list.push(Use::Instruction(instruction));
+            if loop_count > 0 {
+                for instruction in function.instructions_of(block) {
+                    for value in function.uses(instruction) {
+                        enter(value, block, Reader::Instruction(instruction));
+                    }
                 }
             }
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
-                    exit(argument, edge.target, use_list.len() as u32);
-                    edges.push((argument.as_u32(), use_list.len() as u32));
-                    use_list.push(Use::Parameter(parameter));
+                    passed.push((argument.as_u32(), parameter.as_u32()));
+                    if loop_count > 0 {
+                        enter(argument, edge.target, Reader::Parameter(parameter));
+                    }
                 }
             }
         }
-        let uses = Adjacency::new(function.values().len(), edges.iter().copied());
-        let loop_count = loops.iter().count();
         Solver {
             function,
             flow,
             post_dominators,
             loops,
-            uses,
-            use_list,
+            passed: Adjacency::new(function.values().len(), passed.iter().copied()),
+            outside,
             divergent: BitSet::with_domain(function.values().len()),
             divergent_branches: BitSet::with_domain(function.blocks().len()),
             worklist: Vec::new(),
@@ -315,12 +315,18 @@ impl<'a> Solver<'a> {
     }
 
     fn spread_value(&mut self, value: Value) {
-        for index in 0..self.uses.of(value.as_u32()).len() {
-            let at = self.uses.of(value.as_u32())[index];
-            match self.use_list[at as usize] {
-                Use::Parameter(parameter) => self.mark(parameter),
-                Use::Instruction(instruction) => self.spread_instruction(instruction),
+        let function = self.function;
+        for reader in function.uses_of(value) {
+            if let Use::Instruction(reader) = reader
+                && let Some(block) = function.block_of(reader)
+                && self.flow.is_reachable(block)
+            {
+                self.spread_instruction(reader);
             }
+        }
+        for index in 0..self.passed.of(value.as_u32()).len() {
+            let parameter = self.passed.of(value.as_u32())[index];
+            self.mark(Value::from_index(parameter as usize));
         }
     }
 
@@ -409,9 +415,9 @@ impl<'a> Solver<'a> {
             .loop_exits
             .take(self.loops.nest().range(this.as_u32()), depth)
         {
-            match self.use_list[at as usize] {
-                Use::Instruction(instruction) => self.spread_instruction(instruction),
-                Use::Parameter(parameter) => self.mark(parameter),
+            match self.outside[at as usize] {
+                Reader::Instruction(instruction) => self.spread_instruction(instruction),
+                Reader::Parameter(parameter) => self.mark(parameter),
             }
         }
     }
