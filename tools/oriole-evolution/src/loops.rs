@@ -258,6 +258,99 @@ fn opposite(comparison: &str) -> &'static str {
     }
 }
 
+/// A kernel of loops with one way out each and several counters that go in step, some of which only the test reads, some only code behind
+/// the loop. All end.
+pub fn generate_counters(seed: u64) -> LoopKernel {
+    let mut random = Random::new(seed ^ 0xC0C0);
+    let number = random.bits() as u32;
+    let mut body = String::new();
+    let mut registers = [3usize; 2];
+    let mut predicates = 0;
+    for label in 0..1 + random.below(3) {
+        // All counters, with their steps: the first is tested.
+        let unit = *random.pick(&[1i64, -1, 4, -4, 3, -8, 16, 1 << 20]);
+        let rounds = 1 + random.below(40) as i64;
+        let wide = random.one_in(2);
+        let counters: Vec<(usize, String, i64)> = (0..2 + random.below(4))
+            .map(|index| {
+                let width = match index == 0 || random.below(4) != 0 {
+                    true => usize::from(wide),
+                    false => usize::from(!wide),
+                };
+                registers[width] += 1;
+                let name = format!("{}{}", ["%r", "%d"][width], registers[width] - 1);
+                let times = *random.pick(&[1i64, -1, 2, 3, 4, -5, 8, 1 << 30]);
+                let step = if index == 0 {
+                    unit
+                } else {
+                    unit.wrapping_mul(times)
+                };
+                (width, name, step)
+            })
+            .collect();
+        for (width, name, _) in &counters {
+            let start = match random.below(3) {
+                0 => ["%r1", "%d1"][*width].to_owned(),
+                1 => ["%r2", "%d2"][*width].to_owned(),
+                _ => random.below(100).to_string(),
+            };
+            let _ = writeln!(body, "    mov.b{} {name}, {start};", [32, 64][*width]);
+        }
+        let (width, tested, _) = &counters[0];
+        let bits = [32, 64][*width];
+        let bound = format!("{}{}", ["%r", "%d"][*width], registers[*width]);
+        registers[*width] += 1;
+        let way = unit * rounds;
+        let _ = writeln!(
+            body,
+            "    add.s{bits} {bound}, {tested}, {way};\n$L{label}:"
+        );
+        let reads = |body: &mut String, (width, name, _): &(usize, String, i64)| {
+            let low = match width {
+                0 => name.clone(),
+                _ => {
+                    let _ = writeln!(body, "    cvt.u32.u64 %low, {name};");
+                    "%low".to_owned()
+                }
+            };
+            let _ = writeln!(body, "    mad.lo.s32 %sum, %sum, 31, {low};");
+        };
+        for counter in &counters[1..] {
+            if random.one_in(2) {
+                reads(&mut body, counter);
+            }
+        }
+        for (width, name, step) in &counters {
+            let bits = [32, 64][*width];
+            let _ = writeln!(body, "    add.s{bits} {name}, {name}, {step};");
+        }
+        predicates += 1;
+        let (test, guard) = *random.pick(&[("ne", "@"), ("eq", "@!")]);
+        let _ = writeln!(
+            body,
+            "    setp.{test}.s{bits} %p{predicates}, {tested}, {bound};"
+        );
+        let _ = writeln!(body, "    {guard}%p{predicates} bra $L{label};");
+        for counter in &counters {
+            if random.one_in(3) {
+                reads(&mut body, counter);
+            }
+        }
+    }
+    let text = format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n\
+         .visible .entry loops(.param .u64 out, .param .u32 number)\n{{\n\
+         .reg .b32 %r<{}>;\n.reg .b64 %d<{}>;\n.reg .pred %p<{}>;\n.reg .b32 %sum, %low;\n.reg .b64 %out, %at;\n\
+         mov.b32 %sum, 0;\nld.param.u32 %r1, [number];\nmov.u32 %r2, %tid.x;\n\
+         cvt.s64.s32 %d1, %r1;\ncvt.u64.u32 %d2, %r2;\n{body}\
+         ld.param.u64 %out, [out];\nmad.wide.u32 %at, %r2, 4, %out;\nst.global.u32 [%at], %sum;\nret;\n}}\n",
+        registers[0] + 1,
+        registers[1] + 1,
+        predicates + 1,
+    );
+    LoopKernel { text, number }
+}
+
 /// The kernel of a seed.
 pub fn generate(seed: u64) -> LoopKernel {
     let mut random = Random::new(seed ^ 0x100F);
