@@ -282,8 +282,8 @@ def launch(driver: Driver, path: pathlib.Path, run: dict, ptxas: str | None) -> 
         loaded.close()
 
 
-def worker(pipe, ptxas: str | None):
-    """Answers (path, run) with a result until told None. Dies after an error, since the context may be lost."""
+def worker(pipe, task):
+    """Answers jobs with what the task makes of them until told None. Dies after an error, since the context may be lost."""
     try:
         driver = Driver()
         pipe.send(driver.describe())
@@ -292,7 +292,7 @@ def worker(pipe, ptxas: str | None):
         return
     while (job := pipe.recv()) is not None:
         try:
-            pipe.send(launch(driver, *job, ptxas))
+            pipe.send(task(driver, *job))
         except Exception as error:  # noqa: BLE001
             pipe.send({"status": "failed", "error": f"{type(error).__name__}: {error}"})
             os._exit(0)
@@ -301,13 +301,13 @@ def worker(pipe, ptxas: str | None):
 class Pool:
     """One worker at a time, replaced when it fails or takes too long."""
 
-    def __init__(self, ptxas, seconds: float):
-        self.ptxas, self.seconds, self.process = ptxas, seconds, None
+    def __init__(self, task, seconds: float):
+        self.task, self.seconds, self.process = task, seconds, None
 
     def start(self) -> dict:
         spawn = multiprocessing.get_context("spawn")
         self.pipe, other = spawn.Pipe()
-        self.process = spawn.Process(target=worker, args=(other, self.ptxas), daemon=True)
+        self.process = spawn.Process(target=worker, args=(other, self.task), daemon=True)
         self.process.start()
         other.close()
         if not self.pipe.poll(120):
@@ -317,11 +317,11 @@ class Pool:
             raise CudaError(said["error"])
         return said
 
-    def run(self, path, run) -> dict:
+    def run(self, *job) -> dict:
         if self.process is None:
             self.start()
         try:
-            self.pipe.send((path, run))
+            self.pipe.send(job)
             if self.pipe.poll(self.seconds):
                 result = self.pipe.recv()
             else:
@@ -380,7 +380,7 @@ def main() -> int:
                     print(i, run["kernel"], text, sha256(argument.data))
         return 0
 
-    pool = Pool(options.ptxas, options.seconds)
+    pool = Pool(launch, options.seconds)
     device = pool.start()
     capability = tuple(map(int, device["capability"].split(".")))
     print(f"{device['name']}, compute capability {device['capability']}, driver {device['driver']}", flush=True)
@@ -390,7 +390,7 @@ def main() -> int:
             if not runnable(path, capability) or options.variant and options.variant not in path.name:
                 continue
             name = f"{run['ptx'].split('/')[0]}/{path.name}"
-            result = pool.run(path, run)
+            result = pool.run(path, run, options.ptxas)
             for output in result.get("outputs", {}).values():
                 raw = output.pop("data")
                 output["sha256"] = sha256(raw)

@@ -21,7 +21,7 @@ import shutil
 import sys
 import time
 
-from run_on_gpu import HERE, CudaError, Driver, Loaded, runnable, tomllib, variants
+from run_on_gpu import HERE, Driver, Loaded, Pool, runnable, tomllib, variants
 
 
 def microseconds(loaded: Loaded, events, launches: int) -> float:
@@ -40,22 +40,25 @@ def microseconds(loaded: Loaded, events, launches: int) -> float:
     return elapsed.value * 1000 / launches
 
 
-def measure(driver: Driver, paths, run: dict, options, events) -> dict:
-    sides = []
+def measure(driver: Driver, paths, run: dict, ptxas: str | None, rounds: int, launches: int) -> dict:
+    """The time of a launch of each of two files."""
+    sides, events = [], (ctypes.c_void_p(), ctypes.c_void_p())
     try:
+        for event in events:
+            driver.call("cuEventCreate", ctypes.byref(event), 0)
         for path in paths:
-            sides.append(Loaded(driver, path, run, options.ptxas))
+            sides.append(Loaded(driver, path, run, ptxas))
         times = [[], []]
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             for side, all_of in zip(sides, times):
-                all_of.append(microseconds(side, events, options.launches))
+                all_of.append(microseconds(side, events, launches))
     finally:
         for side in sides:
             side.close()
     before, after = (min(all_of) for all_of in times)
     # How far the second fastest round of a side is from the fastest.
     noise = max(sorted(all_of)[1] / min(all_of) for all_of in times) - 1
-    return {"before": before, "after": after, "ratio": after / before, "noise": noise}
+    return {"status": "ok", "before": before, "after": after, "ratio": after / before, "noise": noise}
 
 
 def main() -> int:
@@ -67,34 +70,30 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--launches", type=int, default=50)
     parser.add_argument("--least", type=float, default=3.0, help="microseconds below which a kernel does not count")
+    parser.add_argument("--seconds", type=float, default=30, help="limit for one kernel, compilation included")
     parser.add_argument("--deadline", type=float, default=1e9, help="seconds after which no kernel is begun")
     parser.add_argument("--ptxas", default=os.environ.get("PTXAS") or shutil.which("ptxas"))
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
 
     runs = tomllib.loads((HERE / "runs.toml").read_text())["run"]
-    driver, results, started = Driver(), [], time.time()
-    events = (ctypes.c_void_p(), ctypes.c_void_p())
-    for event in events:
-        driver.call("cuEventCreate", ctypes.byref(event), 0)
+    pool, results, started = Pool(measure, options.seconds), [], time.time()
+    capability = tuple(map(int, pool.start()["capability"].split(".")))
     for index, run in enumerate(runs):
         if options.only and not any(run["ptx"] == o or run["ptx"].startswith(o.rstrip("/") + "/") for o in options.only):
             continue
         for path in variants(options.before, run["ptx"]):
             other = options.after / "ptx" / run["ptx"].split("/")[0] / path.name
-            if not other.exists() or not runnable(path, driver.capability()) or options.variant not in path.name:
+            if not other.exists() or not runnable(path, capability) or options.variant not in path.name:
                 continue
             if time.time() - started > options.deadline:
                 continue
-            try:
-                result = measure(driver, (path, other), run, options, events)
-            except CudaError as error:
-                # After a fault nothing works in this context any more.
-                print(f"FAILED {path.name} {run['kernel']}: {error}")
-                if "700" in str(error) or "719" in str(error):
-                    break
-                continue
-            results.append({"ptx": path.name, "kernel": run["kernel"], "run": index, **result})
+            result = pool.run((path, other), run, options.ptxas, options.rounds, options.launches)
+            if result["status"] == "ok":
+                results.append({"ptx": path.name, "kernel": run["kernel"], "run": index, **result})
+            else:
+                print(f"FAILED {path.name} {run['kernel']}: {result['error']}", flush=True)
+    pool.stop()
     timed = [r for r in results if r["before"] >= options.least]
     for r in sorted(timed, key=lambda r: -r["ratio"])[:15] + sorted(timed, key=lambda r: r["ratio"])[:15]:
         print(f"{r['before']:9.2f} {r['after']:9.2f} us  {r['ratio']:.3f}  noise {r['noise']:.3f}  {r['ptx']} {r['kernel']}")
