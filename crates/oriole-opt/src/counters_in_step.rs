@@ -42,6 +42,8 @@ pub(crate) const PASS: Pass = Pass {
 
 /// Instructions of a loop that is worth it. In a large one an addition is little, and what is compared may take a register that is short.
 const LARGEST_LOOP: usize = 40;
+/// The same where more than one instruction is needed to compute what is compared.
+const LARGEST_LOOP_FOR_MULTIPLES: usize = 24;
 /// How often a back edge must be taken at least sometimes.
 const FEWEST_ROUNDS: u64 = 4;
 
@@ -143,7 +145,8 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
     let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let blocks = order.iter().filter(|&&block| region.contains(block));
     let instructions = blocks.flat_map(|&block| function.instructions_of(block));
-    if instructions.take(LARGEST_LOOP + 1).count() > LARGEST_LOOP {
+    let size = instructions.take(LARGEST_LOOP + 1).count();
+    if size > LARGEST_LOOP {
         return None;
     }
     let taken = query.backedge_taken(header)?;
@@ -163,6 +166,9 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
             continue;
         };
         let recipe = region.recipe(query, value, end, &sources).or_else(|| {
+            if size > LARGEST_LOOP_FOR_MULTIPLES {
+                return None;
+            }
             let factor = times.wrapping_neg() as u64;
             region.multiple(query, value, end, &sources, factor)
         });
