@@ -19,14 +19,15 @@ fn inner(view: &View<'_, '_>, arg: Arg, opcode: Opcode) -> Option<(Site, Arg, u6
         .then_some((site, Arg::Value(value), constant))
 }
 
-/// Whether rules of this file look at an instruction.
-fn is_word(site: &Site) -> bool {
-    is_integer(site.scalar_type) && site.width == WORD
+/// Whether rules that make fields look at an instruction. Where `ptxas` does not optimize, it makes five instructions more of a
+/// field than of shifts and masks.
+fn is_word(view: &View<'_, '_>, site: &Site) -> bool {
+    is_integer(site.scalar_type) && site.width == WORD && !view.is_debug
 }
 
 /// `(x >> 8k) & 255`, `(x >> 8) & 65535`.
 pub(super) fn byte_field(view: &View<'_, '_>, site: &Site) -> Option<Change> {
-    if !is_word(site) {
+    if !is_word(view, site) {
         return None;
     }
     let (shifted, mask) = site.value_and_constant()?;
@@ -46,7 +47,7 @@ pub(super) fn byte_field(view: &View<'_, '_>, site: &Site) -> Option<Change> {
 
 /// `(x << k) >> k`, signed.
 pub(super) fn signed_field(view: &View<'_, '_>, site: &Site) -> Option<Change> {
-    if !is_word(site) || site.opcode != Opcode::Shr || !site.signed() {
+    if !is_word(view, site) || site.opcode != Opcode::Shr || !site.signed() {
         return None;
     }
     let back = site.arg(1).constant()?;
@@ -65,7 +66,7 @@ pub(super) fn signed_field(view: &View<'_, '_>, site: &Site) -> Option<Change> {
 
 /// `(x & ~m) | (y & m)` where `m` has the low bits.
 pub(super) fn merged_fields(view: &View<'_, '_>, site: &Site) -> Option<Change> {
-    if !is_word(site) || site.opcode != Opcode::Or {
+    if !is_word(view, site) || site.opcode != Opcode::Or {
         return None;
     }
     let (a, b) = site.pair();
@@ -91,7 +92,7 @@ pub(super) fn merged_fields(view: &View<'_, '_>, site: &Site) -> Option<Change> 
 
 /// `(x & 65535) | (y << 16)`.
 pub(super) fn inserted_field(view: &View<'_, '_>, site: &Site) -> Option<Change> {
-    if !is_word(site) || site.opcode != Opcode::Or {
+    if !is_word(view, site) || site.opcode != Opcode::Or {
         return None;
     }
     let (a, b) = site.pair();

@@ -80,7 +80,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         .keys()
         .map(|value| function.use_count(value))
         .collect();
+    let module = context.environment.module();
+    let is_debug = module.is_some_and(|module| module.is_debug);
     let mut walk = Walk {
+        is_debug,
         visited: IndexVec::from_elem(0, function.instruction_bound()),
         of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
         editor,
@@ -182,6 +185,8 @@ impl Further {
 }
 
 struct Walk<'a, 'f, 'c> {
+    /// Whether the code is to be debugged.
+    is_debug: bool,
     editor: &'a mut Editor<'f>,
     context: &'a mut Context<'c>,
     known: KnownBits,
@@ -207,6 +212,7 @@ impl Walk<'_, '_, '_> {
             known: &self.known,
             of_values: &self.of_values,
             reads: &self.reads,
+            is_debug: self.is_debug,
         }
     }
 

@@ -244,6 +244,8 @@ pub(super) struct View<'a, 'f> {
     pub(super) known: &'a KnownBits,
     pub(super) of_values: &'a IndexVec<Value, Facts>,
     pub(super) reads: &'a IndexVec<Value, u32>,
+    /// Whether the code is to be debugged: then `ptxas` optimizes nothing.
+    pub(super) is_debug: bool,
 }
 
 impl View<'_, '_> {
