@@ -8,9 +8,9 @@ use oriole_ir::Value;
 use oriole_ir::arithmetic::{Family, Operation};
 use oriole_isa::ptxas;
 
-/// Which part of a sum a leaf belongs to, in the order in which parts are added. This is what takes fewest machine instructions:
-/// `ptxas` adds up once for a warp what is the same for its threads, and makes one instruction of a product and the sum that it
-/// is added to.
+/// Which part of a sum a leaf belongs to, in the order in which parts are added. Of the orders that were tried this one took fewest
+/// machine instructions (docs/optimizing.md). A likely reason, which was not tested by itself: `ptxas` adds up once for a warp what
+/// is the same for its threads, and makes one instruction of a product and the sum that it is added to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     /// The same for all threads of a warp, and no product.
