@@ -41,6 +41,7 @@ use oriole_isa::{Opcode, Space};
 pub struct Uniformity {
     divergent: BitSet<Value>,
     divergent_branches: BitSet<Block>,
+    divergent_joins: BitSet<Block>,
 }
 
 impl Uniformity {
@@ -52,6 +53,11 @@ impl Uniformity {
     /// Whether threads of a warp may leave this block in different directions.
     pub fn is_divergent_branch(&self, block: Block) -> bool {
         self.divergent_branches.contains(block)
+    }
+
+    /// Whether threads of a warp may come to this block by different edges at once.
+    pub fn is_divergent_join(&self, block: Block) -> bool {
+        self.divergent_joins.contains(block)
     }
 
     /// Computes uniformity.
@@ -68,6 +74,7 @@ impl Uniformity {
         Uniformity {
             divergent: solver.divergent,
             divergent_branches: solver.divergent_branches,
+            divergent_joins: solver.joins,
         }
     }
 }
@@ -391,6 +398,7 @@ impl<'a> Solver<'a> {
             self.divergent.insert(value);
         }
         for &block in self.flow.reverse_postorder() {
+            self.joins.insert(block);
             if function
                 .last_instruction(block)
                 .is_some_and(|last| function.format(last).is_terminator())

@@ -215,10 +215,21 @@ const PROMOTING: [&str; 4] = [
 
 /// Makes values of local variables whose address is nowhere taken, once accesses name them.
 fn promote(function: &mut Function, environment: &Environment) {
-    if !oriole_analysis::memory::has_local_variables(function) {
-        return;
+    if oriole_analysis::memory::has_local_variables(function) {
+        run_passes(function, environment, &PROMOTING);
     }
-    let Ok(phases) = oriole_opt::select(PROMOTING) else {
+}
+
+/// Likewise, and has accesses name the state space that they reach.
+pub(crate) fn name_spaces(function: &mut Function, environment: &Environment) {
+    match oriole_analysis::memory::has_local_variables(function) {
+        true => run_passes(function, environment, &PROMOTING),
+        false => run_passes(function, environment, &PROMOTING[..1]),
+    }
+}
+
+fn run_passes(function: &mut Function, environment: &Environment, passes: &[&str]) {
+    let Ok(phases) = oriole_opt::select(passes.iter().copied()) else {
         return;
     };
     let mut context = Context {
