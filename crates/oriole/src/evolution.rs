@@ -28,6 +28,8 @@ pub struct EvolutionOptions {
     pub keep_local_variables: bool,
     /// Only the function of this name.
     pub function: Option<String>,
+    /// Whether values are left out.
+    pub without_values: bool,
     /// Limits.
     pub knobs: Knobs,
 }
@@ -194,7 +196,7 @@ pub fn evolution(
             line_of: &line_of,
             lines: &lines,
         };
-        let (loops, values) = reporter.report(bounds, options.knobs);
+        let (loops, values) = reporter.report(bounds, options);
         reports.push(EvolutionReport {
             name: name.to_owned(),
             loops,
@@ -260,8 +262,12 @@ struct Reporter<'report> {
 }
 
 impl Reporter<'_> {
-    fn report(&self, bounds: LaunchShape, knobs: Knobs) -> (Vec<LoopReport>, Vec<ValueReport>) {
-        let evolution = ScalarEvolution::new(self.function, bounds, knobs);
+    fn report(
+        &self,
+        bounds: LaunchShape,
+        options: &EvolutionOptions,
+    ) -> (Vec<LoopReport>, Vec<ValueReport>) {
+        let evolution = ScalarEvolution::new(self.function, bounds, options.knobs);
         let mut query = evolution.on(self.function);
         let header = |header: Block| self.loop_name(header);
         let names = Names {
@@ -274,6 +280,9 @@ impl Reporter<'_> {
             .map(|header| self.loop_report(&mut query, &names, header))
             .collect();
         let mut values = Vec::new();
+        if options.without_values {
+            return (loops, values);
+        }
         for &block in self.function.block_order() {
             let parameters = &self.function.blocks()[block].parameters;
             let first = self.function.instructions_of(block).next();

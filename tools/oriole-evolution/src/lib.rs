@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accesses;
 pub mod loops;
 
 use oriole_analysis::launch::LaunchShape;

@@ -120,7 +120,9 @@ impl LanePatterns<'_> {
             return None;
         }
         let place = function.results(instruction).position(|own| own == value)? as u32;
-        let offset = u32::try_from(address.offset).ok()? + place * held / 8;
+        let offset = u32::try_from(address.offset)
+            .ok()?
+            .checked_add(place * held / 8)?;
         let declared = function.variables()[variable].variable_type;
         if offset == 0
             && declared.bytes == Some(held / 8)

@@ -89,7 +89,8 @@ pub struct Setting {
 impl Setting {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        let product = |all: u32, &size: &u32| all.saturating_mul(size);
+        self.block.iter().fold(1, product).min(MOST_THREADS)
     }
 
     /// Warps of a block.
@@ -103,6 +104,9 @@ impl Setting {
         mask(left.min(LANES as u32)) as u32
     }
 }
+
+/// The most threads that a block can have.
+const MOST_THREADS: u32 = 1024;
 
 /// So many suppositions in a row may fail before no more are made.
 const MOST_RETRIES: u32 = 8;
