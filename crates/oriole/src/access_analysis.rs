@@ -6,7 +6,7 @@ use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::{LANES, Setting};
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, POINTER_ALIGNMENT, RequestCost, Status, costs,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
 };
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Severity, Source};
@@ -241,6 +241,7 @@ pub fn accesses(
         let setting = Setting {
             block: given.unwrap_or([DEFAULT_THREADS, 1, 1]),
             arguments: options.arguments.clone(),
+            multiple: None,
         };
         let mut analyses = Analyses::of(environment);
         let costs = costs(&ssa, &mut analyses, &setting);
@@ -330,6 +331,8 @@ impl Reporter<'_> {
                 };
                 format!("no wrap at line {line}")
             }
+            Assumption::Multiple(number) => format!("arg {number} % {PARAMETER_MULTIPLE} == 0"),
+            Assumption::Apart => "rows share no sector".to_owned(),
             Assumption::FullWarp => "full warp".to_owned(),
             Assumption::Global => "address is global".to_owned(),
         }

@@ -1,7 +1,7 @@
 //! Holds what is said of memory accesses against what the emulator counts.
 
 use oriole::{AccessReport, KernelAccesses};
-use oriole_analysis::memory_requests::{Class, Status};
+use oriole_analysis::memory_requests::{Assumption, Class, PARAMETER_MULTIPLE, Status};
 use oriole_emulator::{Observer, Request, Step};
 use oriole_isa::{Space, memory_cost};
 use std::collections::BTreeMap;
@@ -18,8 +18,10 @@ pub struct ComparedRequests {
     pub bounded: u64,
     /// Nothing is said of them.
     pub unknown: u64,
-    /// Made by other lanes than was assumed.
+    /// Made by other lanes than was assumed, or with parameters that are no multiples.
     pub partial: u64,
+    /// Of the others, those in which groups of lanes that were assumed to have no sector in common have one.
+    pub shared_rows: u64,
 }
 
 impl ComparedRequests {
@@ -30,6 +32,7 @@ impl ComparedRequests {
         self.bounded += other.bounded;
         self.unknown += other.unknown;
         self.partial += other.partial;
+        self.shared_rows += other.shared_rows;
     }
 }
 
@@ -45,6 +48,8 @@ pub struct RequestWatcher {
     kernel: KernelAccesses,
     /// Accesses by the place of their mnemonic and by whether they go to shared memory.
     places: BTreeMap<(u32, bool), usize>,
+    /// What parameters are, by number, where they are integers.
+    arguments: BTreeMap<u32, u64>,
     seen: Mutex<Seen>,
 }
 
@@ -52,15 +57,21 @@ pub struct RequestWatcher {
 const ENOUGH: usize = 8;
 
 impl RequestWatcher {
-    /// Watches launches of a kernel.
-    pub fn new(kernel: KernelAccesses) -> RequestWatcher {
+    /// Watches launches of a kernel with these integers as arguments.
+    pub fn new(kernel: KernelAccesses, arguments: BTreeMap<u32, u64>) -> RequestWatcher {
         let accesses = kernel.accesses.iter().enumerate();
         let places = accesses.map(|(index, access)| ((access.offset, access.is_shared()), index));
         RequestWatcher {
             places: places.collect(),
             kernel,
+            arguments,
             seen: Mutex::default(),
         }
+    }
+
+    fn is_multiple(&self, number: u32) -> bool {
+        let argument = self.arguments.get(&number);
+        argument.is_some_and(|argument| argument.is_multiple_of(PARAMETER_MULTIPLE))
     }
 
     /// What was compared, and what was wrong.
@@ -73,9 +84,10 @@ impl RequestWatcher {
         let [x, y, _] = self.kernel.block;
         let thread = request.threads.first().copied().unwrap_or_default();
         let warp = (thread[0] + x * (thread[1] + y * thread[2])) / 32;
-        let Some(&(least, most, lanes)) = access.cost.warps.get(warp as usize) else {
+        let Some(claim) = access.cost.warps.get(warp as usize) else {
             return;
         };
+        let (least, most, lanes) = (claim.least, claim.most, claim.lanes);
         let supposed = access.assumptions.iter().any(|own| own == "full warp");
         let wrong = |what: String| {
             let (line, mnemonic) = (access.line, &access.mnemonic);
@@ -95,10 +107,24 @@ impl RequestWatcher {
             }
             return;
         }
-        let (cost, _) = match access.is_shared() {
-            true => memory_cost::wavefronts(request.addresses, lanes, request.width),
-            false => memory_cost::sectors(request.addresses, lanes, request.width),
+        let of = |lanes: u32| match access.is_shared() {
+            true => memory_cost::wavefronts(request.addresses, lanes, request.width).0,
+            false => memory_cost::sectors(request.addresses, lanes, request.width).0,
         };
+        let mut cost = of(lanes);
+        if access.cost.assumptions.contains(&Assumption::Apart) && cost < least {
+            // What groups of lanes have in common does not count: that they have nothing is an assumption.
+            seen.compared.shared_rows += 1;
+            cost = claim.groups.iter().map(|&group| of(group)).sum();
+        }
+        let does_not_hold = |assumption: &Assumption| match *assumption {
+            Assumption::Multiple(number) => !self.is_multiple(number),
+            _ => false,
+        };
+        if access.cost.assumptions.iter().any(does_not_hold) {
+            seen.compared.partial += 1;
+            return;
+        }
         match access.cost.status {
             Status::Proved => seen.compared.proved += 1,
             Status::ProvedIf => seen.compared.proved_if += 1,

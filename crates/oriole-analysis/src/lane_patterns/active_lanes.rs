@@ -147,12 +147,15 @@ impl LanePatterns<'_> {
         let Entry::Known(pattern) = self.entry(predicate, block) else {
             return Some(Condition::Unknown);
         };
+        if !pattern.assumed.is_empty() {
+            return Some(Condition::Unknown);
+        }
         if pattern.is_concrete() {
             let lanes = (0..32).filter(|&lane| (pattern.lanes.get(lane) & 1 != 0) != negated);
             let lanes: u32 = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
             return Some(Condition::Lanes(lanes));
         }
-        Some(match pattern.is_uniform() && pattern.assumed.is_empty() {
+        Some(match pattern.is_uniform() {
             true => Condition::Uniform,
             false => Condition::Unknown,
         })

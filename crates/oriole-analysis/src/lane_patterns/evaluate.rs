@@ -1,6 +1,6 @@
 //! What instructions make of patterns.
 
-use super::pattern::{BitView, LANES, Lanes, Pattern};
+use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
 use super::{AtomData, AtomKey, Cause, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask, sign_extend};
 use crate::launch::LaunchShape;
@@ -23,8 +23,20 @@ const CHOSEN: u32 = 2001;
 /// A source of an instruction.
 struct Input {
     pattern: Pattern,
-    /// The value it is the low bits of, if it is as wide.
+    /// The value it is, if it is all of one.
     value: Option<Value>,
+    /// What is known of it in all lanes.
+    known: Known,
+}
+
+impl Input {
+    fn new(pattern: Pattern) -> Input {
+        Input {
+            known: Known::unknown(pattern.bits),
+            pattern,
+            value: None,
+        }
+    }
 }
 
 impl LanePatterns<'_> {
@@ -55,7 +67,7 @@ impl LanePatterns<'_> {
             false => Cause::Data,
         };
         let mut is_uniform = is_evaluated;
-        let mut assumed: SmallVec<[Value; 2]> = SmallVec::new();
+        let mut assumed: SmallVec<[Supposed; 2]> = SmallVec::new();
         if is_evaluated {
             let block = self.block(instruction);
             for used in self.function.uses(instruction) {
@@ -124,19 +136,25 @@ impl LanePatterns<'_> {
             .ok()?
             .checked_add(place * held / 8)?;
         let declared = function.variables()[variable].variable_type;
-        if offset == 0
-            && declared.bytes == Some(held / 8)
-            && let Some(number) = self.parameter_number(symbol)
-            && let Some(&argument) = self.setting.arguments.get(&number)
-        {
-            return Some(Pattern::concrete(Lanes::Same(argument), held));
+        let is_whole = offset == 0 && declared.bytes == Some(held / 8);
+        let number = self.parameter_number(symbol).filter(|_| is_whole);
+        let mut known = Known::unknown(held);
+        let mut supposed = None;
+        if let Some(number) = number {
+            if let Some(&argument) = self.setting.arguments.get(&number) {
+                return Some(Pattern::concrete(Lanes::Same(argument), held));
+            }
+            if let Some(multiple) = self.setting.multiple.filter(|_| held == 32) {
+                known.zeros |= multiple - 1;
+                supposed = Some(Supposed::Multiple(number));
+            }
         }
         let atom = self.atoms.intern(AtomData {
             key: AtomKey::Parameter(symbol, offset, held),
-            known: Known::unknown(held),
+            known,
             home: None,
         });
-        Some(Pattern::atom(atom, held))
+        Some(Pattern::atom(atom, held).assuming(supposed.as_slice()))
     }
 
     fn special(&mut self, symbol: Symbol, special: SpecialRegister) -> Option<Pattern> {
@@ -221,26 +239,30 @@ impl LanePatterns<'_> {
                 let Entry::Known(pattern) = self.seen_from(value, block) else {
                     return None;
                 };
-                match bits.unwrap_or(pattern.bits) {
-                    bits if bits == pattern.bits => Some(Input {
-                        pattern: pattern.as_ref().clone(),
-                        value: Some(value),
-                    }),
-                    bits if bits < pattern.bits => Some(Input {
-                        pattern: pattern.truncate(bits),
-                        value: None,
-                    }),
-                    _ => None,
+                let bits = bits.unwrap_or(pattern.bits);
+                if bits > pattern.bits {
+                    return None;
                 }
+                let known = match pattern.is_concrete() {
+                    true => Known::unknown(bits),
+                    false => self.known_of(value).truncate(bits),
+                };
+                let is_whole = bits == pattern.bits;
+                Some(Input {
+                    pattern: match is_whole {
+                        true => pattern.as_ref().clone(),
+                        false => pattern.truncate(bits),
+                    },
+                    value: is_whole.then_some(value),
+                    known,
+                })
             }
             Operand::Constant(constant) => {
                 let literal = self.function.constants()[constant].literal?;
                 let wanted = wanted.unwrap_or(ScalarType::B32);
                 let number = literal_bits(literal, wanted)?;
-                Some(Input {
-                    pattern: Pattern::concrete(Lanes::Same(number), wanted.bits()),
-                    value: None,
-                })
+                let number = Lanes::Same(number);
+                Some(Input::new(Pattern::concrete(number, wanted.bits())))
             }
             Operand::Symbol(symbol) => {
                 let pattern = match self.function.symbols()[symbol].kind {
@@ -255,10 +277,7 @@ impl LanePatterns<'_> {
                     Some(bits) if bits > pattern.bits => return None,
                     _ => pattern,
                 };
-                Some(Input {
-                    pattern,
-                    value: None,
-                })
+                Some(Input::new(pattern))
             }
             _ => None,
         }
@@ -282,7 +301,8 @@ impl LanePatterns<'_> {
             result = result.assuming(&input.pattern.assumed);
         }
         if result.bits < held && mnemonic.opcode() == Opcode::Cvt {
-            result = self.widen(value, HELD, &result, None, held, given.is_signed())?;
+            let input = Input::new(result);
+            result = self.widen(value, HELD, &input, held, given.is_signed())?;
         }
         if result.bits != held {
             return None;
@@ -375,7 +395,7 @@ impl LanePatterns<'_> {
                 if mnemonic.first_type()?.is_signed() || !divisor.is_power_of_two() {
                     return None;
                 }
-                let view = first.bit_view(&|atom| self.known(atom))?;
+                let view = first.bit_view(inputs[0].known, &|atom| self.known(atom))?;
                 let move_bits = |bits: u64| match opcode {
                     Opcode::Div => bits >> divisor.trailing_zeros(),
                     _ => bits & (divisor - 1),
@@ -391,14 +411,7 @@ impl LanePatterns<'_> {
                 if to.bits() <= from.bits() {
                     return Some(first.truncate(to.bits()));
                 }
-                self.widen(
-                    value,
-                    0,
-                    first,
-                    inputs[0].value,
-                    to.bits(),
-                    from.is_signed(),
-                )
+                self.widen(value, 0, &inputs[0], to.bits(), from.is_signed())
             }
             Opcode::Setp => self.compared(value, mnemonic, inputs),
             _ => None,
@@ -428,9 +441,8 @@ impl LanePatterns<'_> {
                     MulMode::Low => first.multiply(second?)?,
                     MulMode::Wide => {
                         let width = 2 * first.bits;
-                        let second = second?;
-                        let a = self.widen(value, 0, first, inputs[0].value, width, signed)?;
-                        let b = self.widen(value, 64, second, inputs[1].value, width, signed)?;
+                        let a = self.widen(value, 0, &inputs[0], width, signed)?;
+                        let b = self.widen(value, 64, inputs.get(1)?, width, signed)?;
                         a.multiply(&b)?
                     }
                     MulMode::High => return None,
@@ -480,7 +492,9 @@ impl LanePatterns<'_> {
         };
         let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
         for (index, input) in inputs.iter().enumerate() {
-            let view = input.pattern.bit_view(&|atom| self.known(atom))?;
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
             if index >= moved && (view.unknown != 0 || view.lanes.as_same().is_none()) {
                 return None;
             }
@@ -528,7 +542,10 @@ impl LanePatterns<'_> {
         };
         let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
         for input in inputs.get(..operands)? {
-            views.push(input.pattern.bit_view(&|atom| self.known(atom))?);
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
+            views.push(view);
         }
         let others: SmallVec<[u64; 2]> = inputs[operands..]
             .iter()
@@ -578,8 +595,12 @@ impl LanePatterns<'_> {
         if mnemonic.modifiers().boolean.is_some() || first.pattern.bits != second.pattern.bits {
             return None;
         }
-        let a = first.pattern.bit_view(&|atom| self.known(atom))?;
-        let b = second.pattern.bit_view(&|atom| self.known(atom))?;
+        let a = first
+            .pattern
+            .bit_view(first.known, &|atom| self.known(atom))?;
+        let b = second
+            .pattern
+            .bit_view(second.known, &|atom| self.known(atom))?;
         let low = mask((a.unknown | b.unknown).trailing_zeros());
         let is_high_same = |view: &BitView| {
             let high = |lane: usize| view.lanes.get(lane) & !low;
@@ -610,11 +631,15 @@ impl LanePatterns<'_> {
         &mut self,
         value: Value,
         slot: u32,
-        pattern: &Pattern,
-        source: Option<Value>,
+        input: &Input,
         to: u32,
         signed: bool,
     ) -> Option<Pattern> {
+        let Input {
+            pattern,
+            value: source,
+            known,
+        } = input;
         let from = pattern.bits;
         if from >= to || to > 64 {
             return None;
@@ -623,12 +648,12 @@ impl LanePatterns<'_> {
             true => sign_extend(number, from) as u64 & mask(to),
             false => number,
         };
-        let result = if let Some(view) = pattern.bit_view(&|atom| self.known(atom)) {
+        let result = if let Some(view) = pattern.bit_view(*known, &|atom| self.known(atom)) {
             let unknown = extended(view.unknown);
             let lanes = Lanes::from_fn(|lane| extended(view.lanes.get(lane)) & !unknown);
             self.of_bits(value, slot, lanes, unknown, to)?
         } else {
-            self.widen_terms(value, slot, pattern, source, to, signed)?
+            self.widen_terms(value, slot, pattern, *source, to, signed)?
         };
         Some(result.assuming(&pattern.assumed))
     }
@@ -682,7 +707,7 @@ impl LanePatterns<'_> {
         let proved = pattern.has_one_group() && self.is_within(pattern, source, signed);
         Some(match proved {
             true => result,
-            false => result.assuming(&[value]),
+            false => result.assuming(&[Supposed::NoWrap(value)]),
         })
     }
 

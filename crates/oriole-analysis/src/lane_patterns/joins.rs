@@ -1,6 +1,6 @@
 //! Parameters of blocks: loops' headers, and joins behind branches.
 
-use super::pattern::{Lanes, Pattern};
+use super::pattern::{Lanes, Pattern, Supposed};
 use super::{Cause, Entry, LanePatterns};
 use crate::known_bits::Known;
 use oriole_ir::{Block, Value};
@@ -193,11 +193,18 @@ impl LanePatterns<'_> {
         let Ok(patterns) = self.argument_patterns(&arguments) else {
             return false;
         };
-        patterns.iter().all(|pattern| {
-            let difference = pattern.subtract(&own);
-            difference.is_some_and(|difference| {
-                difference.is_uniform() && difference.assumed == own.assumed
-            })
-        })
+        for pattern in &patterns {
+            let Some(difference) = pattern.subtract(&own) else {
+                return false;
+            };
+            let more = difference.assumed.iter().copied();
+            let more: Vec<Supposed> = more.filter(|each| !own.assumed.contains(each)).collect();
+            let wraps = more.iter().any(|each| matches!(each, Supposed::NoWrap(_)));
+            if wraps || !difference.is_uniform() {
+                return false;
+            }
+            self.shown_by.extend(more);
+        }
+        true
     }
 }

@@ -34,7 +34,9 @@ mod joins;
 mod pattern;
 
 pub use active_lanes::Arriving;
-pub use pattern::{Atom, AtomData, AtomKey, BitView, LANES, Lanes, Monomial, Pattern, Term};
+pub use pattern::{
+    Atom, AtomData, AtomKey, BitView, LANES, Lanes, Monomial, Pattern, Supposed, Term,
+};
 
 use crate::control_flow::ControlFlow;
 use crate::dominators::{Dominators, PostDominators};
@@ -84,6 +86,8 @@ pub struct Setting {
     pub block: [u32; 3],
     /// What parameters are, by number, where it is known.
     pub arguments: BTreeMap<u32, u64>,
+    /// What other parameters of four bytes are supposed to be multiples of: a power of two.
+    pub multiple: Option<u64>,
 }
 
 impl Setting {
@@ -138,6 +142,8 @@ pub struct LanePatterns<'a> {
     refuted: BitSet<Value>,
     /// Whether nothing more is supposed.
     pessimistic: bool,
+    /// What was taken for granted to show what was supposed.
+    shown_by: Vec<Supposed>,
 }
 
 impl<'a> LanePatterns<'a> {
@@ -190,6 +196,7 @@ impl<'a> LanePatterns<'a> {
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
             pessimistic: false,
+            shown_by: Vec::new(),
         }
     }
 
@@ -231,6 +238,12 @@ impl<'a> LanePatterns<'a> {
         self.has_left.clear();
         self.has_left.resize(self.leaves_apart.len(), None);
         self.supposed.clear();
+        self.shown_by.clear();
+    }
+
+    /// What was taken for granted of loops to answer the questions of the last warp.
+    pub fn assumed_of_loops(&self) -> &[Supposed] {
+        &self.shown_by
     }
 
     /// The lanes of the warp that are threads.
@@ -352,17 +365,23 @@ impl<'a> LanePatterns<'a> {
 
     /// A value that is uniform and otherwise unknown.
     fn uniform(&mut self, value: Value) -> Pattern {
-        let data = self.function.values()[value];
-        let bits = data.scalar_type.bits();
-        let is_integer = matches!(bits, 8..=64) && !data.scalar_type.is_float();
-        let range = is_integer.then(|| self.query.value_range(value)).flatten();
-        let known = range.map_or(Known::unknown(bits), |range| range.unsigned.known);
+        let bits = self.function.values()[value].scalar_type.bits();
+        let known = self.known_of(value);
         let atom = self.atoms.intern(AtomData {
             key: AtomKey::Value(value),
             known,
             home: self.function.defining_block(value),
         });
         Pattern::atom(atom, bits)
+    }
+
+    /// What is known of a value in all threads.
+    fn known_of(&mut self, value: Value) -> Known {
+        let data = self.function.values()[value];
+        let bits = data.scalar_type.bits();
+        let is_integer = matches!(bits, 8..=64) && !data.scalar_type.is_float();
+        let range = is_integer.then(|| self.query.value_range(value)).flatten();
+        range.map_or(Known::unknown(bits), |range| range.unsigned.known)
     }
 
     /// Something uniform that a value is made of.

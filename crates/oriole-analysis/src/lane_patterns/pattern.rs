@@ -135,6 +135,15 @@ pub struct Term {
 const MOST_TERMS: usize = 12;
 const MOST_ATOMS: usize = 4;
 
+/// Something that a pattern takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Supposed {
+    /// The computation of a value does not wrap where it is widened.
+    NoWrap(Value),
+    /// A parameter, by number, is a multiple of what the setting says.
+    Multiple(u32),
+}
+
 /// The numbers of a value in all lanes: `lanes + sum of terms`, modulo two to the width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
@@ -144,8 +153,8 @@ pub struct Pattern {
     pub lanes: Lanes,
     /// The part that is not, by monomial.
     pub terms: Vec<Term>,
-    /// Values whose computation was taken not to wrap, in order.
-    pub assumed: SmallVec<[Value; 2]>,
+    /// What is taken for granted, in order.
+    pub assumed: SmallVec<[Supposed; 2]>,
 }
 
 /// The bits of a pattern: those that are known, by lane, and a mask of those that are unknown and the same in all lanes.
@@ -198,7 +207,7 @@ impl Pattern {
     }
 
     /// With what others take for granted, too.
-    pub fn assuming(mut self, others: &[Value]) -> Pattern {
+    pub fn assuming(mut self, others: &[Supposed]) -> Pattern {
         for &other in others {
             if let Err(place) = self.assumed.binary_search(&other) {
                 self.assumed.insert(place, other);
@@ -331,8 +340,17 @@ impl Pattern {
         known
     }
 
-    /// The bits, if lanes differ by known numbers only and these do not carry into what is unknown.
-    pub fn bit_view(&self, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
+    /// The bits, if lanes differ by known numbers only and these do not carry into what is unknown; `whole` is known of all lanes.
+    pub fn bit_view(&self, whole: Known, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
+        let view = self.own_bit_view(atoms)?;
+        let known = (whole.zeros | whole.ones) & view.unknown;
+        Some(BitView {
+            lanes: view.lanes.map(|lane| lane | whole.ones & known),
+            unknown: view.unknown & !known,
+        })
+    }
+
+    fn own_bit_view(&self, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
         let bits = self.bits;
         if self.is_concrete() {
             return Some(BitView {

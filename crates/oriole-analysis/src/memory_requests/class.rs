@@ -81,11 +81,9 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
         return match (is_shared, wastes) {
             (true, false) => Class::ConflictFree,
             (false, false) => Class::Coalesced,
-            _ if warp.groups == lanes => Class::Transposed,
+            _ if warp.groups.len() == lanes => Class::Transposed,
             (true, true) => Class::Conflict(ways(warp)),
-            (false, true) if warp.least as f64 * warp.groups as f64 <= warp.ideal => {
-                Class::Misaligned
-            }
+            (false, true) if warp.least_apart as f64 <= warp.ideal => Class::Misaligned,
             (false, true) => Class::Scattered,
         };
     };

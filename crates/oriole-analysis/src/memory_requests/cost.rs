@@ -2,8 +2,8 @@
 
 use super::Request;
 use crate::known_bits::{Known, sign_extend};
-use crate::lane_patterns::{Atom, Cause, LANES, Pattern};
-use oriole_ir::{Symbol, Value};
+use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
+use oriole_ir::Symbol;
 use oriole_isa::{Space, memory_cost};
 
 /// The cost of a request for one warp.
@@ -17,14 +17,18 @@ pub(super) struct WarpCost {
     pub ideal: f64,
     /// Why nothing is known.
     pub cause: Option<Cause>,
-    /// Values that were taken not to wrap.
-    pub assumed: Vec<Value>,
+    /// What the pattern takes for granted.
+    pub assumed: Vec<Supposed>,
     /// Parameters that were taken to be aligned.
     pub pointers: Vec<(Symbol, u32)>,
     /// Whether conditions were supposed to hold.
     pub is_supposed: bool,
-    /// How many groups of lanes there are that differ by known numbers.
-    pub groups: usize,
+    /// The groups of lanes that differ by known numbers.
+    pub groups: Vec<u32>,
+    /// What all groups cost at least if they have nothing in common.
+    pub least_apart: u64,
+    /// Whether they are taken to have nothing in common.
+    pub is_apart: bool,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
 }
@@ -61,7 +65,9 @@ impl WarpCost {
             assumed: Vec::new(),
             pointers: Vec::new(),
             is_supposed: false,
-            groups: 0,
+            groups: Vec::new(),
+            least_apart: 0,
+            is_apart: false,
             offsets: None,
         }
     }
@@ -88,7 +94,7 @@ impl WarpCost {
     /// Counts what addresses cost, given what is known of atoms.
     pub fn count(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);
-        self.groups = groups.len();
+        self.groups.clone_from(&groups);
         let first = self.lanes.trailing_zeros() as usize;
         let spread = |from: usize, lane: usize| {
             let difference = pattern
@@ -107,6 +113,7 @@ impl WarpCost {
             Memory::Global | Memory::Local => whole.to_vec(),
         };
         (self.least, self.most, self.mean, self.ideal) = (0, 0, 0.0, 0.0);
+        self.least_apart = 0;
         let mut contradicts = false;
         for pass in passes {
             let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
@@ -135,7 +142,9 @@ impl WarpCost {
                         Memory::Global | Memory::Local => ideal.max(own),
                     };
                 }
-                least = least.max(costs.iter().copied().min().unwrap_or(0));
+                let cheapest = costs.iter().copied().min().unwrap_or(0);
+                least = least.max(cheapest);
+                self.least_apart += cheapest;
                 most += costs.iter().copied().max().unwrap_or(0);
                 mean += costs.iter().sum::<u64>() as f64 / costs.len().max(1) as f64;
             }
@@ -157,6 +166,23 @@ impl WarpCost {
             // Every case would trap: something that was taken for granted does not hold.
             *self = self.clone().unknown(request, Cause::Other);
         }
+    }
+}
+
+impl WarpCost {
+    /// Whether groups of lanes in global memory have one cost if they have nothing in common.
+    pub fn is_exact_apart(&self, request: &Request) -> bool {
+        memory(request.space) == Memory::Global
+            && self.cause.is_none()
+            && self.groups.len() > 1
+            && self.least_apart == self.most
+    }
+
+    /// Takes groups of lanes to have nothing in common.
+    pub fn take_apart(&mut self) {
+        self.is_apart = true;
+        self.least = self.most;
+        self.mean = self.most as f64;
     }
 }
 

@@ -27,7 +27,7 @@ pub use class::Class;
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
-use crate::lane_patterns::{Cause, Entry, LANES, LanePatterns, Setting};
+use crate::lane_patterns::{Cause, Entry, LANES, LanePatterns, Setting, Supposed};
 use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::Analyses;
@@ -61,14 +61,21 @@ pub enum Assumption {
     Aligned(Symbol, u32),
     /// The computation of a value does not wrap where it is widened.
     NoWrap(Value),
+    /// A parameter of the kernel, by number, is a multiple of [`PARAMETER_MULTIPLE`].
+    Multiple(u32),
     /// Conditions that cannot be told hold for all lanes of the warp.
     FullWarp,
+    /// Lanes that are apart by an unknown stride have no sector in common.
+    Apart,
     /// A generic address is one of global memory.
     Global,
 }
 
 /// What `cudaMalloc` aligns to.
 pub const POINTER_ALIGNMENT: u64 = 256;
+
+/// What sizes and strides are supposed to be multiples of, where that settles a cost.
+pub const PARAMETER_MULTIPLE: u64 = 16;
 
 /// How much is known of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +102,19 @@ impl Status {
     }
 }
 
+/// What is claimed of a warp.
+#[derive(Clone, Debug)]
+pub struct WarpClaim {
+    /// It costs this at least.
+    pub least: u64,
+    /// And this at most.
+    pub most: u64,
+    /// The lanes that take part.
+    pub lanes: u32,
+    /// The groups of lanes that differ by known numbers.
+    pub groups: Vec<u32>,
+}
+
 /// The cost of a request over the warps of a block that make it.
 #[derive(Clone, Debug)]
 pub struct RequestCost {
@@ -116,8 +136,8 @@ pub struct RequestCost {
     pub assumptions: Vec<Assumption>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
     pub trips: f64,
-    /// Of each warp: the least and the largest, and the lanes that take part.
-    pub warps: Vec<(u64, u64, u32)>,
+    /// What is claimed of each warp.
+    pub warps: Vec<WarpClaim>,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
     pub offsets: Option<[Option<i64>; LANES]>,
 }
@@ -242,30 +262,59 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
         ..LaunchShape::default()
     };
     let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
-    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
+    let of_warps = warp_costs(function, analyses, setting, &evolution, &all);
+    let loops = analyses.get::<Loops>(function);
+    let mut costs: Vec<RequestCost> = Vec::new();
     {
-        let query = evolution.on(function);
-        let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
-        for warp in 0..setting.warps() {
-            let costs = patterns.ask(warp, |patterns| {
-                let cost = |request| of_warp(function, patterns, request);
-                all.iter().map(cost).collect::<Vec<WarpCost>>()
-            });
-            for (costs, cost) in of_warps.iter_mut().zip(costs) {
-                costs.push(cost);
+        let mut query = evolution.on(function);
+        for (request, warps) in all.iter().zip(&of_warps) {
+            let block = function.block_of(request.instruction);
+            let trips = block.map_or(1.0, |block| trips(&mut query, &loops, block));
+            costs.push(summary(request, warps, trips));
+        }
+    }
+    let is_bounded = |cost: &RequestCost| cost.status == Status::Bounded;
+    if costs.iter().any(is_bounded) {
+        let supposing = Setting {
+            multiple: Some(PARAMETER_MULTIPLE),
+            ..setting.clone()
+        };
+        let again = warp_costs(function, analyses, &supposing, &evolution, &all);
+        for (cost, warps) in costs.iter_mut().zip(&again) {
+            if cost.status == Status::Bounded {
+                let other = summary(&cost.request, warps, cost.trips);
+                if other.status == Status::ProvedIf {
+                    *cost = other;
+                }
             }
         }
     }
-    let loops = analyses.get::<Loops>(function);
-    let mut query = evolution.on(function);
-    all.iter()
-        .zip(of_warps)
-        .map(|(request, warps)| {
-            let block = function.block_of(request.instruction);
-            let trips = block.map_or(1.0, |block| trips(&mut query, &loops, block));
-            summary(request, &warps, trips)
-        })
-        .collect()
+    costs
+}
+
+/// What requests cost, by request and warp.
+fn warp_costs(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    all: &[Request],
+) -> Vec<Vec<WarpCost>> {
+    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
+    let query = evolution.on(function);
+    let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
+    for warp in 0..setting.warps() {
+        let costs = patterns.ask(warp, |patterns| {
+            let cost = |request| of_warp(function, patterns, request);
+            all.iter().map(cost).collect::<Vec<WarpCost>>()
+        });
+        let more = patterns.assumed_of_loops();
+        for (costs, mut cost) in of_warps.iter_mut().zip(costs) {
+            cost.assumed.extend_from_slice(more);
+            costs.push(cost);
+        }
+    }
+    of_warps
 }
 
 /// Iterations of a loop whose count is not known.
@@ -344,6 +393,9 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             cost = assuming;
         }
     }
+    if cost.least != cost.most && cost.is_exact_apart(request) {
+        cost.take_apart();
+    }
     cost
 }
 
@@ -353,11 +405,17 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
     let mut assumptions = Vec::new();
     for warp in &executing {
-        assumptions.extend(warp.assumed.iter().map(|&value| Assumption::NoWrap(value)));
+        assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
+            Supposed::NoWrap(value) => Assumption::NoWrap(value),
+            Supposed::Multiple(number) => Assumption::Multiple(number),
+        }));
         let pointers = warp.pointers.iter();
         assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
         if warp.is_supposed {
             assumptions.push(Assumption::FullWarp);
+        }
+        if warp.is_apart {
+            assumptions.push(Assumption::Apart);
         }
     }
     if request.space == Space::Generic {
@@ -390,7 +448,12 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         trips,
         warps: warps
             .iter()
-            .map(|warp| (warp.least, warp.most, warp.lanes))
+            .map(|warp| WarpClaim {
+                least: warp.least,
+                most: warp.most,
+                lanes: warp.lanes,
+                groups: warp.groups.clone(),
+            })
             .collect(),
         offsets: dearest.and_then(|warp| warp.offsets),
     }
