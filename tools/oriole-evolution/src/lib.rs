@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accesses;
+pub mod addresses;
 pub mod loops;
 
 use oriole_analysis::launch::LaunchShape;

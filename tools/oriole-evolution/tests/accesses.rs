@@ -8,6 +8,7 @@ use oriole::AccessOptions;
 use oriole_corpus::{Run, runs};
 use oriole_emulator::{Argument, Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
+use oriole_evolution::addresses;
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
@@ -120,6 +121,43 @@ fn generated_kernels_cost_what_is_said() {
         })
         .collect();
     report("generated", results);
+}
+
+#[test]
+fn random_addresses_cost_what_is_said() {
+    let results = (0..kernels(400))
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = addresses::generate(seed);
+            let module = module(&kernel.text);
+            let [n, m] = kernel.numbers;
+            let arguments = |machine: &mut Machine| {
+                let data = machine.buffer("data", &vec![0; 2 * addresses::GLOBAL_BYTES]);
+                vec![
+                    Value::Buffer(data),
+                    Value::Bytes(n.to_le_bytes().to_vec()),
+                    Value::Bytes(m.to_le_bytes().to_vec()),
+                ]
+            };
+            let run = Run {
+                kernel: "addresses".to_owned(),
+                grid: [2, 1, 1],
+                block: kernel.block,
+                arguments: vec![
+                    "data:u8[1]".into(),
+                    format!("n:u32={n}"),
+                    format!("m:u32={m}"),
+                ],
+                ..Run::default()
+            };
+            let (compared, violations) = watch(&module, &run, arguments, 2_000_000);
+            let violations = violations
+                .into_iter()
+                .map(|it| format!("seed {seed}: {it}"));
+            (compared, violations.collect())
+        })
+        .collect();
+    report("addresses", results);
 }
 
 /// The files of a run: its own, and variants by how they were compiled.

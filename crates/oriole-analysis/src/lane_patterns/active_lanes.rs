@@ -6,7 +6,7 @@
 //! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so.
 
 use super::{Entry, LanePatterns};
-use oriole_ir::{Block, Instruction, Operand};
+use oriole_ir::{Block, Instruction, Operand, Value};
 use oriole_isa::Terminator;
 use oriole_syntax::tree::Guard;
 
@@ -59,11 +59,21 @@ impl LanePatterns<'_> {
 
     /// Whether all lanes leave a block the same way.
     fn is_together(&mut self, block: Block) -> bool {
+        if let Some(last) = self.function.last_instruction(block)
+            && let Some(Operand::Value(predicate)) = self.function.guard(last)
+        {
+            self.compute(predicate);
+        }
+        self.was_together(block)
+    }
+
+    /// Likewise, by what was computed.
+    fn was_together(&self, block: Block) -> bool {
         let Some(last) = self.function.last_instruction(block) else {
             return true;
         };
         let terminator = self.function.format(last).effects.terminator;
-        match self.guard(last) {
+        match self.computed_guard(last) {
             None => terminator != Terminator::IndirectBranch,
             Some(Condition::Uniform) => true,
             Some(Condition::Lanes(lanes)) => {
@@ -135,6 +145,14 @@ impl LanePatterns<'_> {
 
     /// What is known of the guard of an instruction, with its negation.
     fn guard(&mut self, instruction: Instruction) -> Option<Condition> {
+        if let Some(Operand::Value(predicate)) = self.function.guard(instruction) {
+            self.compute(predicate);
+        }
+        self.computed_guard(instruction)
+    }
+
+    /// Likewise, if it was computed.
+    fn computed_guard(&self, instruction: Instruction) -> Option<Condition> {
         let negated = match self.function.format(instruction).guard {
             Guard::None => return None,
             Guard::If => false,
@@ -143,8 +161,7 @@ impl LanePatterns<'_> {
         let Some(Operand::Value(predicate)) = self.function.guard(instruction) else {
             return Some(Condition::Unknown);
         };
-        let block = self.block(instruction);
-        let Entry::Known(pattern) = self.entry(predicate, block) else {
+        let Entry::Known(pattern) = self.seen_from(predicate, self.block(instruction)) else {
             return Some(Condition::Unknown);
         };
         if !pattern.assumed.is_empty() {
@@ -159,5 +176,35 @@ impl LanePatterns<'_> {
             true => Condition::Uniform,
             false => Condition::Unknown,
         })
+    }
+
+    /// The predicates of the branches behind which lanes may come to a block by different edges, all of which stand before it; nothing
+    /// if one does not, or they are not known.
+    pub(super) fn join_conditions(&self, block: Block) -> Option<Vec<Value>> {
+        let mut predicates = Vec::new();
+        for branch in self.uniformity.join_causes(block)? {
+            if self.flow.position(branch) >= self.flow.position(block) {
+                return None;
+            }
+            let last = self.function.last_instruction(branch)?;
+            if let Some(Operand::Value(predicate)) = self.function.guard(last) {
+                predicates.push(predicate);
+            }
+        }
+        Some(predicates)
+    }
+
+    /// Whether lanes may come to a block by different edges at once, given what was computed of the conditions that decide it.
+    pub(super) fn comes_apart(&self, block: Block) -> bool {
+        if !self.uniformity.is_divergent_join(block) {
+            return false;
+        }
+        match (
+            self.join_conditions(block),
+            self.uniformity.join_causes(block),
+        ) {
+            (Some(_), Some(mut causes)) => causes.any(|branch| !self.was_together(branch)),
+            _ => true,
+        }
     }
 }

@@ -61,6 +61,9 @@ impl LanePatterns<'_> {
         if !self.is_opaque(parameter, block) {
             let arguments = self.arguments(parameter, block, false);
             needs.extend(arguments.into_iter().map(|argument| argument.1));
+            if self.uniformity.is_divergent_join(block) && !self.is_header(block) {
+                needs.extend(self.join_conditions(block).into_iter().flatten());
+            }
         }
     }
 
@@ -93,7 +96,7 @@ impl LanePatterns<'_> {
             Ok(patterns) => patterns,
             Err(cause) => return fallback(self, cause),
         };
-        let apart = self.uniformity.is_divergent_join(block);
+        let apart = self.comes_apart(block);
         let Some(start) = self.choice_in(parameter, CHOSEN, &patterns, apart) else {
             return fallback(self, Cause::Other);
         };
