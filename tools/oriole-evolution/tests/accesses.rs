@@ -34,7 +34,18 @@ fn watch(
         kernel: Some(run.kernel.clone()),
         ..AccessOptions::default()
     };
-    let Ok((mut kernels, _)) = oriole::accesses(module, &options) else {
+    watch_claims(module, run, &options, arguments, steps)
+}
+
+/// Likewise, with claims that were made for something else.
+fn watch_claims(
+    module: &Module,
+    run: &Run,
+    claimed: &AccessOptions,
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (ComparedRequests, Vec<String>) {
+    let Ok((mut kernels, _)) = oriole::accesses(module, claimed) else {
         return Default::default();
     };
     let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
@@ -89,6 +100,39 @@ fn report(what: &str, results: Vec<(ComparedRequests, Vec<String>)>) {
 
 fn kernels(smoke: u64) -> u64 {
     std::env::var("ORIOLE_KERNELS").map_or(smoke, |it| it.parse().expect("a number"))
+}
+
+/// Whoever compares must be able to find something: claims for another shape of blocks are wrong.
+#[test]
+fn wrong_claims_are_found() {
+    let mut found = 0;
+    for seed in 0..60 {
+        let kernel = addresses::generate(seed);
+        let module = module(&kernel.text);
+        let run = Run {
+            kernel: "addresses".to_owned(),
+            grid: [1; 3],
+            block: [8, 8, 1],
+            ..Run::default()
+        };
+        let claimed = AccessOptions {
+            block: Some([64, 1, 1]),
+            ..AccessOptions::default()
+        };
+        let (_, violations) = watch_claims(&module, &run, &claimed, zeros, 200_000);
+        found += usize::from(!violations.is_empty());
+    }
+    assert!(found > 20, "{found}");
+}
+
+/// Arguments of kernels with random addresses.
+fn zeros(machine: &mut Machine) -> Vec<Value> {
+    let data = machine.buffer("data", &vec![0; 2 * addresses::GLOBAL_BYTES]);
+    vec![
+        Value::Buffer(data),
+        Value::Bytes(vec![3, 0, 0, 0]),
+        Value::Bytes(vec![16, 0, 0, 0]),
+    ]
 }
 
 #[test]
