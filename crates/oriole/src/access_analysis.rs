@@ -3,7 +3,7 @@
 use crate::evolution::name_spaces;
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
-use oriole_analysis::lane_patterns::{LANES, Setting};
+use oriole_analysis::lane_patterns::Setting;
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
     Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
@@ -353,8 +353,8 @@ pub fn picture(access: &AccessReport) -> Option<String> {
     let size = if access.is_shared() { 4 } else { 32 };
     let least = offsets.iter().flatten().copied().min()?;
     let mut places: Vec<i64> = Vec::new();
-    for lane in 0..LANES {
-        let Some(offset) = offsets[lane] else {
+    for offset in offsets {
+        let Some(offset) = offset else {
             text.push('.');
             continue;
         };

@@ -230,13 +230,15 @@ fn residues(
     };
     let alignment = (1 << bytes.trailing_zeros().min(5)) as u64;
     let tried = modulus.max(alignment);
+    let is_aligned = |residue: u64, offset: i64| {
+        let address = (MIDDLE + residue).wrapping_add_signed(offset);
+        address.is_multiple_of(alignment)
+    };
     let is_possible = |residue: &u64| {
         let bits = tried - 1;
         let is_known = residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0;
         let mut active = (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
-        is_known
-            && active
-                .all(|lane| (MIDDLE + residue).wrapping_add_signed(offsets[lane]) % alignment == 0)
+        is_known && active.all(|lane| is_aligned(*residue, offsets[lane]))
     };
     (0..tried).filter(is_possible).collect()
 }
