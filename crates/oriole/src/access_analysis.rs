@@ -156,7 +156,11 @@ impl std::fmt::Display for AccessReport {
             false => write!(formatter, "{} to {}", cost.least, cost.most)?,
         }
         let ideal = (cost.ideal * 10.0).round() / 10.0;
-        write!(formatter, " {}, ideal {ideal}, ", self.unit())?;
+        let unit = match cost.most {
+            1 => self.unit().trim_end_matches('s'),
+            _ => self.unit(),
+        };
+        write!(formatter, " {unit}, ideal {ideal}, ")?;
         formatter.write_str(cost.status.text())?;
         for (index, assumption) in self.assumptions.iter().enumerate() {
             let word = if index == 0 { ": " } else { ", " };

@@ -127,34 +127,53 @@ impl LanePatterns<'_> {
         let SymbolKind::Parameter(variable) = function.symbols()[symbol].kind else {
             return None;
         };
+        let own = access.element.bits();
         let held = function.values()[value].scalar_type.bits();
-        if access.bytes * 8 != held * access.vector || held > 64 {
+        if !matches!(own, 8..=64) || held < own || held > 64 {
             return None;
         }
-        let place = function.results(instruction).position(|own| own == value)? as u32;
+        let mut results = function.results(instruction);
+        let place = results.position(|own| own == value)? as u32;
         let offset = u32::try_from(address.offset)
             .ok()?
-            .checked_add(place * held / 8)?;
+            .checked_add(place * own / 8)?;
         let declared = function.variables()[variable].variable_type;
-        let is_whole = offset == 0 && declared.bytes == Some(held / 8);
+        let is_whole = offset == 0 && declared.bytes == Some(own / 8);
         let number = self.parameter_number(symbol).filter(|_| is_whole);
-        let mut known = Known::unknown(held);
+        let pattern = self.parameter(symbol, offset, own, number);
+        if own == held {
+            return Some(pattern);
+        }
+        // A register that is wider is filled up by the sign of the type that is loaded.
+        let signed = access.element.is_signed();
+        self.widen(value, HELD, &Input::new(pattern), held, signed)
+    }
+
+    /// A parameter of the kernel, by number if it is a whole one.
+    fn parameter(
+        &mut self,
+        symbol: Symbol,
+        offset: u32,
+        bits: u32,
+        number: Option<u32>,
+    ) -> Pattern {
+        let mut known = Known::unknown(bits);
         let mut supposed = None;
         if let Some(number) = number {
             if let Some(&argument) = self.setting.arguments.get(&number) {
-                return Some(Pattern::concrete(Lanes::Same(argument), held));
+                return Pattern::concrete(Lanes::Same(argument), bits);
             }
-            if let Some(multiple) = self.setting.multiple.filter(|_| held == 32) {
+            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32) {
                 known.zeros |= multiple - 1;
                 supposed = Some(Supposed::Multiple(number));
             }
         }
         let atom = self.atoms.intern(AtomData {
-            key: AtomKey::Parameter(symbol, offset, held),
+            key: AtomKey::Parameter(symbol, offset, bits),
             known,
             home: None,
         });
-        Some(Pattern::atom(atom, held).assuming(supposed.as_slice()))
+        Pattern::atom(atom, bits).assuming(supposed.as_slice())
     }
 
     fn special(&mut self, symbol: Symbol, special: SpecialRegister) -> Option<Pattern> {

@@ -87,6 +87,12 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
             (false, true) => Class::Scattered,
         };
     };
+    if request.space == Space::Local {
+        return match wastes {
+            true => Class::Scattered,
+            false => Class::Coalesced,
+        };
+    }
     let present: Vec<i64> = offsets.into_iter().flatten().collect();
     if present.len() > 1 && present.iter().all(|&offset| offset == 0) {
         return Class::Broadcast;
