@@ -217,7 +217,8 @@ impl Writer {
     /// A loop with something that is carried around it.
     fn rounds(&mut self) {
         let (label, start, step) = (self.labels, self.value(), self.either());
-        self.labels += 1;
+        self.labels += 3;
+        let (next, end) = (label + 1, label + 2);
         let (counter, carried) = (self.registers, self.registers + 1);
         self.registers += 2;
         self.line(&format!("mov.u32 %r{counter}, 0;"));
@@ -228,6 +229,22 @@ impl Writer {
         for _ in 0..3 + self.below(4) {
             self.step();
         }
+        // Lanes that leave early, or go on early.
+        let way = self.below(6);
+        if way < 2 {
+            let predicate = self.predicate();
+            let to = [next, end][way as usize];
+            self.line(&format!("@%p{predicate} bra $L{to};"));
+            let before = self.values.clone();
+            for _ in 0..1 + self.below(3) {
+                self.step();
+            }
+            self.values = before;
+        }
+        if self.below(6) == 0 {
+            self.branch();
+        }
+        self.line(&format!("$L{next}:"));
         let instruction = self.pick(&["add.s32", "add.s32", "add.s32", "xor.b32", "mul.lo.s32"]);
         self.line(&format!("{instruction} %r{carried}, %r{carried}, {step};"));
         self.line(&format!("add.s32 %r{counter}, %r{counter}, 1;"));
@@ -246,6 +263,7 @@ impl Writer {
             "and.pred %p{predicate}, %p{predicate}, %p{other};"
         ));
         self.line(&format!("@%p{predicate} bra $L{label};"));
+        self.line(&format!("$L{end}:"));
         self.values = outside;
         self.values.extend([counter, carried]);
     }
@@ -264,11 +282,42 @@ impl Writer {
         for _ in 0..2 + self.below(3) {
             self.step();
         }
+        if self.below(4) == 0 {
+            self.either_branch();
+        }
         let end = self.either();
         self.line(&format!("mov.u32 %r{joined}, {end};"));
         self.line(&format!("$L{label}:"));
         self.values = outside;
         self.values.push(joined);
+    }
+
+    /// Something behind one condition or another.
+    fn either_branch(&mut self) {
+        let label = self.labels;
+        self.labels += 2;
+        let end = label + 1;
+        let first = match self.below(2) {
+            0 => self.predicate(),
+            _ => {
+                // The same for all lanes.
+                let (left, right) = (self.pick(&[0, 1]), self.number());
+                let predicate = self.predicate_count;
+                self.predicate_count += 1;
+                self.line(&format!("setp.lt.s32 %p{predicate}, %r{left}, {right};"));
+                predicate
+            }
+        };
+        self.line(&format!("@%p{first} bra $L{label};"));
+        let outside = self.values.clone();
+        let second = self.predicate();
+        self.line(&format!("@%p{second} bra $L{end};"));
+        self.line(&format!("$L{label}:"));
+        for _ in 0..1 + self.below(3) {
+            self.step();
+        }
+        self.line(&format!("$L{end}:"));
+        self.values = outside;
     }
 }
 
@@ -303,9 +352,14 @@ pub fn generate(seed: u64) -> AddressKernel {
         writer.define("mov.u32", special);
     }
     for _ in 0..10 + writer.below(12) {
-        match writer.below(8) {
+        match writer.below(9) {
             0 => writer.rounds(),
             1 => writer.branch(),
+            2 => writer.either_branch(),
+            3 if writer.below(4) == 0 => {
+                let predicate = writer.predicate();
+                writer.line(&format!("@%p{predicate} exit;"));
+            }
             _ => writer.step(),
         }
     }

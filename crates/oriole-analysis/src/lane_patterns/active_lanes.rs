@@ -124,17 +124,20 @@ impl LanePatterns<'_> {
         let Some(last) = self.function.last_instruction(above) else {
             return supposed;
         };
+        // Any other way in, but for back edges, may be one that only some of the lanes take.
+        let edges = self.function.edges(above);
+        let ways = edges.iter().filter(|edge| edge.target == block).count();
+        let is_back = |from: &Block| self.dominators.dominates(block, *from);
+        let forward = self.flow.predecessors(block).filter(|from| !is_back(from));
+        if ways != 1 || forward.count() != 1 {
+            return supposed;
+        }
         let lanes = match self.guard(last) {
             Some(Condition::Uniform) => return arriving,
             Some(Condition::Lanes(lanes)) => lanes,
             // An indirect branch, or one further down that only some lanes come back from.
             None | Some(Condition::Unknown) => return supposed,
         };
-        let edges = self.function.edges(above);
-        let ways = edges.iter().filter(|edge| edge.target == block).count();
-        if ways != 1 || self.flow.predecessors(block).len() != 1 {
-            return supposed;
-        }
         let is_branch = self.function.format(last).effects.terminator == Terminator::Branch;
         let takes = is_branch && edges.first().is_some_and(|edge| edge.target == block);
         Arriving {
