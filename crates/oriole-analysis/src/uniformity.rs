@@ -41,6 +41,9 @@ use oriole_isa::{Opcode, Space};
 pub struct Uniformity {
     divergent: BitSet<Value>,
     divergent_branches: BitSet<Block>,
+    divergent_joins: BitSet<Block>,
+    /// Joins and the branches behind which threads come to them by different edges, in order; nothing if that was too much to find.
+    join_causes: Option<Vec<(Block, Block)>>,
 }
 
 impl Uniformity {
@@ -54,6 +57,20 @@ impl Uniformity {
         self.divergent_branches.contains(block)
     }
 
+    /// Whether threads of a warp may come to this block by different edges at once.
+    pub fn is_divergent_join(&self, block: Block) -> bool {
+        self.divergent_joins.contains(block)
+    }
+
+    /// The branches behind which threads may come to this block by different edges at once; nothing if they are not known.
+    pub fn join_causes(&self, block: Block) -> Option<impl Iterator<Item = Block> + '_> {
+        let causes = self.join_causes.as_ref()?;
+        let first = causes.partition_point(|cause| cause.0 < block);
+        let own = causes[first..].iter();
+        let own = own.take_while(move |cause| cause.0 == block);
+        Some(own.map(|cause| cause.1))
+    }
+
     /// Computes uniformity.
     pub fn of(
         function: &Function,
@@ -65,9 +82,15 @@ impl Uniformity {
         let mut solver = Solver::new(function, flow, dominators, post_dominators, loops);
         solver.seed();
         solver.run();
+        if let Some(causes) = &mut solver.join_causes {
+            causes.sort_unstable();
+            causes.dedup();
+        }
         Uniformity {
             divergent: solver.divergent,
             divergent_branches: solver.divergent_branches,
+            divergent_joins: solver.joins,
+            join_causes: solver.join_causes,
         }
     }
 }
@@ -97,6 +120,8 @@ struct Solver<'a> {
     branch_joins: BranchJoins<'a>,
     /// Blocks already known to join threads that came different ways.
     joins: BitSet<Block>,
+    /// Each of them with the branches it joins; nothing once that was given up.
+    join_causes: Option<Vec<(Block, Block)>>,
     /// Uses outside the loop of their definition.
     loop_exits: LoopExits,
     /// For each loop with threads that leave at different times: its values are divergent outside.
@@ -224,6 +249,7 @@ impl<'a> Solver<'a> {
                 dominators.tree(),
             ),
             joins: BitSet::with_domain(function.blocks().len()),
+            join_causes: Some(Vec::new()),
             loop_exits: LoopExits::new(exits),
             temporal: vec![false; loop_count],
             not_temporal: loops.iter().map(|this| loops.parent(this)).collect(),
@@ -355,6 +381,9 @@ impl<'a> Solver<'a> {
         };
         for block in joins {
             let block = Block::from_index(block as usize);
+            if let Some(causes) = &mut self.join_causes {
+                causes.push((block, branch));
+            }
             if self.joins.insert(block) {
                 for &parameter in &function.blocks()[block].parameters {
                     self.mark(parameter);
@@ -393,10 +422,12 @@ impl<'a> Solver<'a> {
     /// Takes everything for divergent.
     fn give_up(&mut self) {
         let function = self.function;
+        self.join_causes = None;
         for value in function.values().keys() {
             self.divergent.insert(value);
         }
         for &block in self.flow.reverse_postorder() {
+            self.joins.insert(block);
             if function
                 .last_instruction(block)
                 .is_some_and(|last| function.format(last).is_terminator())

@@ -13,7 +13,7 @@ use std::path::PathBuf;
     version,
     after_help = "Exit status: 0 done, 1 a kernel trapped or a finding or difference was asked to fail, 2 the input, the \
                   arguments or a file is bad, 3 Oriole itself failed.\n\n\
-                  Try `oriole opt` and `oriole dump --ssa`: without a file they use an embedded example kernel."
+                  Try `oriole opt`, `oriole analyze` and `oriole dump --ssa`: without a file they use an embedded example kernel."
 )]
 pub struct Arguments {
     /// Options every command takes.
@@ -80,6 +80,8 @@ pub enum Command {
     Pressure(PressureArguments),
     /// Show how often loops run, and integers as functions of their iterations
     Scev(ScevArguments),
+    /// Show which memory accesses waste sectors or wavefronts, and how sure that is
+    Analyze(AnalyzeArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -400,6 +402,70 @@ pub struct ScevArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `oriole analyze`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Costs are sectors of 32 bytes (global and local memory) or wavefronts (shared memory) of one request: one instruction of one warp.\n\n\
+    Exit status: 0 done, 1 a finding of --fail-on, 2 bad input.\n\n\
+    Examples:\n  \
+    oriole analyze kernel.ptx                     findings of every kernel, worst first\n  \
+    oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
+    oriole analyze kernel.ptx --all               every access\n  \
+    oriole analyze kernel.ptx --fail-on high,bank-conflict"
+)]
+pub struct AnalyzeArguments {
+    /// The files to read, `-` for the standard input; without one, an embedded example
+    pub files: Vec<PathBuf>,
+    /// Only this kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    #[arg(long, value_name = "XxYxZ")]
+    pub block: Option<BlockShape>,
+    /// What a parameter of the kernel is, by number from 0
+    #[arg(long = "arg", value_name = "N=VALUE", value_parser = numbered)]
+    pub arguments: Vec<(u32, u64)>,
+    /// Print every access, not only those with findings
+    #[arg(long)]
+    pub all: bool,
+    /// Fail if there is a finding that wastes so much or more, or one of a kind
+    #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<AnalyzeFailOn>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `oriole analyze` can fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnalyzeFailOn {
+    /// Any finding.
+    Low,
+    /// Half of the cost is wasted, or more.
+    Medium,
+    /// Three quarters of the cost are wasted, or more.
+    High,
+    /// Global memory.
+    UncoalescedAccess,
+    /// Shared memory.
+    BankConflict,
+    /// Local memory.
+    UncoalescedLocal,
+}
+
+/// A number of a parameter and what it is, `3=4096`, `3=-1` or `3=0x1000`.
+fn numbered(text: &str) -> Result<(u32, u64), String> {
+    let wrong = || "expected the number of a parameter and an integer, such as `3=4096`".to_owned();
+    let (number, value) = text.split_once('=').ok_or_else(wrong)?;
+    let number = number.parse().map_err(|_| wrong())?;
+    let parsed = match (value.strip_prefix("0x"), value.strip_prefix('-')) {
+        (Some(digits), _) => u64::from_str_radix(digits, 16).ok(),
+        (_, Some(_)) => value.parse::<i64>().ok().map(|value| value as u64),
+        _ => value.parse().ok(),
+    };
+    Ok((number, parsed.ok_or_else(wrong)?))
 }
 
 /// The shape of a block, `32x8x1`.

@@ -7,6 +7,7 @@
 // The command is what prints; libraries never do.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod analyze;
 mod arguments;
 mod assembler;
 mod check;
@@ -118,6 +119,7 @@ fn command() -> ExitCode {
         Command::Reduce(options) => reduce::run(options, &report),
         Command::Pressure(options) => pressure::run(options, &report),
         Command::Scev(options) => scev::run(options, &report),
+        Command::Analyze(options) => analyze::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -3,7 +3,7 @@
 mod text;
 
 use crate::Failure;
-use crate::arguments::PressureArguments;
+use crate::arguments::{BlockShape, PressureArguments};
 use crate::assembler::Ptxas;
 use crate::files;
 use crate::report::Reporter;
@@ -131,6 +131,50 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
         printable_text(&text::render(&reports, target, arguments.maxreg)).into_owned()
     };
     files::write(None, &output)
+}
+
+/// Predicted registers and occupancy of every function, by name, as JSON.
+pub(crate) fn summaries(
+    module: &Module,
+    source: &Source<'_>,
+    block: Option<BlockShape>,
+) -> Result<Vec<(String, Value, Value)>, Failure> {
+    let arguments = PressureArguments {
+        file: None,
+        block: block.into_iter().collect(),
+        shared: 0,
+        ptxas: None,
+        maxreg: 0,
+        target: None,
+        json: true,
+    };
+    let target = target(&arguments, module)?;
+    let (globals, errors) = Globals::of(module);
+    let found = match errors.is_empty() {
+        true => reports(&arguments, module, &globals, source, target, Vec::new()),
+        false => Err(errors),
+    };
+    // Who asks has translated the module, and said what is wrong with it.
+    let (reports, _) = found.map_err(|_| Failure::Reported)?;
+    let mut summaries = Vec::new();
+    for report in reports {
+        let registers = json!({
+            "low": report.prediction.low,
+            "best": report.prediction.best,
+            "high": report.prediction.high,
+        });
+        let occupancy = report.shapes.first().map(|shape| {
+            json!({
+                "block": shape.threads,
+                "blocks": shape.occupancy.blocks,
+                "warps": shape.occupancy.warps,
+                "percent": shape.occupancy.percent(),
+                "limiter": shape.occupancy.limiter().text(),
+            })
+        });
+        summaries.push((report.name, registers, occupancy.unwrap_or_default()));
+    }
+    Ok(summaries)
 }
 
 fn target(arguments: &PressureArguments, module: &Module) -> Result<Target, Failure> {

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::ScevArguments;
 use crate::files;
 use crate::report::Reporter;
-use oriole::{CountReport, EvolutionOptions, EvolutionReport, SourceLine};
+use oriole::{CountReport, EvolutionOptions, EvolutionReport, LoopReport, SourceLine};
 use oriole_analysis::scalar_evolution::Knobs;
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> 
         grid: arguments.grid,
         keep_local_variables: arguments.keep_local_variables,
         function: arguments.function.clone(),
+        without_values: false,
         knobs,
     };
     let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
@@ -102,7 +103,7 @@ fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
     }
 }
 
-fn source_json(source: Option<&SourceLine>) -> Value {
+pub(crate) fn source_json(source: Option<&SourceLine>) -> Value {
     match source {
         Some(source) => json!({"file": source.file, "line": source.line}),
         None => Value::Null,
@@ -118,35 +119,34 @@ fn count_json(count: &CountReport) -> Value {
     })
 }
 
+/// A loop with its exits.
+pub(crate) fn loop_json(own: &LoopReport) -> Value {
+    let exits: Vec<Value> = own
+        .exits
+        .iter()
+        .map(|exit| {
+            json!({
+                "line": exit.line,
+                "source": source_json(exit.source.as_ref()),
+                "count": count_json(&exit.count),
+            })
+        })
+        .collect();
+    json!({
+        "name": own.name,
+        "line": own.line,
+        "source": source_json(own.source.as_ref()),
+        "depth": own.depth,
+        "count": count_json(&own.count),
+        "exits": exits,
+    })
+}
+
 fn as_json(reports: &[EvolutionReport]) -> Value {
     let functions: Vec<Value> = reports
         .iter()
         .map(|report| {
-            let loops: Vec<Value> = report
-                .loops
-                .iter()
-                .map(|own| {
-                    let exits: Vec<Value> = own
-                        .exits
-                        .iter()
-                        .map(|exit| {
-                            json!({
-                                "line": exit.line,
-                                "source": source_json(exit.source.as_ref()),
-                                "count": count_json(&exit.count),
-                            })
-                        })
-                        .collect();
-                    json!({
-                        "name": own.name,
-                        "line": own.line,
-                        "source": source_json(own.source.as_ref()),
-                        "depth": own.depth,
-                        "count": count_json(&own.count),
-                        "exits": exits,
-                    })
-                })
-                .collect();
+            let loops: Vec<Value> = report.loops.iter().map(loop_json).collect();
             let values: Vec<Value> = report
                 .values
                 .iter()

@@ -22,6 +22,8 @@ const COMMANDS: &[&[&str]] = &[
     &["pressure", "--json"],
     &["scev", "--values"],
     &["scev", "--json"],
+    &["analyze", "--all"],
+    &["analyze", "--json"],
     &["dump", "--tree"],
     &["dump", "--ssa"],
     &["dump", "--cfg"],

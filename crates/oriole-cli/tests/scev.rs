@@ -31,7 +31,7 @@ fn loops_and_values_are_reported() {
     for part in [
         "rotated\n  loop $loop at line ",
         ": back edge taken (-1 + [n]) times, at most 2147483646\n",
-        ": %r2 = {0,+,1}<$loop> in u[0, 2147483646]\n",
+        ": %r2 = {0,+,1}<$loop> in u[0, 2147483646], (-1 + [n]) when the loop is left\n",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

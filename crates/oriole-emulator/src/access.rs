@@ -1,15 +1,15 @@
 //! Loads, stores and atomics of every state space.
 
-use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate};
+use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate, memory_cost};
 
 use crate::checks::AccessKind;
-use crate::counters;
 use crate::execute::{Executor, lanes_of};
 use crate::execution::Execution;
 use crate::launch::Group;
 use crate::memory::{
     CLUSTER_SHIFT, FRAME_PARAMETERS, LOCAL_WINDOW, PARAMETER_WINDOW, REGION_SHIFT, SHARED_WINDOW,
 };
+use crate::observer::Request;
 use crate::program::{Access, Address, Atomic, FRAME, Lanes, NONE};
 use crate::trap::{Fault, Outcome, TrapKind};
 
@@ -565,6 +565,19 @@ impl Executor<'_> {
         width: u32,
     ) {
         let (function, pc) = (state.fragment.function, state.fragment.pc);
+        if let Some(observer) = &self.launch.options.observer {
+            let function = &self.launch.program.functions[function as usize];
+            observer.request(&Request {
+                function: &function.name,
+                span: function.origins[pc as usize].span,
+                block: state.group.blocks[state.block].index,
+                threads: &state.warp.threads,
+                space,
+                lanes,
+                addresses,
+                width,
+            });
+        }
         let counters = &mut state.group.counters.0[function as usize][pc as usize];
         let first = addresses[lanes.trailing_zeros().min(31) as usize];
         let shared = match space {
@@ -578,11 +591,11 @@ impl Executor<'_> {
             _ => false,
         };
         if shared {
-            let (count, ideal) = counters::wavefronts(addresses, lanes, width);
+            let (count, ideal) = memory_cost::wavefronts(addresses, lanes, width);
             counters.wavefronts += count;
             counters.ideal_wavefronts += ideal;
         } else if global {
-            let (count, ideal) = counters::sectors(addresses, lanes, width);
+            let (count, ideal) = memory_cost::sectors(addresses, lanes, width);
             counters.sectors += count;
             counters.ideal_sectors += ideal;
         }

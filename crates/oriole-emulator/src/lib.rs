@@ -74,7 +74,7 @@ pub use approximations::Approximations;
 pub use arguments::{Argument, ArgumentKind, ElementType, SplitMix64};
 pub use counters::InstructionCounters;
 pub use machine::{Machine, MachineOptions};
-pub use observer::{Observer, Step};
+pub use observer::{Observer, Request, Step};
 pub use options::{Buffer, Launch, Options, Signature, Value};
 pub use progress::Progress;
 pub use report::{Finding, FindingKind, InstructionProfile, Report};

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use oriole_diagnostics::Span;
+use oriole_isa::Space;
 
 use crate::program::Lanes;
 
@@ -42,8 +43,32 @@ impl Step<'_> {
     }
 }
 
+/// A warp's access to memory, as it is counted. An instruction that copies makes two: where it reads, then where it writes.
+#[derive(Debug)]
+pub struct Request<'request> {
+    /// The function it is in.
+    pub function: &'request str,
+    /// Where the mnemonic of the instruction stands in the text.
+    pub span: Span,
+    /// The block of the grid.
+    pub block: [u32; 3],
+    /// The threads of the warp, by lane.
+    pub threads: &'request [[u32; 3]],
+    /// The state space that the instruction names.
+    pub space: Space,
+    /// The lanes that access something.
+    pub lanes: u32,
+    /// The address of each of them.
+    pub addresses: &'request [u64; 32],
+    /// How many bytes each of them accesses.
+    pub width: u32,
+}
+
 /// Somebody who watches a launch. Blocks may run on several threads at once.
 pub trait Observer: Debug + Send + Sync {
     /// Lanes come to an instruction.
     fn step(&self, step: &Step<'_>);
+
+    /// A warp asks for memory; only if the launch is profiled.
+    fn request(&self, _request: &Request<'_>) {}
 }

@@ -133,6 +133,35 @@ impl Function {
         })
     }
 
+    /// The address that a top-level operand of an instruction is, if it is a base and a constant that is added.
+    pub fn operand_address(&self, instruction: Instruction, operand: u16) -> Option<Address> {
+        let format = self.format(instruction);
+        if format.opaque {
+            return None;
+        }
+        let of_operand = |place: &usize| {
+            let leaf = &format.leaves[*place];
+            leaf.operand == operand && leaf.in_address
+        };
+        let places: Vec<usize> = (0..format.leaves.len()).filter(of_operand).collect();
+        let has_difference = || {
+            let mut nodes = format.shape.iter();
+            nodes.any(|node| node.kind == crate::format::ShapeKind::Difference)
+        };
+        let leaves = self.leaves(instruction);
+        let (base, offset) = match places[..] {
+            [base] => (leaves[base], 0),
+            [base, offset] if !has_difference() => (leaves[base], self.offset(leaves[offset])?),
+            _ => return None,
+        };
+        let base = match base {
+            Operand::Value(value) => Base::Value(value),
+            Operand::Symbol(symbol) => Base::Symbol(symbol),
+            _ => return None,
+        };
+        Some(Address { base, offset })
+    }
+
     fn offset(&self, operand: Operand) -> Option<i64> {
         match operand {
             Operand::Constant(constant) => self.signed(constant),

@@ -26,6 +26,7 @@ pub mod build;
 pub mod cost;
 mod effects;
 mod evaluate;
+pub mod memory_cost;
 mod mnemonic;
 mod modifier;
 mod opcode;

@@ -28,6 +28,8 @@ pub struct EvolutionOptions {
     pub keep_local_variables: bool,
     /// Only the function of this name.
     pub function: Option<String>,
+    /// Whether values are left out.
+    pub without_values: bool,
     /// Limits.
     pub knobs: Knobs,
 }
@@ -199,7 +201,7 @@ pub fn evolution(
             line_of: &line_of,
             lines: &lines,
         };
-        let (loops, values, wrong) = reporter.report(bounds, options.knobs);
+        let (loops, values, wrong) = reporter.report(bounds, options);
         if !wrong.is_empty() {
             let message = format!("`{name}` is not what it was at first: {}", wrong.join("; "));
             let place = function.name.span();
@@ -225,10 +227,21 @@ const PROMOTING: [&str; 4] = [
 
 /// Makes values of local variables whose address is nowhere taken, once accesses name them.
 fn promote(function: &mut Function, environment: &Environment) {
-    if !oriole_analysis::memory::has_local_variables(function) {
-        return;
+    if oriole_analysis::memory::has_local_variables(function) {
+        run_passes(function, environment, &PROMOTING);
     }
-    let Ok(phases) = oriole_opt::select(PROMOTING) else {
+}
+
+/// Likewise, and has accesses name the state space that they reach.
+pub(crate) fn name_spaces(function: &mut Function, environment: &Environment) {
+    match oriole_analysis::memory::has_local_variables(function) {
+        true => run_passes(function, environment, &PROMOTING),
+        false => run_passes(function, environment, &PROMOTING[..1]),
+    }
+}
+
+fn run_passes(function: &mut Function, environment: &Environment, passes: &[&str]) {
+    let Ok(phases) = oriole_opt::select(passes.iter().copied()) else {
         return;
     };
     let mut context = Context {
@@ -263,9 +276,9 @@ impl Reporter<'_> {
     fn report(
         &self,
         bounds: LaunchShape,
-        knobs: Knobs,
+        options: &EvolutionOptions,
     ) -> (Vec<LoopReport>, Vec<ValueReport>, Vec<String>) {
-        let evolution = ScalarEvolution::new(self.function, bounds, knobs);
+        let evolution = ScalarEvolution::new(self.function, bounds, options.knobs);
         let mut query = evolution.on(self.function);
         let header = |header: Block| self.loop_name(header);
         let names = Names {
@@ -278,7 +291,11 @@ impl Reporter<'_> {
             .map(|header| self.loop_report(&mut query, &names, header))
             .collect();
         let mut values = Vec::new();
-        for &block in self.function.block_order() {
+        let blocks = match options.without_values {
+            true => &[],
+            false => self.function.block_order(),
+        };
+        for &block in blocks {
             let parameters = &self.function.blocks()[block].parameters;
             let first = self.function.instructions_of(block).next();
             for &parameter in parameters {

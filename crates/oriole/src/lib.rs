@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod acceptance;
+mod access_analysis;
 mod cost;
 mod driver;
 mod evolution;
@@ -45,6 +46,9 @@ use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
+pub use access_analysis::{
+    AccessOptions, AccessReport, FindingKind, KernelAccesses, Waste, accesses, picture,
+};
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };

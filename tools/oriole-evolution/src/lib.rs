@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accesses;
+pub mod addresses;
 pub mod loops;
 
 use oriole_analysis::launch::LaunchShape;

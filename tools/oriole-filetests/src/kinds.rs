@@ -29,24 +29,27 @@ pub enum Kind {
     Pass,
     /// Say how often loops run and what integers are.
     Scev,
+    /// Say what memory accesses cost.
+    Analyze,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Syntax,
         Kind::Check,
         Kind::Ssa,
         Kind::Opt,
         Kind::Pass,
         Kind::Scev,
+        Kind::Analyze,
     ];
 }
 
 /// Sections that a file of a kind must have when there is nothing wrong with it: of each group one.
 pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
     match kind {
-        Kind::Syntax | Kind::Check | Kind::Scev => &[],
+        Kind::Syntax | Kind::Check | Kind::Scev | Kind::Analyze => &[],
         Kind::Ssa => &[&[SectionName::Output]],
         Kind::Opt | Kind::Pass => &[&[
             SectionName::Diff,
@@ -91,6 +94,7 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
         Kind::Syntax | Kind::Check | Kind::Pass => {}
         Kind::Ssa => run.ssa(&module),
         Kind::Scev => run.evolution(&module),
+        Kind::Analyze => run.accesses(&module),
         Kind::Opt => {
             let notes = run.optimize(&module);
             run.say(&notes);
@@ -228,6 +232,27 @@ impl Run<'_> {
                 let line = value.line as usize;
                 self.outcome.facts.push(Fact { line, text });
             }
+        }
+    }
+
+    /// Says what each access to memory costs: `banks` of shared memory, `coalescing` of others.
+    fn accesses(&mut self, module: &Module) {
+        let options = oriole::AccessOptions {
+            block: self.header.block,
+            ..oriole::AccessOptions::default()
+        };
+        let kernels = match oriole::accesses(module, &options) {
+            Ok((kernels, _)) => kernels,
+            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+        };
+        for access in kernels.iter().flat_map(|kernel| &kernel.accesses) {
+            let name = match access.is_shared() {
+                true => "banks",
+                false => "coalescing",
+            };
+            let text = self.spoil(format!("{name}: {access}"));
+            let line = access.line as usize;
+            self.outcome.facts.push(Fact { line, text });
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Header {
     pub knobs: Vec<String>,
     /// For `opt` and `pass`: how many rewrites may be made.
     pub fuel: Option<u64>,
-    /// For `scev`: the shape of blocks, unless the kernel says.
+    /// For `scev` and `analyze`: the shape of blocks, unless the kernel says.
     pub block: Option<[u32; 3]>,
     /// For files under `failing/`: the failure that the test must have, one finding a line.
     pub fails: Option<String>,

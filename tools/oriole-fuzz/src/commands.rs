@@ -32,6 +32,8 @@ const COMMANDS: &[(&[&str], bool)] = &[
     (&["pressure", "--json"], false),
     (&["scev", "--values"], false),
     (&["scev", "--json"], false),
+    (&["analyze", "--all"], false),
+    (&["analyze", "--json"], false),
     (&["dump", "--tree"], false),
     (&["dump", "--cfg"], false),
     (&["check", "--format", "json"], false),

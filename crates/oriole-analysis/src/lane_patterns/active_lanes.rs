@@ -1,0 +1,213 @@
+//! Which lanes of a warp come to a block.
+//!
+//! ## Method
+//! The lanes that come to a block are those that come to its immediate dominator if it post-dominates that, and otherwise those among
+//! them for which the dominator's branch goes its way. A condition that is concrete says which these are, and a uniform one that they
+//! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so.
+
+use super::{Entry, LanePatterns};
+use oriole_ir::{Block, Instruction, Operand, Value};
+use oriole_isa::Terminator;
+use oriole_syntax::tree::Guard;
+
+/// Lanes that come to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arriving {
+    /// The lanes, as a mask.
+    pub lanes: u32,
+    /// Whether conditions that cannot be told were supposed to hold for all of them.
+    pub is_supposed: bool,
+}
+
+/// What is known of a condition.
+enum Condition {
+    /// The lanes it holds for.
+    Lanes(u32),
+    /// It holds for all or for none.
+    Uniform,
+    Unknown,
+}
+
+impl LanePatterns<'_> {
+    /// The lanes that execute an instruction.
+    pub fn active(&mut self, instruction: Instruction) -> Arriving {
+        let block = self.block(instruction);
+        let mut arriving = self.arriving(block);
+        let mut around = self.loops.innermost(block);
+        while let Some(this) = around {
+            arriving.is_supposed |= self.may_have_left(this);
+            around = self.loops.parent(this);
+        }
+        match self.guard(instruction) {
+            None | Some(Condition::Uniform) => {}
+            Some(Condition::Lanes(lanes)) => arriving.lanes &= lanes,
+            Some(Condition::Unknown) => arriving.is_supposed = true,
+        }
+        arriving
+    }
+
+    /// Whether lanes may have left a loop while others are still in it.
+    fn may_have_left(&mut self, this: crate::loops::Loop) -> bool {
+        if let Some(found) = self.has_left[this.index()] {
+            return found;
+        }
+        let exits = self.leaves_apart[this.index()].clone();
+        let found = exits.into_iter().any(|block| !self.is_together(block));
+        self.has_left[this.index()] = Some(found);
+        found
+    }
+
+    /// Whether all lanes leave a block the same way.
+    fn is_together(&mut self, block: Block) -> bool {
+        if let Some(last) = self.function.last_instruction(block)
+            && let Some(Operand::Value(predicate)) = self.function.guard(last)
+        {
+            self.compute(predicate);
+        }
+        self.was_together(block)
+    }
+
+    /// Likewise, by what was computed.
+    fn was_together(&self, block: Block) -> bool {
+        let Some(last) = self.function.last_instruction(block) else {
+            return true;
+        };
+        let terminator = self.function.format(last).effects.terminator;
+        match self.computed_guard(last) {
+            None => terminator != Terminator::IndirectBranch,
+            Some(Condition::Uniform) => true,
+            Some(Condition::Lanes(lanes)) => {
+                let all = self.setting.lanes(self.warp);
+                lanes & all == 0 || lanes & all == all
+            }
+            Some(Condition::Unknown) => false,
+        }
+    }
+
+    /// The lanes that come to a block.
+    fn arriving(&mut self, block: Block) -> Arriving {
+        let mut path = Vec::new();
+        let mut at = block;
+        let mut found = loop {
+            if let Some(found) = self.arriving[at.index()] {
+                break found;
+            }
+            path.push(at);
+            match self.dominators.immediate(at) {
+                Some(above) => at = above,
+                None => {
+                    break Arriving {
+                        lanes: self.setting.lanes(self.warp),
+                        is_supposed: !self.flow.is_reachable(at),
+                    };
+                }
+            }
+        };
+        for &each in path.iter().rev() {
+            if let Some(above) = self.dominators.immediate(each) {
+                found = self.behind(found, above, each);
+            }
+            self.arriving[each.index()] = Some(found);
+        }
+        found
+    }
+
+    /// Of the lanes that come to a block, those that come to one that it immediately dominates.
+    fn behind(&mut self, arriving: Arriving, above: Block, block: Block) -> Arriving {
+        if self.post_dominators.dominates(block, above) {
+            return arriving;
+        }
+        let supposed = Arriving {
+            is_supposed: true,
+            ..arriving
+        };
+        let Some(last) = self.function.last_instruction(above) else {
+            return supposed;
+        };
+        // Any other way in, but for back edges, may be one that only some of the lanes take.
+        let edges = self.function.edges(above);
+        let ways = edges.iter().filter(|edge| edge.target == block).count();
+        let is_back = |from: &Block| self.dominators.dominates(block, *from);
+        let forward = self.flow.predecessors(block).filter(|from| !is_back(from));
+        if ways != 1 || forward.count() != 1 {
+            return supposed;
+        }
+        let lanes = match self.guard(last) {
+            Some(Condition::Uniform) => return arriving,
+            Some(Condition::Lanes(lanes)) => lanes,
+            // An indirect branch, or one further down that only some lanes come back from.
+            None | Some(Condition::Unknown) => return supposed,
+        };
+        let is_branch = self.function.format(last).effects.terminator == Terminator::Branch;
+        let takes = is_branch && edges.first().is_some_and(|edge| edge.target == block);
+        Arriving {
+            lanes: arriving.lanes & if takes { lanes } else { !lanes },
+            ..arriving
+        }
+    }
+
+    /// What is known of the guard of an instruction, with its negation.
+    fn guard(&mut self, instruction: Instruction) -> Option<Condition> {
+        if let Some(Operand::Value(predicate)) = self.function.guard(instruction) {
+            self.compute(predicate);
+        }
+        self.computed_guard(instruction)
+    }
+
+    /// Likewise, if it was computed.
+    fn computed_guard(&self, instruction: Instruction) -> Option<Condition> {
+        let negated = match self.function.format(instruction).guard {
+            Guard::None => return None,
+            Guard::If => false,
+            Guard::IfNot => true,
+        };
+        let Some(Operand::Value(predicate)) = self.function.guard(instruction) else {
+            return Some(Condition::Unknown);
+        };
+        let Entry::Known(pattern) = self.seen_from(predicate, self.block(instruction)) else {
+            return Some(Condition::Unknown);
+        };
+        if !pattern.assumed.is_empty() {
+            return Some(Condition::Unknown);
+        }
+        if pattern.is_concrete() {
+            let lanes = (0..32).filter(|&lane| (pattern.lanes.get(lane) & 1 != 0) != negated);
+            let lanes: u32 = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+            return Some(Condition::Lanes(lanes));
+        }
+        Some(match pattern.is_uniform() {
+            true => Condition::Uniform,
+            false => Condition::Unknown,
+        })
+    }
+
+    /// The predicates of the branches behind which lanes may come to a block by different edges, all of which stand before it; nothing
+    /// if one does not, or they are not known.
+    pub(super) fn join_conditions(&self, block: Block) -> Option<Vec<Value>> {
+        let mut predicates = Vec::new();
+        for branch in self.uniformity.join_causes(block)? {
+            if self.flow.position(branch) >= self.flow.position(block) {
+                return None;
+            }
+            let last = self.function.last_instruction(branch)?;
+            if let Some(Operand::Value(predicate)) = self.function.guard(last) {
+                predicates.push(predicate);
+            }
+        }
+        Some(predicates)
+    }
+
+    /// Whether lanes may come to a block by different edges at once, given what was computed of the conditions that decide it.
+    pub(super) fn comes_apart(&self, block: Block) -> bool {
+        if !self.uniformity.is_divergent_join(block) {
+            return false;
+        }
+        match (
+            self.join_conditions(block),
+            self.uniformity.join_causes(block),
+        ) {
+            (Some(_), Some(mut causes)) => causes.any(|branch| !self.was_together(branch)),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,774 @@
+//! What instructions make of patterns.
+
+use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
+use super::{AtomData, AtomKey, Cause, Entry, LanePatterns};
+use crate::known_bits::{Known, literal_bits, mask, sign_extend};
+use crate::launch::LaunchShape;
+use oriole_collections::SmallVec;
+use oriole_ir::{
+    AccessKind, Base, Block, FunctionKind, Instruction, Operand, Symbol, SymbolKind, Value,
+};
+use oriole_isa::{
+    Bits, Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType,
+    SpecialRegister, SpecialRegisterKind, evaluate, extend,
+};
+use oriole_syntax::tree::Guard;
+use std::rc::Rc;
+
+/// Slots of [`AtomKey::Part`]: those of an operand that is widened are 64 times its number.
+const HELD: u32 = 512;
+const BITS: u32 = 1000;
+const CHOSEN: u32 = 2001;
+
+/// A source of an instruction.
+struct Input {
+    pattern: Pattern,
+    /// The value it is, if it is all of one.
+    value: Option<Value>,
+    /// What is known of it in all lanes.
+    known: Known,
+}
+
+impl Input {
+    fn new(pattern: Pattern) -> Input {
+        Input {
+            known: Known::unknown(pattern.bits),
+            pattern,
+            value: None,
+        }
+    }
+}
+
+impl LanePatterns<'_> {
+    /// Whether an instruction is a function of its operands that may have a pattern.
+    pub(super) fn is_evaluated(&self, instruction: Instruction) -> bool {
+        let format = self.function.format(instruction);
+        format.plain
+            && !format.opaque
+            && format.is_pure()
+            && self.function.results(instruction).len() == 1
+            && format
+                .leaves
+                .first()
+                .is_some_and(|leaf| leaf.role == Role::Define)
+            && format.leaves[1..].iter().all(|leaf| leaf.role == Role::Use)
+    }
+
+    pub(super) fn instruction(&mut self, value: Value, instruction: Instruction) -> Entry {
+        if let Some(pattern) = self.loaded_parameter(value, instruction) {
+            return Entry::Known(Rc::new(pattern));
+        }
+        let is_evaluated = self.is_evaluated(instruction);
+        if is_evaluated && let Some(pattern) = self.evaluated(value, instruction) {
+            return Entry::Known(Rc::new(pattern));
+        }
+        let mut cause = match is_evaluated {
+            true => Cause::Other,
+            false => Cause::Data,
+        };
+        let mut is_uniform = is_evaluated;
+        let mut assumed: SmallVec<[Supposed; 2]> = SmallVec::new();
+        if is_evaluated {
+            let block = self.block(instruction);
+            for used in self.function.uses(instruction) {
+                match self.seen_from(used, block) {
+                    Entry::Known(pattern) => {
+                        is_uniform &= pattern.is_uniform();
+                        assumed.extend(pattern.assumed.iter().copied());
+                    }
+                    Entry::Varying(own) => {
+                        is_uniform = false;
+                        cause = cause.max(own);
+                    }
+                }
+            }
+            is_uniform &= self.has_uniform_symbols(instruction);
+        }
+        if self.uniformity.is_uniform(value) {
+            return Entry::Known(Rc::new(self.uniform(value)));
+        }
+        match is_uniform {
+            true => Entry::Known(Rc::new(self.uniform(value).assuming(&assumed))),
+            false => Entry::Varying(cause),
+        }
+    }
+
+    /// Whether no operand that is no value differs by lane.
+    fn has_uniform_symbols(&self, instruction: Instruction) -> bool {
+        let function = self.function;
+        function.leaves(instruction).iter().all(|&leaf| match leaf {
+            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+                SymbolKind::Special(special) => {
+                    special.uniformity() != oriole_isa::Uniformity::Thread
+                }
+                _ => true,
+            },
+            Operand::Register(_) => false,
+            _ => true,
+        })
+    }
+
+    /// A parameter of the kernel, or a part of one.
+    fn loaded_parameter(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
+        let function = self.function;
+        let format = function.format(instruction);
+        let access = function.access(instruction)?;
+        if function.kind() != FunctionKind::Entry
+            || format.is_guarded()
+            || access.kind != AccessKind::Load
+            || !access.is_weak()
+        {
+            return None;
+        }
+        let address = access.address?;
+        let Base::Symbol(symbol) = address.base else {
+            return None;
+        };
+        let SymbolKind::Parameter(variable) = function.symbols()[symbol].kind else {
+            return None;
+        };
+        let own = access.element.bits();
+        let held = function.values()[value].scalar_type.bits();
+        if !matches!(own, 8..=64) || held < own || held > 64 {
+            return None;
+        }
+        let mut results = function.results(instruction);
+        let place = results.position(|own| own == value)? as u32;
+        let offset = u32::try_from(address.offset)
+            .ok()?
+            .checked_add(place * own / 8)?;
+        let declared = function.variables()[variable].variable_type;
+        let is_whole = offset == 0 && declared.bytes == Some(own / 8);
+        let number = self.parameter_number(symbol).filter(|_| is_whole);
+        let pattern = self.parameter(symbol, offset, own, number);
+        if own == held {
+            return Some(pattern);
+        }
+        // A register that is wider is filled up by the sign of the type that is loaded.
+        let signed = access.element.is_signed();
+        self.widen(value, HELD, &Input::new(pattern), held, signed)
+    }
+
+    /// A parameter of the kernel, by number if it is a whole one.
+    fn parameter(
+        &mut self,
+        symbol: Symbol,
+        offset: u32,
+        bits: u32,
+        number: Option<u32>,
+    ) -> Pattern {
+        let mut known = Known::unknown(bits);
+        let mut supposed = None;
+        if let Some(number) = number {
+            if let Some(&argument) = self.setting.arguments.get(&number) {
+                return Pattern::concrete(Lanes::Same(argument), bits);
+            }
+            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32) {
+                known.zeros |= multiple - 1;
+                supposed = Some(Supposed::Multiple(number));
+            }
+        }
+        let atom = self.atoms.intern(AtomData {
+            key: AtomKey::Parameter(symbol, offset, bits),
+            known,
+            home: None,
+        });
+        Pattern::atom(atom, bits).assuming(supposed.as_slice())
+    }
+
+    fn special(&mut self, symbol: Symbol, special: SpecialRegister) -> Option<Pattern> {
+        use SpecialRegisterKind::*;
+        let bits = special.scalar_type().bits();
+        let (warp, shape) = (self.warp, self.setting.block);
+        let thread = |lane: usize| u64::from(warp) * LANES as u64 + lane as u64;
+        let [width, height, _] = shape.map(|size| u64::from(size.max(1)));
+        let bit = |lane: usize| 1u64 << lane;
+        let lanes = match (special.kind(), special.component()) {
+            (Tid, Some(Component::X)) => Lanes::from_fn(|lane| thread(lane) % width),
+            (Tid, Some(Component::Y)) => Lanes::from_fn(|lane| thread(lane) / width % height),
+            (Tid, Some(Component::Z)) => Lanes::from_fn(|lane| thread(lane) / (width * height)),
+            (Ntid, Some(Component::X)) => Lanes::Same(shape[0].into()),
+            (Ntid, Some(Component::Y)) => Lanes::Same(shape[1].into()),
+            (Ntid, Some(Component::Z)) => Lanes::Same(shape[2].into()),
+            (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
+            (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
+            (LanemaskEq, None) => Lanes::from_fn(bit),
+            (LanemaskLt, None) => Lanes::from_fn(|lane| bit(lane) - 1),
+            (LanemaskLe, None) => Lanes::from_fn(|lane| 2 * bit(lane) - 1),
+            (LanemaskGt, None) => Lanes::from_fn(|lane| !(2 * bit(lane) - 1)),
+            (LanemaskGe, None) => Lanes::from_fn(|lane| !(bit(lane) - 1)),
+            _ if special.is_vector() || special.uniformity() == oriole_isa::Uniformity::Thread => {
+                return None;
+            }
+            _ => {
+                let bounds = LaunchShape {
+                    block: Some(shape),
+                    ..LaunchShape::default()
+                };
+                let known = match bounds.range(special) {
+                    Some((low, high)) if low == high => Known::constant(low),
+                    Some((_, high)) => Known::at_most(high),
+                    None => Known::unknown(bits),
+                };
+                let atom = self.atoms.intern(AtomData {
+                    key: AtomKey::Symbol(symbol),
+                    known: known.truncate(bits),
+                    home: None,
+                });
+                return Some(Pattern::atom(atom, bits));
+            }
+        };
+        Some(Pattern::concrete(lanes, bits))
+    }
+
+    /// The address of a variable.
+    pub(super) fn address_of(&mut self, symbol: Symbol, bits: u32) -> Option<Pattern> {
+        let data = self.function.symbols()[symbol];
+        let alignment = match data.kind {
+            SymbolKind::Variable(variable) => {
+                self.function.variables()[variable].variable_type.alignment
+            }
+            SymbolKind::Global(global) => {
+                let variable = self.environment.module()?.variable(global)?;
+                variable.variable_type.alignment
+            }
+            _ => return None,
+        };
+        let zeros = u64::from(alignment.max(1)).trailing_zeros();
+        let atom = self.atoms.intern(AtomData {
+            key: AtomKey::Symbol(symbol),
+            known: Known {
+                zeros: mask(zeros),
+                ones: 0,
+            },
+            home: None,
+        });
+        Some(Pattern::atom(atom, bits))
+    }
+
+    fn operand(
+        &mut self,
+        operand: Operand,
+        wanted: Option<ScalarType>,
+        block: Block,
+    ) -> Option<Input> {
+        let bits = wanted.map(ScalarType::bits);
+        match operand {
+            Operand::Value(value) => {
+                let Entry::Known(pattern) = self.seen_from(value, block) else {
+                    return None;
+                };
+                let bits = bits.unwrap_or(pattern.bits);
+                if bits > pattern.bits {
+                    return None;
+                }
+                let known = match pattern.is_concrete() {
+                    true => Known::unknown(bits),
+                    false => self.known_of(value).truncate(bits),
+                };
+                let is_whole = bits == pattern.bits;
+                Some(Input {
+                    pattern: match is_whole {
+                        true => pattern.as_ref().clone(),
+                        false => pattern.truncate(bits),
+                    },
+                    value: is_whole.then_some(value),
+                    known,
+                })
+            }
+            Operand::Constant(constant) => {
+                let literal = self.function.constants()[constant].literal?;
+                let wanted = wanted.unwrap_or(ScalarType::B32);
+                let number = literal_bits(literal, wanted)?;
+                let number = Lanes::Same(number);
+                Some(Input::new(Pattern::concrete(number, wanted.bits())))
+            }
+            Operand::Symbol(symbol) => {
+                let pattern = match self.function.symbols()[symbol].kind {
+                    SymbolKind::Special(special) => self.special(symbol, special)?,
+                    SymbolKind::WarpSize => {
+                        Pattern::concrete(Lanes::Same(LANES as u64), bits.unwrap_or(32))
+                    }
+                    _ => self.address_of(symbol, bits?)?,
+                };
+                let pattern = match bits {
+                    Some(bits) if bits < pattern.bits => pattern.truncate(bits),
+                    Some(bits) if bits > pattern.bits => return None,
+                    _ => pattern,
+                };
+                Some(Input::new(pattern))
+            }
+            _ => None,
+        }
+    }
+
+    /// The pattern of a plain function of patterns.
+    fn evaluated(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
+        let function = self.function;
+        let format = function.format(instruction);
+        let block = self.block(instruction);
+        let held = function.values()[value].scalar_type.bits();
+        let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
+        let leaves = &function.leaves(instruction)[1..];
+        for (&leaf, &wanted) in leaves.iter().zip(&format.operand_types()[1..]) {
+            inputs.push(self.operand(leaf, wanted, block)?);
+        }
+        let given = format.operand_type(0)?;
+        let mnemonic = &format.mnemonic;
+        let mut result = self.operation(value, mnemonic, given, &inputs)?;
+        for input in &inputs {
+            result = result.assuming(&input.pattern.assumed);
+        }
+        if result.bits < held && mnemonic.opcode() == Opcode::Cvt {
+            let input = Input::new(result);
+            result = self.widen(value, HELD, &input, held, given.is_signed())?;
+        }
+        if result.bits != held {
+            return None;
+        }
+        if format.guard == Guard::None {
+            return Some(result);
+        }
+        let &[otherwise] = function.otherwise(instruction) else {
+            return None;
+        };
+        let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block)?;
+        let otherwise = self.operand(otherwise, None, block)?.pattern;
+        if otherwise.bits != held {
+            return None;
+        }
+        match format.guard {
+            Guard::IfNot => self.select(value, &guard.pattern, otherwise, result),
+            _ => self.select(value, &guard.pattern, result, otherwise),
+        }
+    }
+
+    /// One or the other, by a predicate.
+    fn select(
+        &mut self,
+        value: Value,
+        predicate: &Pattern,
+        first: Pattern,
+        second: Pattern,
+    ) -> Option<Pattern> {
+        if predicate.is_concrete() {
+            let lanes = (0..LANES).filter(|&lane| predicate.lanes.get(lane) & 1 != 0);
+            let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+            let selected = Pattern::select(lanes, &first, &second)?;
+            return Some(selected.assuming(&predicate.assumed));
+        }
+        let apart = !predicate.is_uniform();
+        let chosen = self.choice_of(value, [first, second], apart)?;
+        Some(chosen.assuming(&predicate.assumed))
+    }
+
+    fn choice_of(&mut self, value: Value, of: [Pattern; 2], apart: bool) -> Option<Pattern> {
+        let of = of.map(Rc::new);
+        self.choice_in(value, CHOSEN, &of, apart)
+    }
+
+    fn operation(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        given: ScalarType,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        if inputs.iter().all(|input| input.pattern.is_concrete()) {
+            return concrete(mnemonic, given, inputs);
+        }
+        let opcode = mnemonic.opcode();
+        let first = &inputs.first()?.pattern;
+        if matches!(opcode, Opcode::Mov | Opcode::Cvta) && inputs.len() == 1 {
+            let is_plain = mnemonic.modifiers().vector.is_none() && first.bits == given.bits();
+            return is_plain.then(|| first.clone());
+        }
+        if opcode == Opcode::Selp {
+            let [first, second, predicate] = inputs else {
+                return None;
+            };
+            let (first, second) = (first.pattern.clone(), second.pattern.clone());
+            return self.select(value, &predicate.pattern, first, second);
+        }
+        let is_integer = |each: &ScalarType| !each.is_float() && each.lanes() == 1;
+        if !mnemonic.types().iter().all(is_integer)
+            || mnemonic.has(Flag::Saturate)
+            || mnemonic.has(Flag::SaturateFinite)
+            || mnemonic.has(Flag::Relu)
+        {
+            return None;
+        }
+        match opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Mul | Opcode::Mad | Opcode::Shl => {
+                self.linear(value, mnemonic, inputs)
+            }
+            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not | Opcode::Lop3 => {
+                self.bitwise(value, mnemonic, given, inputs)
+            }
+            Opcode::Shr | Opcode::Bfe | Opcode::Bfi | Opcode::Prmt | Opcode::Shf => {
+                self.moved_bits(value, mnemonic, given, inputs)
+            }
+            Opcode::Div | Opcode::Rem => {
+                let amount = inputs.get(1)?.pattern.clone();
+                let divisor = amount.lanes.as_same().filter(|_| amount.is_concrete())?;
+                if mnemonic.first_type()?.is_signed() || !divisor.is_power_of_two() {
+                    return None;
+                }
+                let view = first.bit_view(inputs[0].known, &|atom| self.known(atom))?;
+                let move_bits = |bits: u64| match opcode {
+                    Opcode::Div => bits >> divisor.trailing_zeros(),
+                    _ => bits & (divisor - 1),
+                };
+                let lanes = Lanes::from_fn(|lane| move_bits(view.lanes.get(lane)));
+                let unknown = move_bits(view.unknown);
+                self.of_bits(value, BITS, lanes, unknown, first.bits)
+            }
+            Opcode::Cvt => {
+                let &[to, from] = mnemonic.types() else {
+                    return None;
+                };
+                if to.bits() <= from.bits() {
+                    return Some(first.truncate(to.bits()));
+                }
+                self.widen(value, 0, &inputs[0], to.bits(), from.is_signed())
+            }
+            Opcode::Setp => self.compared(value, mnemonic, inputs),
+            _ => None,
+        }
+    }
+
+    fn linear(&mut self, value: Value, mnemonic: &Mnemonic, inputs: &[Input]) -> Option<Pattern> {
+        let first = &inputs.first()?.pattern;
+        let second = inputs.get(1).map(|input| &input.pattern);
+        let is_plain = mnemonic.types().len() == 1;
+        let signed = mnemonic.first_type()?.is_signed();
+        match mnemonic.opcode() {
+            Opcode::Add if is_plain => first.add(second?),
+            Opcode::Sub if is_plain => first.subtract(second?),
+            Opcode::Neg => Some(first.scale(&Lanes::Same(u64::MAX))),
+            Opcode::Shl => {
+                let amount = second.filter(|amount| amount.is_concrete())?;
+                let power = |amount: u64| match amount {
+                    amount if amount >= u64::from(first.bits) => 0,
+                    amount => 1 << amount,
+                };
+                let factor = Lanes::from_fn(|lane| power(amount.lanes.get(lane)));
+                Some(first.scale(&factor))
+            }
+            Opcode::Mul | Opcode::Mad => {
+                let product = match mnemonic.modifiers().mul_mode? {
+                    MulMode::Low => first.multiply(second?)?,
+                    MulMode::Wide => {
+                        let width = 2 * first.bits;
+                        let a = self.widen(value, 0, &inputs[0], width, signed)?;
+                        let b = self.widen(value, 64, inputs.get(1)?, width, signed)?;
+                        a.multiply(&b)?
+                    }
+                    MulMode::High => return None,
+                };
+                match mnemonic.opcode() {
+                    Opcode::Mad => product.add(&inputs.get(2)?.pattern),
+                    _ => Some(product),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Known bits by lane and unknown ones that are the same in all lanes.
+    fn of_bits(
+        &mut self,
+        value: Value,
+        slot: u32,
+        lanes: Lanes,
+        unknown: u64,
+        bits: u32,
+    ) -> Option<Pattern> {
+        let known = Pattern::concrete(lanes, bits);
+        if unknown == 0 {
+            return Some(known);
+        }
+        let rest = Known {
+            zeros: !unknown,
+            ones: 0,
+        };
+        let part = self.part(value, slot, rest, bits);
+        known.add(&part)
+    }
+
+    /// Instructions that move bits, the same way in all lanes.
+    fn moved_bits(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        given: ScalarType,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        // How many of the operands are moved; the others say where to.
+        let moved = match mnemonic.opcode() {
+            Opcode::Shr | Opcode::Bfe => 1,
+            _ => 2,
+        };
+        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
+        for (index, input) in inputs.iter().enumerate() {
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
+            if index >= moved && (view.unknown != 0 || view.lanes.as_same().is_none()) {
+                return None;
+            }
+            views.push(view);
+        }
+        let run = |bits: &dyn Fn(&BitView) -> u64| {
+            let inputs: SmallVec<[Bits; 4]> = views
+                .iter()
+                .enumerate()
+                .map(|(index, view)| match index < moved {
+                    true => Bits::from(bits(view)),
+                    false => Bits::from(view.lanes.get(0)),
+                })
+                .collect();
+            let outputs = evaluate(mnemonic, &inputs)?;
+            Some(*outputs.values().first()? as u64 & mask(given.bits()))
+        };
+        let unknown = run(&|view| view.unknown)?;
+        let mut lanes = [0; LANES];
+        for (lane, result) in lanes.iter_mut().enumerate() {
+            // Bits that are filled up with a sign that is not known are not known either.
+            *result = run(&|view| view.lanes.get(lane))? & !unknown;
+        }
+        self.of_bits(
+            value,
+            BITS,
+            Lanes::from_fn(|lane| lanes[lane]),
+            unknown,
+            given.bits(),
+        )
+    }
+
+    /// Logic, bit by bit. A bit of the result is known in each lane, or unknown and the same in all.
+    fn bitwise(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        given: ScalarType,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        let operands = match mnemonic.opcode() {
+            Opcode::Not => 1,
+            Opcode::Lop3 => 3,
+            _ => 2,
+        };
+        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
+        for input in inputs.get(..operands)? {
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
+            views.push(view);
+        }
+        let others: SmallVec<[u64; 2]> = inputs[operands..]
+            .iter()
+            .map(|input| input.pattern.lanes.as_same())
+            .collect::<Option<_>>()?;
+        // With every choice of all-zeros and all-ones for what is unknown.
+        let run = |lane: usize, choice: u32| {
+            let mut bits: SmallVec<[Bits; 4]> = SmallVec::new();
+            for (index, view) in views.iter().enumerate() {
+                let filled = if choice >> index & 1 != 0 {
+                    view.unknown
+                } else {
+                    0
+                };
+                bits.push(Bits::from(view.lanes.get(lane) | filled));
+            }
+            bits.extend(others.iter().map(|&other| Bits::from(other)));
+            let outputs = evaluate(mnemonic, &bits)?;
+            Some(*outputs.values().first()? as u64 & mask(given.bits()))
+        };
+        let mut lanes = [0; LANES];
+        let mut unknown = 0;
+        for (lane, result) in lanes.iter_mut().enumerate() {
+            *result = run(lane, 0)?;
+            for choice in 1..1 << operands {
+                unknown |= run(lane, choice)? ^ *result;
+            }
+        }
+        let is_uniform = |view: &BitView| {
+            let bits = |lane: usize| view.lanes.get(lane) & unknown;
+            (1..LANES).all(|lane| bits(lane) == bits(0))
+        };
+        if !views.iter().all(is_uniform) {
+            return None;
+        }
+        let lanes = Lanes::from_fn(|lane| lanes[lane] & !unknown);
+        self.of_bits(value, BITS, lanes, unknown, given.bits())
+    }
+
+    /// A comparison whose outcome is the same in all lanes, though they compare different numbers: what is unknown is compared first,
+    /// and where it is equal, the rest decides the same way in all lanes.
+    fn compared(&mut self, value: Value, mnemonic: &Mnemonic, inputs: &[Input]) -> Option<Pattern> {
+        use Comparison::*;
+        let [first, second] = inputs else {
+            return None;
+        };
+        if mnemonic.modifiers().boolean.is_some() || first.pattern.bits != second.pattern.bits {
+            return None;
+        }
+        let a = first
+            .pattern
+            .bit_view(first.known, &|atom| self.known(atom))?;
+        let b = second
+            .pattern
+            .bit_view(second.known, &|atom| self.known(atom))?;
+        let low = mask((a.unknown | b.unknown).trailing_zeros());
+        let is_high_same = |view: &BitView| {
+            let high = |lane: usize| view.lanes.get(lane) & !low;
+            (1..LANES).all(|lane| high(lane) == high(0))
+        };
+        if !is_high_same(&a) || !is_high_same(&b) {
+            return None;
+        }
+        let comparison = mnemonic.modifiers().comparison?;
+        let holds = |lane: usize| {
+            let (a, b) = (a.lanes.get(lane) & low, b.lanes.get(lane) & low);
+            Some(match comparison {
+                Equal | NotEqual => a == b,
+                Less | Lower => a < b,
+                LessEqual | LowerSame => a <= b,
+                Greater | Higher => a > b,
+                GreaterEqual | HigherSame => a >= b,
+                _ => return None,
+            })
+        };
+        let outcome = holds(0)?;
+        let is_same = (1..LANES).all(|lane| holds(lane) == Some(outcome));
+        is_same.then(|| self.uniform(value))
+    }
+
+    /// A pattern in more bits.
+    fn widen(
+        &mut self,
+        value: Value,
+        slot: u32,
+        input: &Input,
+        to: u32,
+        signed: bool,
+    ) -> Option<Pattern> {
+        let Input {
+            pattern,
+            value: source,
+            known,
+        } = input;
+        let from = pattern.bits;
+        if from >= to || to > 64 {
+            return None;
+        }
+        let extended = |number: u64| match signed {
+            true => sign_extend(number, from) as u64 & mask(to),
+            false => number,
+        };
+        let result = if let Some(view) = pattern.bit_view(*known, &|atom| self.known(atom)) {
+            let unknown = extended(view.unknown);
+            let lanes = Lanes::from_fn(|lane| extended(view.lanes.get(lane)) & !unknown);
+            self.of_bits(value, slot, lanes, unknown, to)?
+        } else {
+            self.widen_terms(value, slot, pattern, *source, to, signed)?
+        };
+        Some(result.assuming(&pattern.assumed))
+    }
+
+    /// A pattern in more bits, term by term, if no lane's number wraps.
+    fn widen_terms(
+        &mut self,
+        value: Value,
+        slot: u32,
+        pattern: &Pattern,
+        source: Option<Value>,
+        to: u32,
+        signed: bool,
+    ) -> Option<Pattern> {
+        let from = pattern.bits;
+        let widened = |known: Known| match signed {
+            true => known.sign_extend(from, to),
+            false => known.truncate(from),
+        };
+        // What is the same in all lanes is one number, the rest of the first lane included.
+        let uniform = Pattern {
+            lanes: Lanes::Same(pattern.lanes.get(0)),
+            terms: pattern.terms.clone(),
+            ..pattern.clone()
+        };
+        let mut uniform = uniform;
+        uniform.terms.retain(|term| term.factor.as_same().is_some());
+        let symbolic = uniform.symbolic_known(0, &|atom| self.known(atom));
+        let number = uniform.lanes.get(0);
+        let base = symbolic.add(Known::constant(number), false, from);
+        let spread = pattern.spread();
+        let lanes = Lanes::from_fn(|lane| spread(lane) as u64 & mask(to));
+        let mut result = Pattern::concrete(lanes, to);
+        let base = self.part(value, slot, widened(base), to);
+        result = result.add(&base)?;
+        for (index, term) in pattern.terms.iter().enumerate() {
+            if term.factor.as_same().is_some() {
+                continue;
+            }
+            let mut one = Pattern::concrete(Lanes::Same(0), from);
+            one.terms.push(super::Term {
+                monomial: term.monomial.clone(),
+                factor: Lanes::Same(1),
+            });
+            let known = one.symbolic_known(0, &|atom| self.known(atom));
+            let part = self.part(value, slot + 1 + index as u32, widened(known), to);
+            let factor =
+                Lanes::from_fn(|lane| sign_extend(term.factor.get(lane), from) as u64 & mask(to));
+            result = result.add(&part.scale(&factor))?;
+        }
+        let proved = pattern.has_one_group() && self.is_within(pattern, source, signed);
+        Some(match proved {
+            true => result,
+            false => result.assuming(&[Supposed::NoWrap(value)]),
+        })
+    }
+
+    /// Whether the range of a value shows that its lanes differ, as integers, by what they differ by modulo two to the width.
+    fn is_within(&mut self, pattern: &Pattern, source: Option<Value>, signed: bool) -> bool {
+        let Some(range) = source.and_then(|source| self.query.value_range(source)) else {
+            return false;
+        };
+        let width = match signed {
+            true => i128::from(range.signed.high) - i128::from(range.signed.low),
+            false => i128::from(range.unsigned.high) - i128::from(range.unsigned.low),
+        };
+        let spread = pattern.spread();
+        let largest = (0..LANES).map(|lane| i128::from(spread(lane)).abs()).max();
+        range.bits() == pattern.bits && width + largest.unwrap_or(0) < 1 << pattern.bits
+    }
+}
+
+/// What an instruction makes of concrete numbers.
+fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Pattern> {
+    if mnemonic.opcode() == Opcode::Cvta {
+        return Some(inputs.first()?.pattern.clone());
+    }
+    let run = |lane: usize| {
+        let bits: SmallVec<[Bits; 4]> = inputs
+            .iter()
+            .map(|input| Bits::from(input.pattern.lanes.get(lane)))
+            .collect();
+        let outputs = evaluate(mnemonic, &bits)?;
+        // A comparison also gives its negation.
+        let &result = outputs.values().first()?;
+        Some(extend(result, given, given.bits().max(1)) as u64)
+    };
+    let all_same = |input: &Input| input.pattern.lanes.as_same().is_some();
+    let lanes = if inputs.iter().all(all_same) {
+        Lanes::Same(run(0)?)
+    } else {
+        let mut lanes = [0; LANES];
+        for (lane, result) in lanes.iter_mut().enumerate() {
+            *result = run(lane)?;
+        }
+        Lanes::from_fn(|lane| lanes[lane])
+    };
+    Some(Pattern::concrete(lanes, given.bits()))
+}

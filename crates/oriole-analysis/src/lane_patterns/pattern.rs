@@ -1,0 +1,415 @@
+//! Numbers of all lanes of a warp: concrete lanes plus warp-uniform unknowns with a factor for each lane.
+
+use crate::known_bits::{Known, mask, sign_extend};
+use oriole_collections::SmallVec;
+use oriole_ir::{Block, Symbol, Value};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Lanes of a warp.
+pub const LANES: usize = 32;
+
+/// One number for each lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// The same in all lanes.
+    Same(u64),
+    /// Different ones; not all equal.
+    Each(Rc<[u64; LANES]>),
+}
+
+impl Lanes {
+    /// A number for each lane.
+    pub fn from_fn(number: impl FnMut(usize) -> u64) -> Lanes {
+        let lanes: [u64; LANES] = std::array::from_fn(number);
+        match lanes.iter().all(|&lane| lane == lanes[0]) {
+            true => Lanes::Same(lanes[0]),
+            false => Lanes::Each(Rc::new(lanes)),
+        }
+    }
+
+    /// The number of a lane.
+    #[inline]
+    pub fn get(&self, lane: usize) -> u64 {
+        match self {
+            Lanes::Same(number) => *number,
+            Lanes::Each(lanes) => lanes[lane],
+        }
+    }
+
+    /// The number of all lanes, if they have one.
+    pub fn as_same(&self) -> Option<u64> {
+        match self {
+            Lanes::Same(number) => Some(*number),
+            Lanes::Each(_) => None,
+        }
+    }
+
+    fn map(&self, each: impl Fn(u64) -> u64) -> Lanes {
+        match self {
+            Lanes::Same(number) => Lanes::Same(each(*number)),
+            Lanes::Each(lanes) => Lanes::from_fn(|lane| each(lanes[lane])),
+        }
+    }
+
+    fn zip(&self, other: &Lanes, each: impl Fn(u64, u64) -> u64) -> Lanes {
+        match (self, other) {
+            (Lanes::Same(left), Lanes::Same(right)) => Lanes::Same(each(*left, *right)),
+            _ => Lanes::from_fn(|lane| each(self.get(lane), other.get(lane))),
+        }
+    }
+}
+
+oriole_collections::entity! {
+    /// Something that is the same in all lanes of a warp, and not known.
+    pub struct Atom = "atom";
+}
+
+/// What an atom stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AtomKey {
+    /// A value that is uniform.
+    Value(Value),
+    /// A parameter of the kernel, or a part of it: its symbol, offset and width.
+    Parameter(Symbol, u32, u32),
+    /// A special register, or the address of a variable.
+    Symbol(Symbol),
+    /// The uniform part of a value, or of one of its operands.
+    Part(Value, u32),
+}
+
+/// An atom.
+#[derive(Clone, Copy, Debug)]
+pub struct AtomData {
+    /// What it stands for.
+    pub key: AtomKey,
+    /// What is known of it. As a number it is not negative: bits above its width are zero.
+    pub known: Known,
+    /// The block that computes it; nothing for what never changes.
+    pub home: Option<Block>,
+}
+
+/// All atoms of a warp.
+#[derive(Debug, Default)]
+pub struct Atoms {
+    data: Vec<AtomData>,
+    numbers: BTreeMap<AtomKey, Atom>,
+}
+
+impl Atoms {
+    /// The atom with this key, made if there is none.
+    pub fn intern(&mut self, data: AtomData) -> Atom {
+        let Atoms { data: all, numbers } = self;
+        *numbers.entry(data.key).or_insert_with(|| {
+            all.push(data);
+            Atom::from_index(all.len() - 1)
+        })
+    }
+
+    /// What an atom is.
+    pub fn get(&self, atom: Atom) -> &AtomData {
+        &self.data[atom.index()]
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        let Atoms { data, numbers } = self;
+        data.clear();
+        numbers.clear();
+    }
+}
+
+/// A product of atoms, in order.
+pub type Monomial = SmallVec<[Atom; 2]>;
+
+/// A product of atoms times a number for each lane, which is not zero in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// The atoms.
+    pub monomial: Monomial,
+    /// The factor of each lane.
+    pub factor: Lanes,
+}
+
+/// The most terms and the most atoms of a product that are kept.
+const MOST_TERMS: usize = 12;
+const MOST_ATOMS: usize = 4;
+
+/// Something that a pattern takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Supposed {
+    /// The computation of a value does not wrap where it is widened.
+    NoWrap(Value),
+    /// A parameter, by number, is a multiple of what the setting says.
+    Multiple(u32),
+}
+
+/// The numbers of a value in all lanes: `lanes + sum of terms`, modulo two to the width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The width.
+    pub bits: u32,
+    /// The part that is known.
+    pub lanes: Lanes,
+    /// The part that is not, by monomial.
+    pub terms: Vec<Term>,
+    /// What is taken for granted, in order.
+    pub assumed: SmallVec<[Supposed; 2]>,
+}
+
+/// The bits of a pattern: those that are known, by lane, and a mask of those that are unknown and the same in all lanes.
+#[derive(Clone, Debug)]
+pub struct BitView {
+    /// Known bits; unknown ones are zero.
+    pub lanes: Lanes,
+    /// Unknown bits.
+    pub unknown: u64,
+}
+
+impl Pattern {
+    /// Numbers that are known.
+    pub fn concrete(lanes: Lanes, bits: u32) -> Pattern {
+        Pattern {
+            bits,
+            lanes: lanes.map(|lane| lane & mask(bits)),
+            terms: Vec::new(),
+            assumed: SmallVec::new(),
+        }
+    }
+
+    /// An atom.
+    pub fn atom(atom: Atom, bits: u32) -> Pattern {
+        let term = Term {
+            monomial: std::iter::once(atom).collect(),
+            factor: Lanes::Same(1),
+        };
+        Pattern {
+            terms: vec![term],
+            ..Pattern::concrete(Lanes::Same(0), bits)
+        }
+    }
+
+    /// Whether everything is known.
+    pub fn is_concrete(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether all lanes have the same number.
+    pub fn is_uniform(&self) -> bool {
+        self.lanes.as_same().is_some() && self.has_one_group()
+    }
+
+    /// Whether lanes differ by known numbers only.
+    pub fn has_one_group(&self) -> bool {
+        self.terms
+            .iter()
+            .all(|term| term.factor.as_same().is_some())
+    }
+
+    /// With what others take for granted, too.
+    pub fn assuming(mut self, others: &[Supposed]) -> Pattern {
+        for &other in others {
+            if let Err(place) = self.assumed.binary_search(&other) {
+                self.assumed.insert(place, other);
+            }
+        }
+        self
+    }
+
+    /// The low bits.
+    pub fn truncate(&self, bits: u32) -> Pattern {
+        let mut result = Pattern::concrete(self.lanes.clone(), bits);
+        for term in &self.terms {
+            result.push(term.monomial.clone(), &term.factor);
+        }
+        result.assuming(&self.assumed)
+    }
+
+    /// Adds a term, which comes behind those there are.
+    fn push(&mut self, monomial: Monomial, factor: &Lanes) {
+        let factor = factor.map(|lane| lane & mask(self.bits));
+        if factor != Lanes::Same(0) {
+            self.terms.push(Term { monomial, factor });
+        }
+    }
+
+    /// `self * left + other * right`, by lane; nothing if that has too many terms.
+    fn combine(&self, left: &Lanes, other: &Pattern, right: &Lanes) -> Option<Pattern> {
+        let scaled = |a: &Lanes, b: &Lanes| a.zip(b, u64::wrapping_mul);
+        let sum = scaled(&self.lanes, left).zip(&scaled(&other.lanes, right), u64::wrapping_add);
+        let mut result = Pattern::concrete(sum, self.bits);
+        let (mut mine, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (mine.peek(), theirs.peek()) {
+                (None, None) => break,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(one), Some(two)) => one.monomial.cmp(&two.monomial),
+            };
+            let one = order.is_le().then(|| mine.next()).flatten();
+            let two = order.is_ge().then(|| theirs.next()).flatten();
+            let zero = Lanes::Same(0);
+            let first = one.map_or(zero.clone(), |one| scaled(&one.factor, left));
+            let second = two.map_or(zero, |two| scaled(&two.factor, right));
+            let monomial = one.or(two).map(|term| term.monomial.clone())?;
+            result.push(monomial, &first.zip(&second, u64::wrapping_add));
+        }
+        (result.terms.len() <= MOST_TERMS)
+            .then(|| result.assuming(&self.assumed).assuming(&other.assumed))
+    }
+
+    /// The sum.
+    pub fn add(&self, other: &Pattern) -> Option<Pattern> {
+        self.combine(&Lanes::Same(1), other, &Lanes::Same(1))
+    }
+
+    /// The difference.
+    pub fn subtract(&self, other: &Pattern) -> Option<Pattern> {
+        self.combine(&Lanes::Same(1), other, &Lanes::Same(u64::MAX))
+    }
+
+    /// The sum with a number.
+    pub fn plus(&self, number: u64) -> Pattern {
+        let lanes = self.lanes.map(|lane| lane.wrapping_add(number));
+        Pattern {
+            lanes: lanes.map(|lane| lane & mask(self.bits)),
+            ..self.clone()
+        }
+    }
+
+    /// The product with a number for each lane.
+    pub fn scale(&self, factor: &Lanes) -> Pattern {
+        let mut result = Pattern::concrete(self.lanes.zip(factor, u64::wrapping_mul), self.bits);
+        for term in &self.terms {
+            let product = term.factor.zip(factor, u64::wrapping_mul);
+            result.push(term.monomial.clone(), &product);
+        }
+        result.assuming(&self.assumed)
+    }
+
+    /// The product; nothing if that has too many terms.
+    pub fn multiply(&self, other: &Pattern) -> Option<Pattern> {
+        let mut result = self.scale(&other.lanes).assuming(&other.assumed);
+        for term in &other.terms {
+            let mut partial = Pattern::concrete(Lanes::Same(0), self.bits);
+            let mut products: Vec<(Monomial, Lanes)> = vec![(
+                term.monomial.clone(),
+                self.lanes.zip(&term.factor, u64::wrapping_mul),
+            )];
+            for own in &self.terms {
+                let mut monomial: Monomial = own.monomial.clone();
+                monomial.extend(term.monomial.iter().copied());
+                if monomial.len() > MOST_ATOMS {
+                    return None;
+                }
+                monomial.sort_unstable();
+                products.push((monomial, own.factor.zip(&term.factor, u64::wrapping_mul)));
+            }
+            products.sort_by(|left, right| left.0.cmp(&right.0));
+            for (monomial, factor) in products {
+                let mut one = Pattern::concrete(Lanes::Same(0), self.bits);
+                one.push(monomial, &factor);
+                partial = partial.add(&one)?;
+            }
+            result = result.add(&partial)?;
+        }
+        Some(result)
+    }
+
+    /// In each lane one of two patterns: the first where a bit of the mask is set.
+    pub fn select(first: u32, left: &Pattern, right: &Pattern) -> Option<Pattern> {
+        let takes = |wanted: u32| Lanes::from_fn(|lane| u64::from(first >> lane & 1 == wanted));
+        left.combine(&takes(1), right, &takes(0))
+    }
+
+    /// What is known of a term in a lane.
+    fn term_known(&self, term: &Term, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
+        let mut known = Known::constant(1);
+        for &atom in &term.monomial {
+            known = times(known, atoms(atom).truncate(self.bits), self.bits);
+        }
+        times(Known::constant(term.factor.get(lane)), known, self.bits)
+    }
+
+    /// What is known of the sum of all terms in a lane.
+    pub fn symbolic_known(&self, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
+        let mut known = Known::constant(0);
+        for term in &self.terms {
+            known = known.add(self.term_known(term, lane, atoms), false, self.bits);
+        }
+        known
+    }
+
+    /// The bits, if lanes differ by known numbers only and these do not carry into what is unknown; `whole` is known of all lanes.
+    pub fn bit_view(&self, whole: Known, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
+        let view = self.own_bit_view(atoms)?;
+        let known = (whole.zeros | whole.ones) & view.unknown;
+        Some(BitView {
+            lanes: view.lanes.map(|lane| lane | whole.ones & known),
+            unknown: view.unknown & !known,
+        })
+    }
+
+    fn own_bit_view(&self, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
+        let bits = self.bits;
+        if self.is_concrete() {
+            return Some(BitView {
+                lanes: self.lanes.clone(),
+                unknown: 0,
+            });
+        }
+        if !self.has_one_group() {
+            return None;
+        }
+        let sum = self.symbolic_known(0, atoms);
+        let unknown = |known: Known| !(known.zeros | known.ones) & mask(bits);
+        if let Some(number) = self.lanes.as_same() {
+            let known = sum.add(Known::constant(number), false, bits);
+            return Some(BitView {
+                lanes: Lanes::Same(known.ones),
+                unknown: unknown(known),
+            });
+        }
+        // The low bits that are known, and what the known number carries out of them, which must be the same in all lanes.
+        let low = unknown(sum).trailing_zeros().min(bits);
+        let rest = sum.ones & mask(low);
+        let total = self.lanes.map(|lane| lane.wrapping_add(rest) & mask(bits));
+        let high = total.map(|lane| lane & !mask(low));
+        if let Some(high) = high.as_same() {
+            let above = Known {
+                zeros: sum.zeros | mask(low),
+                ones: sum.ones & !mask(low),
+            };
+            let above = above.add(Known::constant(high), false, bits);
+            return Some(BitView {
+                lanes: total.map(|lane| lane & mask(low) | above.ones),
+                unknown: unknown(above) & !mask(low),
+            });
+        }
+        // Or the known number only fills bits that are zero.
+        let fits = (0..LANES).all(|lane| self.lanes.get(lane) & !sum.zeros == 0);
+        fits.then(|| BitView {
+            lanes: self.lanes.map(|lane| lane | sum.ones),
+            unknown: unknown(sum),
+        })
+    }
+
+    /// Each lane's known part less that of the first lane, as a signed number.
+    pub fn spread(&self) -> impl Fn(usize) -> i64 + '_ {
+        let first = self.lanes.get(0);
+        move |lane| sign_extend(self.lanes.get(lane).wrapping_sub(first), self.bits)
+    }
+}
+
+/// The product, with all bits of a product with a power of two.
+fn times(left: Known, right: Known, bits: u32) -> Known {
+    for (one, other) in [(left, right), (right, left)] {
+        if let Some(number) = one.as_constant()
+            && number.is_power_of_two()
+        {
+            let amount = Known::constant(number.trailing_zeros().into());
+            return other.shift_left(amount, bits);
+        }
+    }
+    left.multiply(right, bits)
+}

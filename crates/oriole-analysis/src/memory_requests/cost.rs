@@ -1,0 +1,252 @@
+//! What a pattern of addresses costs a warp.
+
+use super::Request;
+use crate::known_bits::{Known, sign_extend};
+use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
+use oriole_ir::Symbol;
+use oriole_isa::{Space, memory_cost};
+
+/// The cost of a request for one warp.
+#[derive(Clone, Debug)]
+pub(super) struct WarpCost {
+    /// The lanes that take part.
+    pub lanes: u32,
+    pub least: u64,
+    pub mean: f64,
+    pub most: u64,
+    pub ideal: f64,
+    /// Why nothing is known.
+    pub cause: Option<Cause>,
+    /// What the pattern takes for granted.
+    pub assumed: Vec<Supposed>,
+    /// Parameters that were taken to be aligned.
+    pub pointers: Vec<(Symbol, u32)>,
+    /// Whether conditions were supposed to hold.
+    pub is_supposed: bool,
+    /// The groups of lanes that differ by known numbers.
+    pub groups: Vec<u32>,
+    /// What all groups cost at least if they have nothing in common.
+    pub least_apart: u64,
+    /// Whether they are taken to have nothing in common.
+    pub is_apart: bool,
+    /// How far each lane that takes part is from the first one, if all are in one group.
+    pub offsets: Option<[Option<i64>; LANES]>,
+}
+
+/// Far from both ends of the address space, and a multiple of everything that counts.
+const MIDDLE: u64 = 1 << 44;
+
+/// Which memory a request goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Global,
+    Shared,
+    Local,
+}
+
+fn memory(space: Space) -> Memory {
+    match space {
+        Space::Shared | Space::SharedCluster => Memory::Shared,
+        Space::Local => Memory::Local,
+        _ => Memory::Global,
+    }
+}
+
+impl WarpCost {
+    /// Nothing is asked for by these lanes yet.
+    pub fn none(lanes: u32) -> WarpCost {
+        WarpCost {
+            lanes,
+            least: 0,
+            mean: 0.0,
+            most: 0,
+            ideal: 0.0,
+            cause: None,
+            assumed: Vec::new(),
+            pointers: Vec::new(),
+            is_supposed: false,
+            groups: Vec::new(),
+            least_apart: 0,
+            is_apart: false,
+            offsets: None,
+        }
+    }
+
+    /// Nothing is known of the addresses.
+    pub fn unknown(mut self, request: &Request, cause: Cause) -> WarpCost {
+        let lanes = u64::from(self.lanes.count_ones());
+        let bytes = u64::from(request.bytes);
+        let together = lanes * bytes;
+        self.cause = Some(cause);
+        self.least = 1;
+        self.most = lanes * bytes.div_ceil(32);
+        self.ideal = together.div_ceil(32) as f64;
+        if memory(request.space) == Memory::Shared {
+            let passes = passes(request.bytes, self.lanes);
+            self.least = passes.len() as u64;
+            self.most = lanes;
+            self.ideal = passes.len() as f64;
+        }
+        self.mean = (self.least + self.most) as f64 / 2.0;
+        self
+    }
+
+    /// Counts what addresses cost, given what is known of atoms.
+    pub fn count(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
+        let groups = groups(pattern, self.lanes);
+        self.groups.clone_from(&groups);
+        let first = self.lanes.trailing_zeros() as usize;
+        let spread = |from: usize, lane: usize| {
+            let difference = pattern
+                .lanes
+                .get(lane)
+                .wrapping_sub(pattern.lanes.get(from));
+            sign_extend(difference, pattern.bits)
+        };
+        self.offsets = (groups.len() == 1).then(|| {
+            std::array::from_fn(|lane| (self.lanes >> lane & 1 != 0).then(|| spread(first, lane)))
+        });
+        let memory = memory(request.space);
+        let whole = [u32::MAX];
+        let passes = match memory {
+            Memory::Shared => passes(request.bytes, self.lanes),
+            Memory::Global | Memory::Local => whole.to_vec(),
+        };
+        (self.least, self.most, self.mean, self.ideal) = (0, 0, 0.0, 0.0);
+        self.least_apart = 0;
+        let mut contradicts = false;
+        for pass in passes {
+            let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
+            for &group in &groups {
+                let lanes = group & pass;
+                if lanes == 0 {
+                    continue;
+                }
+                let from = lanes.trailing_zeros() as usize;
+                let number = Known::constant(pattern.lanes.get(from));
+                let base = pattern.symbolic_known(from, known);
+                let base = base.add(number, false, pattern.bits);
+                let offsets: [i64; LANES] = std::array::from_fn(|lane| spread(from, lane));
+                let residues = residues(base, memory, &offsets, lanes, request.bytes);
+                contradicts |= residues.is_empty();
+                let mut costs = Vec::new();
+                for residue in residues {
+                    let addresses = std::array::from_fn(|lane| {
+                        let base = MIDDLE + residue;
+                        base.wrapping_add_signed(offsets[lane])
+                    });
+                    let (cost, own) = cost(memory, &addresses, lanes, request.bytes);
+                    costs.push(cost);
+                    ideal = match memory {
+                        Memory::Shared => 1,
+                        Memory::Global | Memory::Local => ideal.max(own),
+                    };
+                }
+                let cheapest = costs.iter().copied().min().unwrap_or(0);
+                least = least.max(cheapest);
+                self.least_apart += cheapest;
+                most += costs.iter().copied().max().unwrap_or(0);
+                mean += costs.iter().sum::<u64>() as f64 / costs.len().max(1) as f64;
+            }
+            let several = groups.len() > 1;
+            if several && memory == Memory::Shared {
+                mean = (least + most) as f64 / 2.0;
+            }
+            if several && memory != Memory::Shared {
+                // What lanes of different groups have in common is not known: as if it were nothing.
+                let bytes = u64::from(self.lanes.count_ones()) * u64::from(request.bytes);
+                ideal = bytes.div_ceil(32).min(most);
+            }
+            self.least += least;
+            self.most += most;
+            self.mean += mean;
+            self.ideal += ideal as f64;
+        }
+        if contradicts {
+            // Every case would trap: something that was taken for granted does not hold.
+            *self = self.clone().unknown(request, Cause::Other);
+        }
+    }
+}
+
+impl WarpCost {
+    /// Whether groups of lanes in global memory have one cost if they have nothing in common.
+    pub fn is_exact_apart(&self, request: &Request) -> bool {
+        memory(request.space) == Memory::Global
+            && self.cause.is_none()
+            && self.groups.len() > 1
+            && self.least_apart == self.most
+    }
+
+    /// Takes groups of lanes to have nothing in common.
+    pub fn take_apart(&mut self) {
+        self.is_apart = true;
+        self.least = self.most;
+        self.mean = self.most as f64;
+    }
+}
+
+/// The lanes that go together into shared memory.
+fn passes(bytes: u32, lanes: u32) -> Vec<u32> {
+    let group = match bytes {
+        ..=4 => 32,
+        8 => 16,
+        _ => 8,
+    };
+    let mask = crate::known_bits::mask(group) as u32;
+    let all = (0..32).step_by(group as usize).map(|start| mask << start);
+    all.filter(|pass| pass & lanes != 0).collect()
+}
+
+/// Groups of lanes that differ by known numbers, as masks.
+fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
+    let mut groups: Vec<u32> = Vec::new();
+    for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
+        let with = groups.iter_mut().find(|group| {
+            let first = group.trailing_zeros() as usize;
+            let mut terms = pattern.terms.iter();
+            terms.all(|term| term.factor.get(first) == term.factor.get(lane))
+        });
+        match with {
+            Some(group) => *group |= 1 << lane,
+            None => groups.push(1 << lane),
+        }
+    }
+    groups
+}
+
+/// What the address of the first lane may be, modulo what counts.
+fn residues(
+    base: Known,
+    memory: Memory,
+    offsets: &[i64; LANES],
+    lanes: u32,
+    bytes: u32,
+) -> Vec<u64> {
+    let modulus = match memory {
+        Memory::Global => 32,
+        // Whole words move banks and lines alike.
+        Memory::Shared | Memory::Local => 4,
+    };
+    let alignment = (1 << bytes.trailing_zeros().min(5)) as u64;
+    let tried = modulus.max(alignment);
+    let is_aligned = |residue: u64, offset: i64| {
+        let address = (MIDDLE + residue).wrapping_add_signed(offset);
+        address.is_multiple_of(alignment)
+    };
+    let is_possible = |residue: &u64| {
+        let bits = tried - 1;
+        let is_known = residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0;
+        let mut active = (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
+        is_known && active.all(|lane| is_aligned(*residue, offsets[lane]))
+    };
+    (0..tried).filter(is_possible).collect()
+}
+
+fn cost(memory: Memory, addresses: &[u64; LANES], lanes: u32, bytes: u32) -> (u64, u64) {
+    match memory {
+        Memory::Global => memory_cost::sectors(addresses, lanes, bytes),
+        Memory::Shared => memory_cost::wavefronts(addresses, lanes, bytes),
+        Memory::Local => memory_cost::local_sectors(addresses, lanes, bytes),
+    }
+}

@@ -1,0 +1,460 @@
+//! What each memory instruction of a kernel costs: sectors of global memory, wavefronts of shared memory, over all warps of a block.
+//!
+//! ## Example
+//! `ld.shared.f32` of `tile[threadIdx.x][threadIdx.y]` with rows of 32 floats: lanes are 128 bytes apart, so all words are in one bank:
+//! 32 wavefronts, one would do. Rows of 33 floats: one.
+//!
+//! ## Soundness
+//! [`Status::Proved`] says that every execution by a full warp costs what is said. Everything that is not shown but taken for granted is an [`Assumption`];
+//! with one, the status is [`Status::ProvedIf`]. A cost that depends on what is not known (the low bits of an address, a stride) is
+//! computed for all cases: if they agree it is proved, and otherwise it is [`Status::Bounded`] by the least and the largest. PTX has an
+//! access at an address that is not a multiple of its size trap, so cases in which it would not be one are left out.
+//!
+//! ## Method
+//! Lanes whose addresses differ by known numbers form a group. Of a group only the low bits of its first address are missing: these are
+//! tried, as far as they are unknown (modulo 32 for sectors; modulo 4 for wavefronts, since whole words move all banks alike). Several
+//! groups cost at least what the dearest costs and at most what all cost together. Costs are counted by [`oriole_isa::memory_cost`],
+//! as the emulator does. Local memory is interleaved by words of four bytes.
+//!
+//! ## Not done
+//! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants, and
+//! functions that are no kernels.
+
+mod class;
+mod cost;
+
+pub use class::Class;
+
+use crate::control_flow::ControlFlow;
+use crate::known_bits::Known;
+use crate::lane_patterns::{Cause, Entry, LANES, LanePatterns, Setting, Supposed};
+use crate::launch::LaunchShape;
+use crate::loops::Loops;
+use crate::manager::Analyses;
+use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
+use cost::WarpCost;
+use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
+use oriole_isa::{Opcode, ScalarType, Space};
+use oriole_syntax::literal::Literal;
+
+/// What is accessed, and how, by one instruction of a warp. An instruction that copies has two.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The instruction.
+    pub instruction: Instruction,
+    /// What it does.
+    pub kind: AccessKind,
+    /// The state space; generic, if it is not known which.
+    pub space: Space,
+    /// Bytes per lane.
+    pub bytes: u32,
+    /// Where, if that is a base and a constant.
+    pub address: Option<Address>,
+    /// The lanes whose addresses count.
+    pub lanes: u32,
+}
+
+/// Something that a cost takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// A parameter of the kernel, at an offset, is a multiple of [`POINTER_ALIGNMENT`].
+    Aligned(Symbol, u32),
+    /// The computation of a value does not wrap where it is widened.
+    NoWrap(Value),
+    /// A parameter of the kernel, by number, is a multiple of [`PARAMETER_MULTIPLE`].
+    Multiple(u32),
+    /// Conditions that cannot be told hold for all lanes of the warp.
+    FullWarp,
+    /// Lanes that are apart by an unknown stride have no sector in common.
+    Apart,
+    /// A generic address is one of global memory.
+    Global,
+}
+
+/// What `cudaMalloc` aligns to.
+pub const POINTER_ALIGNMENT: u64 = 256;
+
+/// What sizes and strides are supposed to be multiples of, where that settles a cost.
+pub const PARAMETER_MULTIPLE: u64 = 16;
+
+/// How much is known of a cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It is what is said.
+    Proved,
+    /// It is, if the assumptions hold.
+    ProvedIf,
+    /// It is between the least and the largest, if the assumptions hold.
+    Bounded,
+    /// It depends on something that is not known.
+    Unknown,
+}
+
+impl Status {
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Status::Proved => "proved",
+            Status::ProvedIf => "proved-if",
+            Status::Bounded => "bounded",
+            Status::Unknown => "unknown",
+        }
+    }
+}
+
+/// What is claimed of a warp.
+#[derive(Clone, Debug)]
+pub struct WarpClaim {
+    /// It costs this at least.
+    pub least: u64,
+    /// And this at most.
+    pub most: u64,
+    /// The lanes that take part.
+    pub lanes: u32,
+    /// The groups of lanes that differ by known numbers.
+    pub groups: Vec<u32>,
+}
+
+/// The cost of a request over the warps of a block that make it.
+#[derive(Clone, Debug)]
+pub struct RequestCost {
+    /// What is asked for.
+    pub request: Request,
+    /// The least sectors or wavefronts of a warp.
+    pub least: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The largest.
+    pub most: u64,
+    /// What would do, on average.
+    pub ideal: f64,
+    /// What kind of access it is.
+    pub class: Class,
+    /// How much is known.
+    pub status: Status,
+    /// What is taken for granted, in order.
+    pub assumptions: Vec<Assumption>,
+    /// How often the instruction is executed, about: the product of the counts of the loops around it.
+    pub trips: f64,
+    /// What is claimed of each warp.
+    pub warps: Vec<WarpClaim>,
+    /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
+    pub offsets: Option<[Option<i64>; LANES]>,
+}
+
+impl RequestCost {
+    /// Sectors or wavefronts beyond what would do, on average.
+    pub fn waste(&self) -> f64 {
+        (self.mean - self.ideal).max(0.0)
+    }
+
+    /// Waste times executions.
+    pub fn weight(&self) -> f64 {
+        self.waste() * self.trips
+    }
+}
+
+/// The requests of a function, in order.
+pub fn requests(function: &Function, flow: &ControlFlow) -> Vec<Request> {
+    let mut requests = Vec::new();
+    for &block in function.block_order() {
+        if !flow.is_reachable(block) {
+            continue;
+        }
+        for instruction in function.instructions_of(block) {
+            of_instruction(function, instruction, &mut requests);
+        }
+    }
+    requests
+}
+
+fn of_instruction(function: &Function, instruction: Instruction, requests: &mut Vec<Request>) {
+    let format = function.format(instruction);
+    let mnemonic = &format.mnemonic;
+    let request = |kind, space, bytes, address, lanes| Request {
+        instruction,
+        kind,
+        space,
+        bytes,
+        address,
+        lanes,
+    };
+    if let Some(access) = function.access(instruction) {
+        if matches!(
+            access.space,
+            Space::Global | Space::Shared | Space::SharedCluster | Space::Local | Space::Generic
+        ) && access.bytes > 0
+        {
+            requests.push(request(
+                access.kind,
+                access.space,
+                access.bytes,
+                access.address,
+                u32::MAX,
+            ));
+        }
+        return;
+    }
+    if format.opaque {
+        return;
+    }
+    match mnemonic.opcode() {
+        Opcode::CpAsync => {
+            let size = function
+                .leaves(instruction)
+                .iter()
+                .zip(&format.leaves)
+                .find(|(_, leaf)| leaf.operand == 2)
+                .and_then(|(leaf, _)| match *leaf {
+                    Operand::Constant(constant) => function.constants()[constant].literal,
+                    _ => None,
+                });
+            let Some(Literal::Integer {
+                bits: size @ (4 | 8 | 16),
+                ..
+            }) = size
+            else {
+                return;
+            };
+            let of = |operand| function.operand_address(instruction, operand);
+            let size = size as u32;
+            requests.push(request(
+                AccessKind::Load,
+                Space::Global,
+                size,
+                of(1),
+                u32::MAX,
+            ));
+            requests.push(request(
+                AccessKind::Store,
+                Space::Shared,
+                size,
+                of(0),
+                u32::MAX,
+            ));
+        }
+        Opcode::Ldmatrix | Opcode::Stmatrix => {
+            let shape = mnemonic.modifiers().shape;
+            let is_plain = shape.is_some_and(|shape| (shape.m, shape.n) == (8, 8))
+                && mnemonic.first_type() == Some(ScalarType::B16);
+            if !is_plain {
+                return;
+            }
+            let count = u32::from(mnemonic.modifiers().repeat.unwrap_or(1)).clamp(1, 4);
+            let lanes = crate::known_bits::mask(8 * count) as u32;
+            let kind = match mnemonic.opcode() {
+                Opcode::Ldmatrix => AccessKind::Load,
+                _ => AccessKind::Store,
+            };
+            let address = function.address(instruction);
+            requests.push(request(kind, Space::Shared, 16, address, lanes));
+        }
+        _ => {}
+    }
+}
+
+/// What all requests of a kernel cost, in order.
+pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Vec<RequestCost> {
+    let flow = analyses.get::<ControlFlow>(function);
+    let all = requests(function, &flow);
+    let bounds = LaunchShape {
+        block: Some(setting.block),
+        ..LaunchShape::default()
+    };
+    let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
+    let of_warps = warp_costs(function, analyses, setting, &evolution, &all);
+    let loops = analyses.get::<Loops>(function);
+    let mut costs: Vec<RequestCost> = Vec::new();
+    {
+        let mut query = evolution.on(function);
+        for (request, warps) in all.iter().zip(&of_warps) {
+            let block = function.block_of(request.instruction);
+            let trips = block.map_or(1.0, |block| trips(&mut query, &loops, block));
+            costs.push(summary(request, warps, trips));
+        }
+    }
+    let is_bounded = |cost: &RequestCost| cost.status == Status::Bounded;
+    if costs.iter().any(is_bounded) {
+        let supposing = Setting {
+            multiple: Some(PARAMETER_MULTIPLE),
+            ..setting.clone()
+        };
+        let again = warp_costs(function, analyses, &supposing, &evolution, &all);
+        for (cost, warps) in costs.iter_mut().zip(&again) {
+            if cost.status == Status::Bounded {
+                let other = summary(&cost.request, warps, cost.trips);
+                if other.status == Status::ProvedIf {
+                    *cost = other;
+                }
+            }
+        }
+    }
+    costs
+}
+
+/// What requests cost, by request and warp.
+fn warp_costs(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    all: &[Request],
+) -> Vec<Vec<WarpCost>> {
+    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
+    let query = evolution.on(function);
+    let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
+    for warp in 0..setting.warps() {
+        let costs = patterns.ask(warp, |patterns| {
+            let cost = |request| of_warp(function, patterns, request);
+            all.iter().map(cost).collect::<Vec<WarpCost>>()
+        });
+        let more = patterns.assumed_of_loops();
+        for (costs, mut cost) in of_warps.iter_mut().zip(costs) {
+            cost.assumed.extend_from_slice(more);
+            costs.push(cost);
+        }
+    }
+    of_warps
+}
+
+/// Iterations of a loop whose count is not known.
+const UNKNOWN_TRIPS: u64 = 8;
+
+/// How often a block is executed, about.
+fn trips(query: &mut Query<'_>, loops: &Loops, block: Block) -> f64 {
+    let mut product = 1.0;
+    let mut around = loops.innermost(block);
+    while let Some(this) = around {
+        let taken = query.backedge_taken(loops.header(this));
+        let exact = taken
+            .as_ref()
+            .and_then(|taken| query.expressions().as_constant(taken.exact));
+        let most = taken.and_then(|taken| taken.maximum);
+        let count = match (exact, most) {
+            (Some(exact), _) => exact.saturating_add(1),
+            (None, Some(most)) => most.saturating_add(1).min(UNKNOWN_TRIPS),
+            (None, None) => UNKNOWN_TRIPS,
+        };
+        product *= count as f64;
+        around = loops.parent(this);
+    }
+    product
+}
+
+/// What a request costs the warp that is asked about.
+fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Request) -> WarpCost {
+    let arriving = patterns.active(request.instruction);
+    let lanes = arriving.lanes & request.lanes & patterns.lanes();
+    let mut cost = WarpCost::none(lanes);
+    cost.is_supposed = arriving.is_supposed;
+    if lanes == 0 {
+        return cost;
+    }
+    let Some(address) = request.address else {
+        return cost.unknown(request, Cause::Other);
+    };
+    let block = function.block_of(request.instruction);
+    let entry = match (address.base, block) {
+        (Base::Value(value), Some(block)) => patterns.entry(value, block),
+        (Base::Symbol(symbol), _) => patterns.variable(symbol),
+        _ => Entry::Varying(Cause::Other),
+    };
+    let pattern = match entry {
+        Entry::Known(pattern) => pattern.plus(address.offset as u64),
+        Entry::Varying(cause) => return cost.unknown(request, cause),
+    };
+    cost.assumed.extend(pattern.assumed.iter().copied());
+    let plain = |atom| patterns.known(atom);
+    cost.count(request, &pattern, &plain);
+    if cost.least != cost.most {
+        let mut pointers = Vec::new();
+        for term in &pattern.terms {
+            if let [atom] = term.monomial[..]
+                && term.factor.as_same() == Some(1)
+                && let Some(pointer) = patterns.pointer(atom)
+            {
+                pointers.push((atom, pointer));
+            }
+        }
+        let aligned = |atom| {
+            let known = patterns.known(atom);
+            match pointers.iter().any(|pointer| pointer.0 == atom) {
+                true => Known {
+                    zeros: known.zeros | (POINTER_ALIGNMENT - 1),
+                    ones: known.ones & !(POINTER_ALIGNMENT - 1),
+                },
+                false => known,
+            }
+        };
+        let mut assuming = cost.clone();
+        assuming.count(request, &pattern, &aligned);
+        if (assuming.least, assuming.most) != (cost.least, cost.most) {
+            assuming.pointers = pointers.into_iter().map(|pointer| pointer.1).collect();
+            cost = assuming;
+        }
+    }
+    if cost.least != cost.most && cost.is_exact_apart(request) {
+        cost.take_apart();
+    }
+    cost
+}
+
+fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
+    let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
+    let count = executing.len().max(1) as f64;
+    let cause = executing.iter().filter_map(|warp| warp.cause).max();
+    let mut assumptions = Vec::new();
+    for warp in &executing {
+        assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
+            Supposed::NoWrap(value) => Assumption::NoWrap(value),
+            Supposed::Multiple(number) => Assumption::Multiple(number),
+        }));
+        let pointers = warp.pointers.iter();
+        assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
+        if warp.is_supposed {
+            assumptions.push(Assumption::FullWarp);
+        }
+        if warp.is_apart {
+            assumptions.push(Assumption::Apart);
+        }
+    }
+    if request.space == Space::Generic {
+        assumptions.push(Assumption::Global);
+    }
+    assumptions.sort_unstable();
+    assumptions.dedup();
+    let is_exact = executing.iter().all(|warp| warp.least == warp.most);
+    let status = match (cause, is_exact, assumptions.is_empty()) {
+        (Some(_), _, _) => Status::Unknown,
+        (None, false, _) => Status::Bounded,
+        (None, true, true) => Status::Proved,
+        (None, true, false) => Status::ProvedIf,
+    };
+    let mut dearest = executing.first().copied();
+    for &warp in &executing {
+        if dearest.is_none_or(|dearest| warp.most > dearest.most) {
+            dearest = Some(warp);
+        }
+    }
+    RequestCost {
+        request: *request,
+        least: executing.iter().map(|warp| warp.least).min().unwrap_or(0),
+        mean: executing.iter().map(|warp| warp.mean).sum::<f64>() / count,
+        most: executing.iter().map(|warp| warp.most).max().unwrap_or(0),
+        ideal: executing.iter().map(|warp| warp.ideal).sum::<f64>() / count,
+        class: class::of(request, dearest, cause),
+        status,
+        assumptions,
+        trips,
+        warps: warps
+            .iter()
+            .map(|warp| WarpClaim {
+                least: warp.least,
+                most: warp.most,
+                lanes: warp.lanes,
+                groups: warp.groups.clone(),
+            })
+            .collect(),
+        offsets: dearest.and_then(|warp| warp.offsets),
+    }
+}

@@ -1,0 +1,261 @@
+//! No proved cost of a memory access is wrong in what the emulator executes.
+//!
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution --test accesses -- --nocapture` runs that many generated kernels.
+
+#![allow(clippy::print_stdout)]
+
+use oriole::AccessOptions;
+use oriole_corpus::{Run, runs};
+use oriole_emulator::{Argument, Launch, Machine, Options, Value};
+use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
+use oriole_evolution::addresses;
+use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
+use oriole_syntax::tree::Module;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn module(text: &str) -> Module {
+    let (module, errors) = oriole_syntax::parse("kernel.ptx", text);
+    assert!(errors.is_empty(), "{errors:?}\n{text}");
+    module
+}
+
+/// Runs a kernel and gives what was compared; a launch that stops early was right until then.
+fn watch(
+    module: &Module,
+    run: &Run,
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (ComparedRequests, Vec<String>) {
+    let options = AccessOptions {
+        block: Some(run.block),
+        kernel: Some(run.kernel.clone()),
+        ..AccessOptions::default()
+    };
+    watch_claims(module, run, &options, arguments, steps)
+}
+
+/// Likewise, with claims that were made for something else.
+fn watch_claims(
+    module: &Module,
+    run: &Run,
+    claimed: &AccessOptions,
+    arguments: impl FnOnce(&mut Machine) -> Vec<Value>,
+    steps: u64,
+) -> (ComparedRequests, Vec<String>) {
+    let Ok((mut kernels, _)) = oriole::accesses(module, claimed) else {
+        return Default::default();
+    };
+    let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
+        return Default::default();
+    };
+    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run)));
+    let arguments = arguments(&mut machine);
+    let launch = Launch {
+        kernel: &run.kernel,
+        grid: run.grid,
+        block: run.block,
+        dynamic_shared: run.shared,
+        arguments,
+    };
+    let options = Options {
+        step_limit: steps,
+        parallel: false,
+        profile: true,
+        observer: Some(watcher.clone()),
+        ..Options::default()
+    };
+    let _ = machine.launch(&launch, &options);
+    watcher.result()
+}
+
+/// The arguments of a run that are integers, by number.
+fn integers(run: &Run) -> BTreeMap<u32, u64> {
+    let arguments = run.arguments.iter().enumerate();
+    let integers = arguments.filter_map(|(index, text)| {
+        let (name, value) = text.split_once('=')?;
+        let is_scalar = !name.contains(['[', '(', '{']);
+        let value = value.parse::<i64>().ok().filter(|_| is_scalar)?;
+        Some((index as u32, value as u64))
+    });
+    integers.collect()
+}
+
+fn report(what: &str, results: Vec<(ComparedRequests, Vec<String>)>) {
+    let mut total = ComparedRequests::default();
+    for (compared, _) in &results {
+        total.add(*compared);
+    }
+    println!("{what}: {} launches, {total:?}", results.len());
+    let wrong: Vec<_> = results
+        .iter()
+        .flat_map(|(_, violations)| violations)
+        .take(30)
+        .collect();
+    assert!(wrong.is_empty(), "{what}: {wrong:#?}");
+    assert!(total.proved > 0 && total.proved_if > 0);
+}
+
+fn kernels(smoke: u64) -> u64 {
+    std::env::var("ORIOLE_KERNELS").map_or(smoke, |it| it.parse().expect("a number"))
+}
+
+/// Whoever compares must be able to find something: claims for another shape of blocks are wrong.
+#[test]
+fn wrong_claims_are_found() {
+    let mut found = 0;
+    for seed in 0..60 {
+        let kernel = addresses::generate(seed);
+        let module = module(&kernel.text);
+        let run = Run {
+            kernel: "addresses".to_owned(),
+            grid: [1; 3],
+            block: [8, 8, 1],
+            ..Run::default()
+        };
+        let claimed = AccessOptions {
+            block: Some([64, 1, 1]),
+            ..AccessOptions::default()
+        };
+        let (_, violations) = watch_claims(&module, &run, &claimed, zeros, 200_000);
+        found += usize::from(!violations.is_empty());
+    }
+    assert!(found > 20, "{found}");
+}
+
+/// Arguments of kernels with random addresses.
+fn zeros(machine: &mut Machine) -> Vec<Value> {
+    let data = machine.buffer("data", &vec![0; 2 * addresses::GLOBAL_BYTES]);
+    vec![
+        Value::Buffer(data),
+        Value::Bytes(vec![3, 0, 0, 0]),
+        Value::Bytes(vec![16, 0, 0, 0]),
+    ]
+}
+
+#[test]
+fn generated_kernels_cost_what_is_said() {
+    let results = (0..kernels(60))
+        .into_par_iter()
+        .map(|seed| {
+            let options = oriole_generate::Options {
+                shapes: if seed % 3 == 0 {
+                    Shapes::ALL
+                } else {
+                    Shapes::default()
+                },
+                ..oriole_generate::Options::default()
+            };
+            let kernel = oriole_generate::generate(seed, options);
+            let module = module(&kernel.module());
+            let arguments = |machine: &mut Machine| {
+                let input = machine.buffer("input", &oriole_generate::differential::input());
+                let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
+                vec![Value::Buffer(input), Value::Buffer(output)]
+            };
+            let run = Run {
+                kernel: kernel.name.clone(),
+                grid: [GRID, 1, 1],
+                block: [BLOCK, 1, 1],
+                ..Run::default()
+            };
+            watch(&module, &run, arguments, 50_000_000)
+        })
+        .collect();
+    report("generated", results);
+}
+
+#[test]
+fn random_addresses_cost_what_is_said() {
+    let results = (0..kernels(400))
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = addresses::generate(seed);
+            let module = module(&kernel.text);
+            let [n, m] = kernel.numbers;
+            let arguments = |machine: &mut Machine| {
+                let data = machine.buffer("data", &vec![0; 2 * addresses::GLOBAL_BYTES]);
+                vec![
+                    Value::Buffer(data),
+                    Value::Bytes(n.to_le_bytes().to_vec()),
+                    Value::Bytes(m.to_le_bytes().to_vec()),
+                ]
+            };
+            let run = Run {
+                kernel: "addresses".to_owned(),
+                grid: [2, 1, 1],
+                block: kernel.block,
+                arguments: vec![
+                    "data:u8[1]".into(),
+                    format!("n:u32={n}"),
+                    format!("m:u32={m}"),
+                ],
+                ..Run::default()
+            };
+            let (compared, violations) = watch(&module, &run, arguments, 2_000_000);
+            let violations = violations
+                .into_iter()
+                .map(|it| format!("seed {seed}: {it}"));
+            (compared, violations.collect())
+        })
+        .collect();
+    report("addresses", results);
+}
+
+/// The files of a run: its own, and variants by how they were compiled.
+fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
+    let stem = corpus.join("ptx").join(&run.ptx);
+    let folder = stem.parent().expect("a folder");
+    let name = stem.file_name().expect("a name").to_string_lossy();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let file = path.file_name().expect("a name").to_string_lossy();
+            let rest = file.strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_corpus_costs_what_is_said() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let mut launches: Vec<(Run, PathBuf)> = Vec::new();
+    for run in runs(&corpus) {
+        for file in variants(&corpus, &run) {
+            launches.push((run.clone(), file));
+        }
+    }
+    // All of them take minutes without optimization.
+    let one_in = if cfg!(debug_assertions) { 8 } else { 1 };
+    let results = launches
+        .par_iter()
+        .enumerate()
+        .filter(|(index, _)| index % one_in == 0)
+        .map(|(_, (run, file))| {
+            let text = std::fs::read_to_string(file).expect("a file");
+            let module = module(&text);
+            let arguments = |machine: &mut Machine| {
+                let parsed: Vec<Argument> = run
+                    .arguments
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, text)| Argument::parse(text, index, 0).ok())
+                    .collect();
+                machine.arguments(&parsed)
+            };
+            let (compared, violations) = watch(&module, run, arguments, 5_000_000);
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let violations = violations
+                .into_iter()
+                .map(|it| format!("{name} {}: {it}", run.kernel));
+            (compared, violations.collect())
+        })
+        .collect();
+    report("corpus", results);
+}
