@@ -35,6 +35,7 @@
 
 mod arithmetic;
 mod conditions;
+mod distribution;
 mod exhaustive;
 mod exit_values;
 mod exits;

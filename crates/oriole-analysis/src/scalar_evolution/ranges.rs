@@ -11,12 +11,9 @@ use super::expression::{Expression, Kind, Leaf};
 use super::tables::{Key, SignedRange, UnsignedRange};
 use super::values::is_guarded_move;
 use crate::known_bits::{Known, mask, sign_extend};
-use oriole_collections::SmallVec;
+use oriole_collections::{DenseSet, SmallVec};
 use oriole_ir::{Definition, Instruction, Operand, Value};
 use oriole_isa::Opcode;
-
-/// The most nodes of a sum that is distributed over an extreme among its terms.
-const MOST_DISTRIBUTED: u32 = 64;
 
 /// Where the value of an expression lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +91,7 @@ impl Range {
     }
 
     /// Narrowed to signed bounds, if these are numbers of the width.
-    fn with_signed(mut self, low: i128, high: i128) -> Range {
+    pub(super) fn with_signed(mut self, low: i128, high: i128) -> Range {
         let (least, most) = (
             i128::from(sign_extend(1 << (self.bits - 1), self.bits)),
             i128::from(mask(self.bits) >> 1),
@@ -289,7 +286,7 @@ impl Range {
         Range::known(known, bits).with_signed(self.signed.low.into(), self.signed.high.into())
     }
 
-    fn extreme(self, kind: Kind, other: Range) -> Range {
+    pub(super) fn extreme(self, kind: Kind, other: Range) -> Range {
         let (a, b) = (self.unsigned, other.unsigned);
         let (c, d) = (self.signed, other.signed);
         let range = self.join(other);
@@ -386,6 +383,9 @@ impl Range {
     }
 }
 
+/// Expressions that wait for others before cycles among them are looked for.
+const SHALLOW: usize = 64;
+
 impl Query<'_> {
     /// The range of a value.
     pub fn value_range(&mut self, value: Value) -> Option<Range> {
@@ -425,31 +425,59 @@ impl Query<'_> {
             return found;
         }
         let mut stack = vec![expression];
+        // Those that wait for their operands, once there are many.
+        let mut waiting: DenseSet<Expression> = DenseSet::new();
         while let Some(&top) = stack.last() {
             if self.known_range(top).is_some() {
+                waiting.remove(&top);
                 stack.pop();
                 continue;
             }
-            let below = self.range_operands(top);
-            let mut is_ready = true;
-            for &each in &below {
-                if self.known_range(each).is_none() {
-                    is_ready = false;
-                    stack.push(each);
-                }
+            if stack.len() > SHALLOW {
+                waiting.insert(top);
             }
-            if is_ready {
+            let below = self.range_operands(top);
+            let unknown: List = below
+                .iter()
+                .copied()
+                .filter(|&each| self.known_range(each).is_none())
+                .collect();
+            if let Some(&each) = unknown.iter().find(|&each| waiting.contains(each)) {
+                let start = stack.iter().rposition(|&it| it == each).unwrap_or(0);
+                let members = stack[start..].iter().copied();
+                let cycle: List = members.filter(|it| waiting.contains(it)).collect();
+                self.give_up_ranges(&cycle);
+            } else if unknown.is_empty() {
                 let range = self.compute_range(top, &below);
-                self.state
-                    .tables
-                    .unsigned_ranges
-                    .insert(top, range.unsigned);
-                self.state.tables.signed_ranges.insert(top, range.signed);
-                self.state.tables.filled();
+                self.set_range(top, range);
+                waiting.remove(&top);
                 stack.pop();
+            } else {
+                stack.extend(unknown);
             }
         }
         self.known_range(expression).expect("computed above")
+    }
+
+    fn set_range(&mut self, expression: Expression, range: Range) {
+        let tables = &mut self.state.tables;
+        tables.unsigned_ranges.insert(expression, range.unsigned);
+        tables.signed_ranges.insert(expression, range.signed);
+        tables.filled();
+    }
+
+    /// Nothing is known of expressions that are computed from each other: values that loops which share no header hand on.
+    fn give_up_ranges(&mut self, cycle: &[Expression]) {
+        for &each in cycle {
+            let key = Key::Range(each);
+            for below in self.range_operands(each) {
+                if self.state.expressions.as_constant(below).is_none() {
+                    self.state.tables.read(key, Key::Range(below));
+                }
+            }
+            let bits = self.state.expressions.bits(each);
+            self.set_range(each, Range::full(bits));
+        }
     }
 
     /// The expressions whose ranges that of an expression is computed from: its operands, or what a leaf chooses from.
@@ -479,85 +507,6 @@ impl Query<'_> {
                 below
             }
         }
-    }
-
-    /// Of a sum with one signed extreme among its terms: the sum of the others, and each arm of the extreme with the sum that it makes
-    /// with the others. What it has in common with them is gone from that.
-    pub(super) fn distributed(&mut self, sum: Expression) -> List {
-        let expressions = &self.state.expressions;
-        let none = SmallVec::new();
-        if expressions.kind(sum) != Kind::Add || expressions.size(sum) > MOST_DISTRIBUTED {
-            return none;
-        }
-        let is_extreme = |&term: &Expression| is_signed_extreme(expressions.kind(term));
-        let terms = expressions.operands(sum);
-        let mut extremes = terms.iter().copied().filter(is_extreme);
-        let (Some(extreme), None) = (extremes.next(), extremes.next()) else {
-            return none;
-        };
-        let rest: List = terms.iter().copied().filter(|&it| it != extreme).collect();
-        let arms: List = expressions.operands(extreme).into();
-        let size = expressions.size(sum);
-        let key = Key::Range(sum);
-        let rest = self.fold_sum(key, &rest);
-        let mut made: List = [rest].into_iter().collect();
-        for arm in arms {
-            let sum = self.fold_sum(key, &[rest, arm]);
-            made.extend([arm, sum]);
-        }
-        // Each step makes it smaller, so there is a last one.
-        let expressions = &self.state.expressions;
-        match made.iter().all(|&each| expressions.size(each) < size) {
-            true => made,
-            false => none,
-        }
-    }
-
-    /// The range of a sum with one signed extreme, from what [`Query::distributed`] gives, if nothing in it wraps.
-    pub(super) fn distributed_range(
-        &self,
-        sum: Expression,
-        terms: &[Range],
-        made: &[Range],
-    ) -> Option<Range> {
-        let expressions = &self.state.expressions;
-        let (rest, arms) = made.split_first()?;
-        let terms = expressions.operands(sum).iter().zip(terms);
-        let is_extreme = |term| is_signed_extreme(expressions.kind(term));
-        let (&extreme, whole) = terms.into_iter().find(|&(&term, _)| is_extreme(term))?;
-        let kind = expressions.kind(extreme);
-        let does_not_wrap = |range: &Range| {
-            let low = i128::from(range.signed.low) + i128::from(rest.signed.low);
-            let high = i128::from(range.signed.high) + i128::from(rest.signed.high);
-            let full = Range::full(range.bits).signed;
-            low >= full.low.into() && high <= full.high.into()
-        };
-        if !does_not_wrap(whole) {
-            return None;
-        }
-        // An arm bounds the extreme on one side by itself; only all of them bound it on the other.
-        let full = Range::full(rest.bits);
-        let mut range = full;
-        let mut all: Option<Range> = None;
-        let mut is_complete = true;
-        for pair in arms.chunks_exact(2) {
-            let (arm, sum) = (pair[0], pair[1]);
-            if !does_not_wrap(&arm) {
-                is_complete = false;
-                continue;
-            }
-            range = match kind {
-                Kind::SignedMin => {
-                    range.with_signed(full.signed.low.into(), sum.signed.high.into())
-                }
-                _ => range.with_signed(sum.signed.low.into(), full.signed.high.into()),
-            };
-            all = Some(all.map_or(sum, |all| all.extreme(kind, sum)));
-        }
-        Some(match all.filter(|_| is_complete) {
-            Some(all) => range.meet(all),
-            None => range,
-        })
     }
 
     fn expressions_of(&mut self, key: Key, values: &[Value]) -> List {
@@ -777,10 +726,6 @@ impl Query<'_> {
         }
         all.unwrap_or(Range::full(bits))
     }
-}
-
-fn is_signed_extreme(kind: Kind) -> bool {
-    matches!(kind, Kind::SignedMax | Kind::SignedMin)
 }
 
 #[cfg(test)]
