@@ -2,7 +2,7 @@
 //!
 //! ## Method
 //! The pressure of the PTX is not the answer: `ptxas` schedules, unrolls, rematerialises, folds and inlines first, and then fills
-//! what is left of an occupancy [step](super::steps). So a forest of regression trees over the [`features`](super::features)
+//! what is left of an occupancy step (`steps.rs`). So a forest of regression trees over the [`features`](super::features)
 //! predicts a distribution. Each tree starts from one of five pressures, calls included. Its leaves keep what kernels that came to
 //! them needed: their need over `pressure + 20`, and whether they filled a step. Here the need is multiplied out again, and one that
 //! filled a step goes to the next step of this kernel. The best guess is the median of all that; `low` and `high` are quantiles
