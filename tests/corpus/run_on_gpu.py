@@ -170,6 +170,10 @@ class Driver:
             self.library.cuGetErrorName(status, ctypes.byref(text))
             raise CudaError(f"{name}: {(text.value or b'?').decode()} ({status})")
 
+    def release(self, name: str, handle):
+        """Gives something back. Whether that works does not matter: after a fault nothing does."""
+        getattr(self.library, name)(handle)
+
     def attribute(self, which: int) -> int:
         value = ctypes.c_int()
         self.call("cuDeviceGetAttribute", ctypes.byref(value), which, self.device)
@@ -258,8 +262,8 @@ class Loaded:
     def close(self):
         for argument in self.arguments:
             if getattr(argument, "pointer", None):
-                self.driver.library.cuMemFree_v2(argument.pointer)
-        self.driver.library.cuModuleUnload(self.module)
+                self.driver.release("cuMemFree_v2", argument.pointer)
+        self.driver.release("cuModuleUnload", self.module)
 
 
 def launch(driver: Driver, path: pathlib.Path, run: dict, ptxas: str | None) -> dict:

@@ -4,7 +4,7 @@
 
 mod runs;
 
-pub use runs::{Run, runs};
+pub use runs::{Run, launches, runs};
 use std::path::{Path, PathBuf};
 
 /// Files the project's own corpus has at least; fewer means that a test would test nothing.

@@ -1,6 +1,6 @@
 //! The launches that `runs.toml` of the corpus describes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One `[[run]]` of runs.toml.
 #[derive(Clone, Debug, Default)]
@@ -73,4 +73,33 @@ fn shape(text: &str) -> [u32; 3] {
 fn strings(text: &str) -> Vec<String> {
     let parts = text.split('"').skip(1).step_by(2);
     parts.map(str::to_owned).collect()
+}
+
+/// Every launch of a corpus with each file it is for: the run's own, and variants by how they were compiled.
+///
+/// # Panics
+/// As [`runs`], and if a folder of the corpus cannot be read.
+pub fn launches(corpus: &Path) -> Vec<(Run, PathBuf)> {
+    let of_run = |run: Run| {
+        let files = variants(corpus, &run);
+        files.into_iter().map(move |file| (run.clone(), file))
+    };
+    runs(corpus).into_iter().flat_map(of_run).collect()
+}
+
+fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
+    let stem = corpus.join("ptx").join(&run.ptx);
+    let folder = stem.parent().expect("a folder");
+    let name = stem.file_name().expect("a name").to_string_lossy();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let file = path.file_name().expect("a name").to_string_lossy();
+            let rest = file.strip_prefix(&*name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
+        })
+        .collect();
+    files.sort();
+    files
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use oriole::AccessOptions;
-use oriole_corpus::{Run, runs};
+use oriole_corpus::{Run, launches};
 use oriole_emulator::{Argument, Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
 use oriole_evolution::addresses;
@@ -13,7 +13,6 @@ use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn module(text: &str) -> Module {
@@ -204,33 +203,9 @@ fn random_addresses_cost_what_is_said() {
     report("addresses", results);
 }
 
-/// The files of a run: its own, and variants by how they were compiled.
-fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
-    let stem = corpus.join("ptx").join(&run.ptx);
-    let folder = stem.parent().expect("a folder");
-    let name = stem.file_name().expect("a name").to_string_lossy();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| {
-            let file = path.file_name().expect("a name").to_string_lossy();
-            let rest = file.strip_prefix(&*name);
-            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
-        })
-        .collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn the_corpus_costs_what_is_said() {
-    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let mut launches: Vec<(Run, PathBuf)> = Vec::new();
-    for run in runs(&corpus) {
-        for file in variants(&corpus, &run) {
-            launches.push((run.clone(), file));
-        }
-    }
+    let launches = launches(&oriole_corpus::folder());
     // All of them take minutes without optimization.
     let one_in = if cfg!(debug_assertions) { 8 } else { 1 };
     let results = launches

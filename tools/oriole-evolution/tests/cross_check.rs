@@ -6,13 +6,12 @@
 #![allow(clippy::print_stdout)]
 
 use oriole_analysis::launch::LaunchShape;
-use oriole_corpus::{Run, runs};
+use oriole_corpus::launches;
 use oriole_emulator::{Argument, Launch, Machine, Options, Value};
 use oriole_evolution::{Compared, Watcher, loops, predict};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn kernels(smoke: u64) -> u64 {
@@ -135,33 +134,9 @@ fn generated_kernels_do_as_predicted() {
     report("generated", results);
 }
 
-/// The files of a run: its own, and variants by how they were compiled.
-fn variants(corpus: &Path, run: &Run) -> Vec<PathBuf> {
-    let stem = corpus.join("ptx").join(&run.ptx);
-    let folder = stem.parent().expect("a folder");
-    let name = stem.file_name().expect("a name").to_string_lossy();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| {
-            let file = path.file_name().expect("a name").to_string_lossy();
-            let rest = file.strip_prefix(&*name);
-            rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".ptx"))
-        })
-        .collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn the_corpus_does_as_predicted() {
-    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let mut launches: Vec<(Run, PathBuf)> = Vec::new();
-    for run in runs(&corpus) {
-        for file in variants(&corpus, &run) {
-            launches.push((run.clone(), file));
-        }
-    }
+    let launches = launches(&oriole_corpus::folder());
     // All of them take minutes without optimization.
     let one_in = if cfg!(debug_assertions) { 12 } else { 1 };
     let results = launches
