@@ -1,6 +1,6 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
-use crate::evolution::name_spaces;
+use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::Setting;
@@ -9,7 +9,7 @@ use oriole_analysis::memory_requests::{
     Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
 };
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
-use oriole_diagnostics::{Diagnostic, Severity, Source};
+use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
     AccessKind, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
 };
@@ -227,15 +227,10 @@ pub fn accesses(
         if is_other || function.kind != FunctionKind::Entry {
             continue;
         }
-        let taken = std::mem::take(&mut formats);
-        let translated = match oriole_translate::into_ssa(module, &globals, index, taken) {
-            Ok(translated) => translated,
-            // Where control goes cannot be told: nothing can be said of this function.
-            Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
-                notes.extend(errors);
-                continue;
-            }
-            Err(errors) => return Err(errors),
+        let own = std::mem::take(&mut formats);
+        let Some(translated) = translated_or_noted(module, &globals, index, own, &mut notes)?
+        else {
+            continue;
         };
         let mut ssa = translated.function;
         let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));

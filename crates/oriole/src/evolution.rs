@@ -14,6 +14,7 @@ use oriole_ir::{
 use oriole_opt::{Callees, Context, Fuel, Hooks, Statistics};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Module, Statement};
+use oriole_translate::Translated;
 use std::sync::Arc;
 
 /// What to ask.
@@ -133,6 +134,24 @@ pub struct EvolutionReport {
     pub values: Vec<ValueReport>,
 }
 
+/// A function in SSA form; nothing but a note if it cannot be told where control goes, so that nothing can be said of it.
+pub(crate) fn translated_or_noted(
+    module: &Module,
+    globals: &Globals,
+    index: usize,
+    formats: Formats,
+    notes: &mut Vec<Diagnostic>,
+) -> Result<Option<Translated>, Vec<Diagnostic>> {
+    match oriole_translate::into_ssa(module, globals, index, formats) {
+        Ok(translated) => Ok(Some(translated)),
+        Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
+            notes.extend(errors);
+            Ok(None)
+        }
+        Err(errors) => Err(errors),
+    }
+}
+
 /// What ScalarEvolution says of the functions of a module, and notes about those it can say nothing of.
 ///
 /// # Errors
@@ -159,17 +178,11 @@ pub fn evolution(
         if options.function.as_deref().is_some_and(|own| own != name) {
             continue;
         }
-        let translated =
-            match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats))
-            {
-                Ok(translated) => translated,
-                // Where control goes cannot be told: nothing can be said of this function.
-                Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
-                    notes.extend(errors);
-                    continue;
-                }
-                Err(errors) => return Err(errors),
-            };
+        let own = std::mem::take(&mut formats);
+        let Some(translated) = translated_or_noted(module, &globals, index, own, &mut notes)?
+        else {
+            continue;
+        };
         let mut ssa = translated.function;
         let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
         if !options.keep_local_variables {
