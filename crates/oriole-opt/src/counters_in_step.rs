@@ -28,7 +28,7 @@
 use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::scalar_evolution::{Query, ScalarEvolution};
+use oriole_analysis::scalar_evolution::Query;
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::{Comparison, Opcode, ScalarType, build};
@@ -55,20 +55,14 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let flow = analyses.get::<ControlFlow>(function);
     let dominators = analyses.get::<Dominators>(function);
-    let mut plans: Vec<Plan> = Vec::new();
-    {
-        let evolution = analyses.get::<ScalarEvolution>(function);
-        let mut query = evolution.on(function);
-        for this in loops.iter() {
-            let region = Region {
-                function,
-                flow: &flow,
-                loops: &loops,
-                this,
-            };
-            plans.extend(plan(&region, &dominators, &mut query));
-        }
-    }
+    let plans = Region::plans(
+        function,
+        (&flow, &loops),
+        analyses,
+        |region, query, plans| {
+            plans.extend(plan(region, &dominators, query));
+        },
+    );
     for plan in plans {
         let rewrite = Rewrite {
             counter: "counters-in-step.tests",

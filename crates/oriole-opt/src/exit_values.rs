@@ -29,7 +29,7 @@
 use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::scalar_evolution::{Query, ScalarEvolution};
+use oriole_analysis::scalar_evolution::Query;
 use oriole_analysis::{Analyses, ControlFlow, Loops};
 use oriole_ir::{Block, Definition, Editor, Instruction, Use, Value};
 use oriole_isa::Opcode;
@@ -48,20 +48,14 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);
-    let mut plans: Vec<Plan> = Vec::new();
-    {
-        let evolution = analyses.get::<ScalarEvolution>(function);
-        let mut query = evolution.on(function);
-        for this in loops.iter() {
-            let region = Region {
-                function,
-                flow: &flow,
-                loops: &loops,
-                this,
-            };
-            region.plan(&mut query, &mut plans);
-        }
-    }
+    let plans = Region::plans(
+        function,
+        (&flow, &loops),
+        analyses,
+        |region, query, plans| {
+            region.plan(query, plans);
+        },
+    );
     for plan in plans {
         let rewrite = Rewrite {
             counter: "exit-values.counters",

@@ -1,7 +1,7 @@
 //! A loop as passes look at it that compute before it what its counters come to.
 
-use oriole_analysis::scalar_evolution::{Expression, Query};
-use oriole_analysis::{ControlFlow, Loop, Loops};
+use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
+use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 
@@ -100,6 +100,28 @@ pub(crate) struct Region<'run> {
 }
 
 impl Region<'_> {
+    /// What a pass finds to do in the loops of a function, asking ScalarEvolution, before it changes anything.
+    pub fn plans<T>(
+        function: &Function,
+        (flow, loops): (&ControlFlow, &Loops),
+        analyses: &mut Analyses,
+        mut find: impl FnMut(&Region<'_>, &mut Query<'_>, &mut Vec<T>),
+    ) -> Vec<T> {
+        let evolution = analyses.get::<ScalarEvolution>(function);
+        let mut query = evolution.on(function);
+        let mut plans = Vec::new();
+        for this in loops.iter() {
+            let region = Region {
+                function,
+                flow,
+                loops,
+                this,
+            };
+            find(&region, &mut query, &mut plans);
+        }
+        plans
+    }
+
     /// Whether a block is in the loop.
     pub fn contains(&self, block: Block) -> bool {
         self.flow.is_reachable(block) && self.loops.contains(self.this, block)
