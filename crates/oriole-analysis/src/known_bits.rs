@@ -401,29 +401,8 @@ pub(crate) fn result_of(
 fn is_tracked(mnemonic: &Mnemonic) -> bool {
     let opcode = mnemonic.opcode();
     matches!(opcode, Opcode::Mov | Opcode::Selp)
-        || matches!(
-            opcode,
-            Opcode::Add
-                | Opcode::Sub
-                | Opcode::Mul
-                | Opcode::Mad
-                | Opcode::Div
-                | Opcode::Rem
-                | Opcode::Neg
-                | Opcode::Min
-                | Opcode::Max
-                | Opcode::And
-                | Opcode::Or
-                | Opcode::Xor
-                | Opcode::Not
-                | Opcode::Shl
-                | Opcode::Shr
-                | Opcode::Popc
-                | Opcode::Clz
-                | Opcode::Bfe
-                | Opcode::Cvt
-                | Opcode::Setp
-        ) && mnemonic.first_type().is_some_and(|first| !first.is_float())
+        || opcode.computes_integers()
+            && mnemonic.first_type().is_some_and(|first| !first.is_float())
 }
 
 fn loaded(mnemonic: &Mnemonic, held: ScalarType) -> Option<Known> {

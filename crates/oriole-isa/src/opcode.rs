@@ -86,3 +86,32 @@ text_enum! {
         Unknown = "?",
     }
 }
+
+impl Opcode {
+    /// Whether it is arithmetic, logic, a shift, a count, a field, a conversion or a comparison that exists for integers.
+    pub fn computes_integers(self) -> bool {
+        matches!(
+            self,
+            Opcode::Add
+                | Opcode::Sub
+                | Opcode::Mul
+                | Opcode::Mad
+                | Opcode::Div
+                | Opcode::Rem
+                | Opcode::Neg
+                | Opcode::Min
+                | Opcode::Max
+                | Opcode::And
+                | Opcode::Or
+                | Opcode::Xor
+                | Opcode::Not
+                | Opcode::Shl
+                | Opcode::Shr
+                | Opcode::Popc
+                | Opcode::Clz
+                | Opcode::Bfe
+                | Opcode::Cvt
+                | Opcode::Setp
+        )
+    }
+}

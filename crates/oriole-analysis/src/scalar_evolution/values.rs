@@ -614,31 +614,7 @@ fn is_arithmetic(format: &FormatData) -> bool {
         && !mnemonic.has(Flag::Saturate)
         && !mnemonic.has(Flag::SaturateFinite)
         && !mnemonic.has(Flag::Relu)
-        && matches!(
-            opcode,
-            Opcode::Add
-                | Opcode::Sub
-                | Opcode::Mul
-                | Opcode::Mad
-                | Opcode::Div
-                | Opcode::Rem
-                | Opcode::Neg
-                | Opcode::Abs
-                | Opcode::Min
-                | Opcode::Max
-                | Opcode::And
-                | Opcode::Or
-                | Opcode::Xor
-                | Opcode::Not
-                | Opcode::Shl
-                | Opcode::Shr
-                | Opcode::Popc
-                | Opcode::Clz
-                | Opcode::Bfe
-                | Opcode::Cvt
-                | Opcode::Cvta
-                | Opcode::Setp
-        )
+        && (opcode.computes_integers() || matches!(opcode, Opcode::Abs | Opcode::Cvta))
 }
 
 fn is_load(format: &FormatData) -> bool {
