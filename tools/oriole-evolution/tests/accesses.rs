@@ -13,6 +13,7 @@ use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 fn module(text: &str) -> Module {
@@ -205,7 +206,8 @@ fn random_addresses_cost_what_is_said() {
 
 #[test]
 fn the_corpus_costs_what_is_said() {
-    let launches = launches(&oriole_corpus::folder());
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let launches = launches(&corpus);
     // All of them take minutes without optimization.
     let one_in = if cfg!(debug_assertions) { 8 } else { 1 };
     let results = launches

@@ -12,6 +12,7 @@ use oriole_evolution::{Compared, Watcher, loops, predict};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
+use std::path::Path;
 use std::sync::Arc;
 
 fn kernels(smoke: u64) -> u64 {
@@ -136,7 +137,8 @@ fn generated_kernels_do_as_predicted() {
 
 #[test]
 fn the_corpus_does_as_predicted() {
-    let launches = launches(&oriole_corpus::folder());
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let launches = launches(&corpus);
     // All of them take minutes without optimization.
     let one_in = if cfg!(debug_assertions) { 12 } else { 1 };
     let results = launches
