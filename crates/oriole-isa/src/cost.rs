@@ -18,6 +18,20 @@ pub const MACHINE_INSTRUCTION: u64 = 16;
 /// A copy between registers.
 pub const COPY: u64 = 1;
 
+/// Whether `ptxas` makes a sequence of an instruction, with a branch to a subroutine in it or most of one: IEEE quotients, roots and
+/// reciprocals, and quotients of integers. `ptxas` moves other instructions that do not change out of loops, but leaves all or a part of
+/// these there, and does not unroll a loop that has one.
+pub fn is_expanded(mnemonic: &Mnemonic) -> bool {
+    let first = mnemonic.first_type().unwrap_or(ScalarType::B32);
+    match mnemonic.opcode() {
+        Opcode::Rem => true,
+        Opcode::Div | Opcode::Rcp | Opcode::Sqrt | Opcode::Rsqrt => {
+            !first.is_float() || (mnemonic.modifiers().rounding.is_some())
+        }
+        _ => false,
+    }
+}
+
 /// What an instruction costs, in sixteenths of a machine instruction.
 pub fn machine_cost(mnemonic: &Mnemonic) -> u64 {
     let first = mnemonic.first_type().unwrap_or(ScalarType::B32);
@@ -108,6 +122,30 @@ fn quotient(mnemonic: &Mnemonic, scalar_type: ScalarType) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotients_are_expanded_unless_they_are_approximate() {
+        let is_expanded = |text: &str| is_expanded(&Mnemonic::parse(text));
+        for text in [
+            "div.rn.f32",
+            "sqrt.rn.f32",
+            "rcp.rn.f64",
+            "div.u64",
+            "rem.s32",
+        ] {
+            assert!(is_expanded(text), "{text}");
+        }
+        for text in [
+            "div.full.f32",
+            "div.approx.f32",
+            "sqrt.approx.f32",
+            "rcp.approx.ftz.f64",
+            "rsqrt.approx.f32",
+            "mul.lo.s64",
+        ] {
+            assert!(!is_expanded(text), "{text}");
+        }
+    }
 
     #[test]
     fn what_ptxas_expands_costs_what_it_becomes() {

@@ -31,6 +31,7 @@ mod late_commoning;
 mod leaf_inlining;
 mod local_promotion;
 mod loop_deletion;
+mod loop_invariants;
 mod loop_region;
 mod manager;
 mod narrow_comparisons;

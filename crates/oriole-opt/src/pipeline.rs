@@ -5,8 +5,8 @@ use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
-    loop_deletion, narrow_comparisons, narrow_counters, predication, range_comparisons,
-    reassociate, remove_unused, speculative_hoist, tail_merging,
+    loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, predication,
+    range_comparisons, reassociate, remove_unused, speculative_hoist, tail_merging,
 };
 use std::fmt;
 
@@ -58,6 +58,7 @@ pub const PASSES: &[&Pass] = &[
     &leaf_inlining::PASS,
     &local_promotion::PASS,
     &loop_deletion::PASS,
+    &loop_invariants::PASS,
     &narrow_comparisons::PASS,
     &narrow_counters::PASS,
     &range_comparisons::PASS,
@@ -96,6 +97,7 @@ const PIPELINE: &[Phase] = &[
     unnumbered(Level::Default, &narrow_comparisons::PASS),
     unnumbered(Level::Default, &narrow_counters::PASS),
     unnumbered(Level::Default, &counters_in_step::PASS),
+    unnumbered(Level::Default, &loop_invariants::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),
     phase(37, Level::Aggressive, &general_optimize::LATE),
     phase(46, Level::Aggressive, &general_optimize::LATE),

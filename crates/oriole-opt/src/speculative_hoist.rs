@@ -150,13 +150,18 @@ fn hoist(
     Some(hoisted)
 }
 
-/// Whether an instruction gives the same before the branch. One that names a variable may be in the variable's own scope.
+/// Whether an instruction gives the same before the branch.
 fn is_movable(function: &Function, instruction: Instruction) -> bool {
-    kind_of(function, instruction) == Some(Kind::Pure)
-        && function.leaves(instruction).iter().all(|leaf| match leaf {
-            Operand::Symbol(symbol) => {
-                !matches!(function.symbols()[*symbol].kind, SymbolKind::Variable(_))
-            }
-            _ => true,
-        })
+    kind_of(function, instruction) == Some(Kind::Pure) && !names_variable(function, instruction)
+}
+
+/// Whether an instruction names a variable: it may be in the variable's own scope, and then cannot leave it.
+pub(crate) fn names_variable(function: &Function, instruction: Instruction) -> bool {
+    let mut leaves = function.leaves(instruction).iter();
+    leaves.any(|leaf| match leaf {
+        Operand::Symbol(symbol) => {
+            matches!(function.symbols()[*symbol].kind, SymbolKind::Variable(_))
+        }
+        _ => false,
+    })
 }

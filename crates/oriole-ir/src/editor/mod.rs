@@ -15,6 +15,7 @@ use crate::entities::{Block, Format, Instruction, Value};
 use crate::format::{FormatData, ShapeNode};
 use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::journal::{Change, Journal};
+use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use};
 use oriole_collections::{IndexVec, PackedOption, SmallVec};
@@ -371,12 +372,27 @@ impl<'function> Editor<'function> {
 
     /// Moves an instruction to before another one.
     pub fn move_before(&mut self, instruction: Instruction, before: Instruction) {
+        self.move_by(instruction, |layout| {
+            layout.insert_before(instruction, before)
+        });
+    }
+
+    /// Moves an instruction to the end of a block, before the branch if there is one.
+    pub fn move_to_end(&mut self, instruction: Instruction, block: Block) {
+        let last = self.function.last_instruction(block);
+        match last.filter(|&last| self.function.format(last).is_terminator()) {
+            Some(branch) => self.move_before(instruction, branch),
+            None => self.move_by(instruction, |layout| layout.append(block, instruction)),
+        }
+    }
+
+    fn move_by(&mut self, instruction: Instruction, insert: impl FnOnce(&mut Layout)) {
         let format = self.function.format(instruction);
         self.journal.effects |= !format.effects.is_pure();
         let is_terminator = format.is_terminator();
         self.note_terminator(is_terminator, instruction);
         self.function.layout.remove(instruction);
-        self.function.layout.insert_before(instruction, before);
+        insert(&mut self.function.layout);
         self.note_terminator(is_terminator, instruction);
         self.function.mark_moved(instruction);
         self.journal.order = true;
