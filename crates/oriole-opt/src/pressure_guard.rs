@@ -30,6 +30,9 @@ const WIDEST: u32 = 4;
 /// Registers that a function may use whatever it used before: no fewer warps are resident for them.
 const FEW_REGISTERS: u32 = 24;
 
+/// Registers beside the peak pressure that `ptxas` finds uses for: addresses, uniform values, moves.
+const FEW_LEFT: u32 = 32;
+
 /// Registers are given to warps in units of so many for each thread.
 const REGISTER_UNIT: u32 = 8;
 
@@ -198,6 +201,22 @@ impl RangeMaximum {
         };
         self.cover(range).map(with_above).max().unwrap_or(0)
     }
+}
+
+/// Whether a function needs so many of the registers it may use that any other order may be one too many.
+pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
+    let most = environment
+        .bounds()
+        .register_limit()
+        .saturating_sub(FEW_LEFT);
+    // No fewer instructions define so much.
+    if (function.instruction_bound() as u64) * u64::from(WIDEST) < u64::from(most) {
+        return false;
+    }
+    let program = Values::of(function);
+    let intervals = LiveIntervals::of(&program);
+    let pressure = Pressure::of(&program, &intervals);
+    pressure.peak(RegisterFile::Data).units >= most
 }
 
 /// The least pressure that takes another unit of registers, or that `ptxas` has to spill for.

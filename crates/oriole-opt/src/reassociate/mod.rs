@@ -44,6 +44,7 @@ use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
+use crate::pressure_guard;
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Loops, Uniformity};
 use oriole_collections::{BitSet, DenseMap};
@@ -335,7 +336,8 @@ impl Reassociation {
     ) -> bool {
         self.plan_trees(editor, flow);
         self.taken = BitSet::with_domain(editor.function().instruction_bound());
-        for (block, root) in self.plan.worthwhile() {
+        let is_tight = || pressure_guard::is_tight(editor.function(), context.environment);
+        for (block, root) in self.plan.worthwhile(is_tight) {
             let function = editor.function();
             if self.taken.contains(root) || function.block_of(root) != Some(block) {
                 continue;

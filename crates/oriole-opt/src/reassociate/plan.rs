@@ -10,6 +10,9 @@
 //!    warp; or more of them depend on nothing that the loop changes, and `ptxas` moves them out.
 //! 5. A constant comes last, and what reads the sum is an address or scales it: addresses add constants themselves.
 //!
+//! A function that needs nearly all registers there are is regrouped for the first reason only: its values are where `ptxas` has just found
+//! room for them.
+//!
 //! Steps are compared by hashes. One that collides costs a tree its order, no more.
 
 use super::tree::{Part, Source, Step};
@@ -28,7 +31,9 @@ enum Verdict {
     Never,
     /// Only if a step of it is one of another tree.
     IfShared,
-    /// In any case.
+    /// Unless registers are short.
+    Usually,
+    /// In any case: it takes fewer instructions.
     Always,
 }
 
@@ -62,8 +67,9 @@ impl Plan {
         *counts = DenseMap::new();
     }
 
-    /// The roots of the trees that are worth it, in the order in which they were looked at, with their blocks.
-    pub(super) fn worthwhile(&self) -> Vec<(Block, Instruction)> {
+    /// The roots of the trees that are worth it, in the order in which they were looked at, with their blocks. `is_tight` says whether
+    /// registers are short, and is asked only if that matters.
+    pub(super) fn worthwhile(&self, is_tight: impl FnOnce() -> bool) -> Vec<(Block, Instruction)> {
         let is_shared = |candidate: &Candidate| {
             let mut hashes = self.hashes[candidate.steps.clone()].iter();
             hashes.any(|hash| self.counts.get(hash).is_some_and(|&count| count > 1))
@@ -71,10 +77,15 @@ impl Plan {
         let is_worth_it = |candidate: &&Candidate| match candidate.verdict {
             Verdict::Never => false,
             Verdict::IfShared => is_shared(candidate),
-            Verdict::Always => true,
+            Verdict::Usually | Verdict::Always => true,
         };
-        let candidates = self.candidates.iter().filter(is_worth_it);
-        candidates
+        let mut found: Vec<&Candidate> = self.candidates.iter().filter(is_worth_it).collect();
+        let is_sure = |candidate: &&Candidate| candidate.verdict == Verdict::Always;
+        if !found.iter().all(is_sure) && is_tight() {
+            found.retain(is_sure);
+        }
+        let found = found.into_iter();
+        found
             .map(|candidate| (candidate.block, candidate.root))
             .collect()
     }
@@ -164,7 +175,7 @@ impl Reassociation {
             || self.gathers_parts(editor.function(), block)
             || self.frees_constant(editor.function(), root)
         {
-            Verdict::Always
+            Verdict::Usually
         } else {
             Verdict::IfShared
         };
