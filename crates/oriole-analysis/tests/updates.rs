@@ -236,3 +236,11 @@ fn updated_analyses_are_those_computed_anew() {
         assert!(times > 0, "no function was one to {name} in");
     }
 }
+
+/// Ranges of two recurrences that each asked for the other once took all memory; this seed has such a pair.
+#[test]
+fn ranges_that_are_computed_from_each_other_end() {
+    let mut counts = Counts::default();
+    edit(7_002_117, 110, &mut counts);
+    assert!(counts.journals > 0);
+}
