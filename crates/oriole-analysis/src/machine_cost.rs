@@ -2,7 +2,7 @@
 
 use crate::loops::Loops;
 use oriole_ir::{Block, Function};
-use oriole_isa::cost::{COPY, MACHINE_INSTRUCTION, machine_cost};
+use oriole_isa::cost::{COPY, CostModel, MACHINE_INSTRUCTION};
 
 /// How often the body of a loop runs, for all that is known of most loops.
 const ITERATIONS: u64 = 8;
@@ -17,14 +17,14 @@ pub fn frequency(loops: &Loops, block: Block) -> u64 {
 
 /// What the instructions of a function cost, each as often as its block runs. Where a block falls through to one that does not
 /// come next there will be a branch.
-pub fn function_cost(function: &Function, loops: &Loops) -> u64 {
+pub fn function_cost(function: &Function, loops: &Loops, model: CostModel) -> u64 {
     let order = function.block_order();
     let blocks = order.iter().enumerate().map(|(position, &block)| {
         let data = &function.blocks()[block];
         let falls_to = data.fall_through().map(|edge| data.edges[edge].target);
         let needs_branch = falls_to.is_some() && order.get(position + 1).copied() != falls_to;
         let instructions = function.instructions_of(block);
-        let costs = instructions.map(|each| machine_cost(&function.format(each).mnemonic));
+        let costs = instructions.map(|each| model.cost(&function.format(each).mnemonic));
         let branch = MACHINE_INSTRUCTION * u64::from(needs_branch);
         (costs.sum::<u64>() + branch).saturating_mul(frequency(loops, block))
     });

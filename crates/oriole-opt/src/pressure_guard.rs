@@ -18,7 +18,7 @@ use oriole_analysis::liveness::{
 };
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Environment, Function, Instruction, LaunchBounds};
-use oriole_isa::cost::{MACHINE_INSTRUCTION, machine_cost};
+use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
 
 /// Counts what was refused. A pass that changed something and was refused something has not seen all: it runs again.
@@ -51,6 +51,7 @@ pub(crate) struct PressureGuard {
     pressure: RangeMaximum,
     /// The least pressure that is too much.
     too_many: u32,
+    model: CostModel,
 }
 
 impl PressureGuard {
@@ -81,6 +82,7 @@ impl PressureGuard {
             liveness: Liveness { program, intervals },
             numbers,
             too_many,
+            model: CostModel::of(environment.target()),
         })
     }
 
@@ -96,7 +98,7 @@ impl PressureGuard {
         else {
             return true;
         };
-        let is_cheap = machine_cost(&function.format(late).mnemonic) <= CHEAP;
+        let is_cheap = self.model.cost(&function.format(late).mnemonic) <= CHEAP;
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
         let Liveness { program, intervals } = &self.liveness;
         let needed = intervals.slots().slot(last, Moment::EarlyClobber);

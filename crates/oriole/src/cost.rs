@@ -4,6 +4,7 @@ use oriole_analysis::machine_cost::{copies_cost, function_cost};
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_analysis::{Analyses, Loops};
 use oriole_ir::Function;
+use oriole_isa::cost::CostModel;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::InsertedCopies;
 
@@ -23,13 +24,13 @@ pub(crate) struct Quality {
 }
 
 impl Quality {
-    pub fn of(function: &Function, analyses: &mut Analyses) -> Quality {
+    pub fn of(function: &Function, analyses: &mut Analyses, model: CostModel) -> Quality {
         let mut counts = [0; Hazard::KINDS];
         for hazard in hazards(function, analyses) {
             counts[hazard.kind()] += 1;
         }
         Quality {
-            cost: function_cost(function, &analyses.get::<Loops>(function)),
+            cost: function_cost(function, &analyses.get::<Loops>(function), model),
             hazards: counts,
         }
     }

@@ -13,6 +13,7 @@ use crate::{
 use oriole_analysis::source_lines::SourceFiles;
 use oriole_analysis::{Analyses, Loops};
 use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Linkage};
+use oriole_isa::cost::CostModel;
 use oriole_opt::Callees;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Body;
@@ -250,6 +251,13 @@ struct Plan<'run> {
     only_translate: bool,
 }
 
+impl Plan<'_> {
+    /// What instructions cost on the module's target.
+    fn cost_model(&self) -> CostModel {
+        CostModel::of(self.module.target)
+    }
+}
+
 /// What became of a function.
 struct Outcome {
     index: usize,
@@ -361,7 +369,7 @@ impl Worker<'_, '_> {
         // Every instruction of the text is one of the function.
         let before = function.instruction_bound() as u64;
         let mut analyses = self.analyses(index);
-        let was = Quality::of(function, &mut analyses);
+        let was = Quality::of(function, &mut analyses, self.plan.cost_model());
         let is_better = self.improve(index, translated, analyses, &was)?;
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, instructions);
@@ -507,7 +515,7 @@ impl Worker<'_, '_> {
                 remarks,
             });
         }
-        let mut quality = Quality::of(function, analyses);
+        let mut quality = Quality::of(function, analyses, self.plan.cost_model());
         let loops = analyses.get::<Loops>(function);
         let clock = statistics.clock();
         match oriole_translate::out_of_ssa(module, globals, index, translated, analyses) {

@@ -10,6 +10,7 @@ use oriole::{Level, Module, Options, Severity, check, optimize, parse, print};
 use oriole_analysis::machine_cost::function_cost;
 use oriole_analysis::{Analyses, Loops};
 use oriole_ir::Formats;
+use oriole_isa::cost::CostModel;
 use oriole_syntax::scopes::Globals;
 use oriole_translate::into_ssa;
 use std::collections::BTreeMap;
@@ -38,11 +39,12 @@ fn ways() -> Vec<(String, Options)> {
 /// What each function with a body costs on the machine; nothing for those whose control flow cannot be told.
 fn costs(module: &Module) -> BTreeMap<String, u64> {
     let (globals, _) = Globals::of(module);
+    let model = CostModel::of(oriole_translate::module_of(module, &globals).target);
     let cost = |index: usize| {
         let translated = into_ssa(module, &globals, index, Formats::new()).ok()?;
         let function = &translated.function;
         let loops = Analyses::new().get::<Loops>(function);
-        Some(function_cost(function, &loops))
+        Some(function_cost(function, &loops, model))
     };
     let functions = module.functions.iter().enumerate();
     functions
