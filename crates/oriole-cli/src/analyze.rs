@@ -163,6 +163,12 @@ fn access_json(access: &AccessReport) -> Value {
         "class": access.class(),
         "status": cost.status.text(),
         "assumptions": access.assumptions,
+        "lost": access.lost.as_ref().map(|lost| json!({
+            "kind": lost.kind.text(),
+            "line": lost.line,
+            "source": scev::source_json(lost.source.as_ref()),
+            "instruction": lost.mnemonic,
+        })),
         "weight": rounded(cost.weight()),
     })
 }

@@ -3,7 +3,7 @@
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
-use oriole_analysis::lane_patterns::Setting;
+use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
     Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
@@ -11,7 +11,7 @@ use oriole_analysis::memory_requests::{
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -101,8 +101,25 @@ pub struct AccessReport {
     pub operation: &'static str,
     /// What is taken for granted, in words.
     pub assumptions: Vec<String>,
+    /// Of assumptions about instructions: where these stand in the text.
+    pub places: Vec<(Assumption, u32)>,
+    /// Where what is known of the address ends, if nothing is known of it.
+    pub lost: Option<LostPattern>,
     /// What it costs.
     pub cost: RequestCost,
+}
+
+/// Where nothing is known any more of the lanes' numbers.
+#[derive(Clone, Debug)]
+pub struct LostPattern {
+    /// How that happens.
+    pub kind: CauseKind,
+    /// Its line in the PTX.
+    pub line: Option<u32>,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// The instruction, without operands, if it is one.
+    pub mnemonic: Option<String>,
 }
 
 impl AccessReport {
@@ -241,6 +258,7 @@ pub fn accesses(
             block: given.unwrap_or([DEFAULT_THREADS, 1, 1]),
             arguments: options.arguments.clone(),
             multiple: None,
+            supposing: false,
         };
         let mut analyses = Analyses::of(environment);
         let costs = costs(&ssa, &mut analyses, &setting);
@@ -304,9 +322,60 @@ impl Reporter<'_> {
                 AccessKind::Store => "store",
                 AccessKind::Atomic => "atomic",
             },
+            places: self.places(&cost),
             assumptions,
+            lost: self.lost(&cost),
             cost,
         })
+    }
+
+    /// Where nothing is known any more of an address.
+    fn lost(&self, cost: &RequestCost) -> Option<LostPattern> {
+        let cause = cost.cause?;
+        let function = self.function;
+        let definition = cause.origin.map(|origin| function.values()[origin].definition);
+        let instruction = match definition {
+            Some(Definition::Instruction(instruction)) => Some(instruction),
+            Some(Definition::Parameter(block)) => function.instructions_of(block).next(),
+            _ => None,
+        };
+        let is_instruction = matches!(definition, Some(Definition::Instruction(_)));
+        let statement = instruction.and_then(|instruction| function.location(instruction));
+        let offset = statement.and_then(|statement| (self.offset_of)(statement));
+        let mnemonic = instruction.filter(|_| is_instruction);
+        Some(LostPattern {
+            kind: cause.kind,
+            line: offset.map(|offset| self.source.position(offset).line),
+            source: statement.and_then(|statement| self.lines.at(statement)),
+            mnemonic: mnemonic.map(|it| function.format(it).mnemonic.text().to_owned()),
+        })
+    }
+
+    /// The place of the instruction that an assumption is about.
+    fn place(&self, assumption: Assumption) -> Option<u32> {
+        let function = self.function;
+        let instruction = match assumption {
+            Assumption::NoWrap(value) | Assumption::SameQuotient(value) => {
+                match function.values()[value].definition {
+                    Definition::Instruction(instruction) => instruction,
+                    _ => return None,
+                }
+            }
+            Assumption::Together(block) => function.last_instruction(block)?,
+            _ => return None,
+        };
+        (self.offset_of)(function.location(instruction)?)
+    }
+
+    fn places(&self, cost: &RequestCost) -> Vec<(Assumption, u32)> {
+        let assumptions = cost.assumptions.iter();
+        let placed = assumptions.filter_map(|&own| Some((own, self.place(own)?)));
+        placed.collect()
+    }
+
+    fn line(&self, assumption: Assumption) -> u32 {
+        let offset = self.place(assumption);
+        offset.map_or(0, |offset| self.source.position(offset).line)
     }
 
     fn words(&self, assumption: Assumption) -> String {
@@ -319,16 +388,12 @@ impl Reporter<'_> {
                 };
                 format!("arg {number}{field} % {POINTER_ALIGNMENT} == 0")
             }
-            Assumption::NoWrap(value) => {
-                let line = match self.function.values()[value].definition {
-                    oriole_ir::Definition::Instruction(instruction) => self
-                        .function
-                        .location(instruction)
-                        .and_then(|statement| (self.offset_of)(statement))
-                        .map_or(0, |offset| self.source.position(offset).line),
-                    _ => 0,
-                };
-                format!("no wrap at line {line}")
+            Assumption::NoWrap(_) => format!("no wrap at line {}", self.line(assumption)),
+            Assumption::Together(_) => {
+                format!("lanes stay together at line {}", self.line(assumption))
+            }
+            Assumption::SameQuotient(_) => {
+                format!("one quotient at line {}", self.line(assumption))
             }
             Assumption::Multiple(number) => format!("arg {number} % {PARAMETER_MULTIPLE} == 0"),
             Assumption::Apart => "rows share no sector".to_owned(),

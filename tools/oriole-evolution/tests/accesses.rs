@@ -51,7 +51,7 @@ fn watch_claims(
     let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
         return Default::default();
     };
-    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run)));
+    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run), module.source()));
     let arguments = arguments(&mut machine);
     let launch = Launch {
         kernel: &run.kernel,

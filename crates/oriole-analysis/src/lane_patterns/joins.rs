@@ -1,7 +1,8 @@
 //! Parameters of blocks: loops' headers, and joins behind branches.
 
+use super::active_lanes::Apart;
 use super::pattern::{Lanes, Pattern, Supposed};
-use super::{Cause, Entry, LanePatterns};
+use super::{Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::Known;
 use oriole_ir::{Block, Value};
 use std::rc::Rc;
@@ -54,7 +55,8 @@ impl LanePatterns<'_> {
             || self.is_header(block)
                 && (self.pessimistic
                     || self.refuted.contains(parameter)
-                    || self.uniformity.is_divergent_join(block))
+                    || self.uniformity.is_divergent_join(block)
+                        && self.apart(block) == Apart::Perhaps)
     }
 
     pub(super) fn join_needs(&self, parameter: Value, block: Block, needs: &mut Vec<Value>) {
@@ -63,6 +65,7 @@ impl LanePatterns<'_> {
             needs.extend(arguments.into_iter().map(|argument| argument.1));
             if self.uniformity.is_divergent_join(block) && !self.is_header(block) {
                 needs.extend(self.join_conditions(block).into_iter().flatten());
+                self.route_conditions(block, needs);
             }
         }
     }
@@ -89,16 +92,41 @@ impl LanePatterns<'_> {
             false => Entry::Varying(cause),
         };
         if self.is_opaque(parameter, block) {
-            return fallback(self, Cause::Other);
+            let kind = match self.is_header(block) {
+                true => CauseKind::Loop,
+                false if block == self.function.entry() => CauseKind::Call,
+                false => CauseKind::Join,
+            };
+            let cause = match self.data_dependent.contains(parameter) {
+                true => Cause::at(CauseKind::Data, parameter),
+                false => self.join_cause(block, kind, parameter),
+            };
+            return fallback(self, cause);
         }
         let arguments = self.arguments(parameter, block, false);
         let patterns = match self.argument_patterns(&arguments) {
             Ok(patterns) => patterns,
             Err(cause) => return fallback(self, cause),
         };
-        let apart = self.comes_apart(block);
-        let Some(start) = self.choice_in(parameter, CHOSEN, &patterns, apart) else {
-            return fallback(self, Cause::Other);
+        let apart = self.apart(block);
+        let mut start = self.choice_in(parameter, CHOSEN, &patterns, apart != Apart::Never);
+        if start.is_none() && !self.is_header(block) {
+            start = self.chosen_by_lane(block, &arguments, &patterns);
+        }
+        if start.is_none()
+            && let Apart::IfNot(supposed) = apart
+        {
+            let chosen = self.choice_in(parameter, CHOSEN, &patterns, false);
+            start = chosen.map(|chosen| chosen.assuming(&supposed));
+        }
+        if self.is_header(block)
+            && let Apart::IfNot(supposed) = self.apart(block)
+        {
+            start = start.map(|start| start.assuming(&supposed));
+        }
+        let Some(start) = start else {
+            let cause = self.join_cause(block, CauseKind::Join, parameter);
+            return fallback(self, cause);
         };
         if !self.is_header(block) {
             return Entry::Known(Rc::new(start));
@@ -110,8 +138,17 @@ impl LanePatterns<'_> {
                 self.supposed.push(parameter);
                 Entry::Known(Rc::new(sum))
             }
-            None => fallback(self, Cause::Other),
+            None => fallback(self, Cause::at(CauseKind::Arithmetic, parameter)),
         }
+    }
+
+    /// Why a value is lost where lanes come by different edges.
+    fn join_cause(&self, block: Block, kind: CauseKind, parameter: Value) -> Cause {
+        let causes = self.uniformity.join_causes(block);
+        let causes = causes.into_iter().flatten();
+        let of = |branch| self.apart_at(branch, kind, parameter);
+        let found = causes.map(of).max_by_key(|cause| cause.kind);
+        found.unwrap_or(Cause::at(kind, parameter))
     }
 
     /// What is known of what a loop adds to its start: a multiple of its steps.

@@ -29,9 +29,13 @@
 //! varies in an unknown way.
 
 mod active_lanes;
+mod bits;
+mod data_dependence;
 mod evaluate;
+mod exchange;
 mod joins;
 mod pattern;
+mod widening;
 
 pub use active_lanes::Arriving;
 pub use pattern::{
@@ -39,25 +43,78 @@ pub use pattern::{
 };
 
 use crate::control_flow::ControlFlow;
+use crate::convergence::Convergence;
 use crate::dominators::{Dominators, PostDominators};
 use crate::known_bits::{Known, mask};
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::Query;
 use crate::uniformity::Uniformity;
-use oriole_collections::BitSet;
-use oriole_ir::{Block, Definition, Environment, Function, Instruction, SymbolKind, Value};
+use oriole_collections::{BitSet, SmallVec};
+use oriole_ir::{
+    Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
+};
+use oriole_isa::Terminator;
 use pattern::Atoms;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Why a value is in no pattern.
+/// How a pattern is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// It cannot be told.
-    Other,
+pub enum CauseKind {
+    /// The instruction that computes the value is not followed.
+    Arithmetic,
+    /// Lanes come to a block by different edges.
+    Join,
+    /// A loop changes the value, in each lane in its own way.
+    Loop,
+    /// Lanes leave a loop at different times.
+    LoopExit,
+    /// The value is given by a caller or by a function that is called.
+    Call,
     /// It depends on data: something loaded, or had from other lanes.
     Data,
+}
+
+impl CauseKind {
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            CauseKind::Arithmetic => "arithmetic",
+            CauseKind::Join => "join",
+            CauseKind::Loop => "loop",
+            CauseKind::LoopExit => "loop exit",
+            CauseKind::Call => "call",
+            CauseKind::Data => "data",
+        }
+    }
+}
+
+/// Why a value is in no pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cause {
+    /// How it was lost.
+    pub kind: CauseKind,
+    /// The value that is in no pattern though what it is computed from is.
+    pub origin: Option<Value>,
+}
+
+impl Cause {
+    /// A value is the first that is in no pattern.
+    pub fn at(kind: CauseKind, origin: Value) -> Cause {
+        Cause {
+            kind,
+            origin: Some(origin),
+        }
+    }
+
+    /// Of an address that is not a base and a constant.
+    pub fn of_address() -> Cause {
+        Cause {
+            kind: CauseKind::Arithmetic,
+            origin: None,
+        }
+    }
 }
 
 /// What a value is in the lanes of a warp.
@@ -88,6 +145,9 @@ pub struct Setting {
     pub arguments: BTreeMap<u32, u64>,
     /// What other parameters of four bytes are supposed to be multiples of: a power of two.
     pub multiple: Option<u64>,
+    /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
+    /// by something that is not known.
+    pub supposing: bool,
 }
 
 impl Setting {
@@ -132,6 +192,10 @@ pub struct LanePatterns<'a> {
     has_left: Vec<Option<bool>>,
     /// Blocks that control enters from behind without being headers of loops.
     irreducible: BitSet<Block>,
+    /// Whether lanes meet at instructions that exchange values.
+    converges: bool,
+    /// Values that differ by lane because of data.
+    data_dependent: BitSet<Value>,
     warp: u32,
     atoms: Atoms,
     entries: Vec<Option<Entry>>,
@@ -176,7 +240,13 @@ impl<'a> LanePatterns<'a> {
         for &(_, target) in loops.irreducible_edges() {
             irreducible.insert(target);
         }
+        let data_dependent = match setting.supposing {
+            true => data_dependence::data_dependent(function, &flow, &uniformity),
+            false => BitSet::with_domain(0),
+        };
         LanePatterns {
+            converges: analyses.get::<Convergence>(function).converges(),
+            data_dependent,
             environment: analyses.environment().clone(),
             dominators: analyses.get::<Dominators>(function),
             post_dominators: analyses.get::<PostDominators>(function),
@@ -263,7 +333,7 @@ impl<'a> LanePatterns<'a> {
     pub fn variable(&mut self, symbol: oriole_ir::Symbol) -> Entry {
         match self.address_of(symbol, 64) {
             Some(pattern) => Entry::Known(Rc::new(pattern)),
-            None => Entry::Varying(Cause::Other),
+            None => Entry::Varying(Cause::of_address()),
         }
     }
 
@@ -299,22 +369,53 @@ impl<'a> LanePatterns<'a> {
     /// are not uniform.
     fn seen_from(&self, value: Value, block: Block) -> Entry {
         let entry = self.entries[value.index()].clone();
-        let entry = entry.unwrap_or(Entry::Varying(Cause::Other));
+        let unknown = Cause::at(CauseKind::Arithmetic, value);
+        let entry = entry.unwrap_or(Entry::Varying(unknown));
         let Entry::Known(pattern) = &entry else {
             return entry;
         };
         let atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
+        let mut more: SmallVec<[Supposed; 2]> = SmallVec::new();
         for &atom in atoms {
             let home = self.atoms.get(atom).home;
             let mut around = home.and_then(|home| self.loops.innermost(home));
             while let Some(this) = around.filter(|&this| !self.loops.contains(this, block)) {
-                if !self.leaves_apart[this.index()].is_empty() {
-                    return Entry::Varying(Cause::Other);
+                for &exit in &self.leaves_apart[this.index()] {
+                    if !self.may_suppose_together(exit) {
+                        return Entry::Varying(self.apart_at(exit, CauseKind::LoopExit, value));
+                    }
+                    more.push(Supposed::Together(exit));
                 }
                 around = self.loops.parent(this);
             }
         }
-        entry
+        match more.is_empty() {
+            true => entry,
+            false => Entry::Known(Rc::new(pattern.as_ref().clone().assuming(&more))),
+        }
+    }
+
+    /// Whether it may be supposed that lanes leave a block the same way: its condition is no matter of data.
+    fn may_suppose_together(&self, block: Block) -> bool {
+        let Some(last) = self.function.last_instruction(block) else {
+            return false;
+        };
+        let is_data = |value: Value| self.data_dependent.contains(value);
+        self.setting.supposing
+            && self.function.format(last).effects.terminator != Terminator::IndirectBranch
+            && matches!(self.function.guard(last), Some(Operand::Value(guard)) if !is_data(guard))
+    }
+
+    /// Why a value is lost where lanes leave a block in different ways.
+    fn apart_at(&self, block: Block, kind: CauseKind, value: Value) -> Cause {
+        let last = self.function.last_instruction(block);
+        let guard = last.and_then(|last| self.function.guard(last));
+        match guard {
+            Some(Operand::Value(guard)) if self.data_dependent.contains(guard) => {
+                Cause::at(CauseKind::Data, guard)
+            }
+            _ => Cause::at(kind, value),
+        }
     }
 
     /// Computes a value and what it needs.
@@ -343,7 +444,7 @@ impl<'a> LanePatterns<'a> {
     fn needs(&self, value: Value, needs: &mut Vec<Value>) {
         match self.function.values()[value].definition {
             Definition::Instruction(instruction) => {
-                if self.is_evaluated(instruction) {
+                if self.is_evaluated(instruction) || self.is_exchange(instruction) {
                     needs.extend(self.function.uses(instruction));
                 }
             }
@@ -354,12 +455,12 @@ impl<'a> LanePatterns<'a> {
 
     fn result(&mut self, value: Value) -> Entry {
         if self.function.values()[value].scalar_type.bits() > 64 {
-            return Entry::Varying(Cause::Other);
+            return Entry::Varying(Cause::at(CauseKind::Arithmetic, value));
         }
         match self.function.values()[value].definition {
             Definition::Instruction(instruction) => self.instruction(value, instruction),
             Definition::Parameter(block) => self.join(value, block),
-            Definition::Undefined => Entry::Varying(Cause::Other),
+            Definition::Undefined => Entry::Varying(Cause::at(CauseKind::Arithmetic, value)),
         }
     }
 

@@ -76,6 +76,8 @@ pub enum AtomKey {
     Symbol(Symbol),
     /// The uniform part of a value, or of one of its operands.
     Part(Value, u32),
+    /// A bit of a value that is the same in all lanes.
+    Bit(Value, u32),
 }
 
 /// An atom.
@@ -142,6 +144,10 @@ pub enum Supposed {
     NoWrap(Value),
     /// A parameter, by number, is a multiple of what the setting says.
     Multiple(u32),
+    /// All lanes leave a block the same way, each time.
+    Together(Block),
+    /// The division that computes a value has the same quotient in all lanes.
+    SameQuotient(Value),
 }
 
 /// The numbers of a value in all lanes: `lanes + sum of terms`, modulo two to the width.
@@ -187,6 +193,55 @@ impl Pattern {
             terms: vec![term],
             ..Pattern::concrete(Lanes::Same(0), bits)
         }
+    }
+
+    /// A product of atoms times a number for each lane.
+    pub fn term(monomial: Monomial, factor: Lanes, bits: u32) -> Pattern {
+        let mut pattern = Pattern::concrete(Lanes::Same(0), bits);
+        pattern.push(monomial, &factor);
+        pattern
+    }
+
+    /// With a number in place of an atom.
+    pub fn with_atom(&self, atom: Atom, number: u64) -> Pattern {
+        let mut result = Pattern::concrete(self.lanes.clone(), self.bits);
+        for term in &self.terms {
+            let mut factor = term.factor.clone();
+            let mut monomial = Monomial::new();
+            for &own in &term.monomial {
+                match own == atom {
+                    true => factor = factor.map(|lane| lane.wrapping_mul(number)),
+                    false => monomial.push(own),
+                }
+            }
+            if monomial.is_empty() {
+                let sum = result.lanes.zip(&factor, u64::wrapping_add);
+                result.lanes = sum.map(|lane| lane & mask(self.bits));
+                continue;
+            }
+            // Products that differ by this atom only become one.
+            let place = result.terms.iter().position(|own| own.monomial == monomial);
+            match place {
+                Some(place) => {
+                    let sum = result.terms[place].factor.zip(&factor, u64::wrapping_add);
+                    result.terms[place].factor = sum.map(|lane| lane & mask(self.bits));
+                }
+                None => result.push(monomial, &factor),
+            }
+        }
+        result.terms.retain(|term| term.factor != Lanes::Same(0));
+        result.terms.sort_by(|left, right| left.monomial.cmp(&right.monomial));
+        result.assuming(&self.assumed)
+    }
+
+    /// The numbers of other lanes.
+    pub fn permuted(&self, source: &[usize; LANES]) -> Pattern {
+        let moved = |lanes: &Lanes| Lanes::from_fn(|lane| lanes.get(source[lane]));
+        let mut result = Pattern::concrete(moved(&self.lanes), self.bits);
+        for term in &self.terms {
+            result.push(term.monomial.clone(), &moved(&term.factor));
+        }
+        result.assuming(&self.assumed)
     }
 
     /// Whether everything is known.

@@ -91,8 +91,41 @@ impl WarpCost {
         self
     }
 
-    /// Counts what addresses cost, given what is known of atoms.
+    /// Counts what addresses cost, given what is known of atoms. Where lanes differ by something of which only a few values are
+    /// possible, each of them is tried.
     pub fn count(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
+        let Some(cases) = cases(pattern, self.lanes, known) else {
+            return self.count_case(request, pattern, known);
+        };
+        let mut found: Vec<WarpCost> = Vec::new();
+        for case in &cases {
+            let mut own = self.clone();
+            own.count_case(request, case, known);
+            // A case that would trap is none.
+            if own.cause.is_none() {
+                found.push(own);
+            }
+        }
+        let Some(dearest) = found.iter().max_by_key(|own| own.most) else {
+            *self = self.clone().unknown(request, Cause::of_address());
+            return;
+        };
+        let mut all = dearest.clone();
+        let count = found.len() as f64;
+        all.least = found.iter().map(|own| own.least).min().unwrap_or(0);
+        all.mean = found.iter().map(|own| own.mean).sum::<f64>() / count;
+        all.ideal = found.iter().map(|own| own.ideal).sum::<f64>() / count;
+        all.least_apart = found.iter().map(|own| own.least_apart).min().unwrap_or(0);
+        // In some case lanes may be in other groups.
+        if found.iter().any(|own| own.groups != all.groups) {
+            all.groups = groups(pattern, self.lanes);
+            all.least_apart = 0;
+        }
+        *self = all;
+    }
+
+    /// Counts what addresses cost.
+    fn count_case(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);
         self.groups.clone_from(&groups);
         let first = self.lanes.trailing_zeros() as usize;
@@ -164,7 +197,7 @@ impl WarpCost {
         }
         if contradicts {
             // Every case would trap: something that was taken for granted does not hold.
-            *self = self.clone().unknown(request, Cause::Other);
+            *self = self.clone().unknown(request, Cause::of_address());
         }
     }
 }
@@ -183,6 +216,56 @@ impl WarpCost {
         self.is_apart = true;
         self.least = self.most;
         self.mean = self.most as f64;
+    }
+}
+
+/// So many cases are tried, and so many of one atom.
+const MOST_CASES: usize = 64;
+
+/// The pattern with every choice of what the atoms may be that lanes have different factors of, if these choices are few.
+fn cases(pattern: &Pattern, lanes: u32, known: &dyn Fn(Atom) -> Known) -> Option<Vec<Pattern>> {
+    let mut atoms: Vec<Atom> = Vec::new();
+    let first = lanes.trailing_zeros() as usize % LANES;
+    for term in &pattern.terms {
+        let differs = |lane: usize| {
+            lanes >> lane & 1 != 0 && term.factor.get(lane) != term.factor.get(first)
+        };
+        if (0..LANES).any(differs) {
+            let more = term.monomial.iter().filter(|atom| !atoms.contains(atom));
+            let more: Vec<Atom> = more.copied().collect();
+            atoms.extend(more);
+        }
+    }
+    if atoms.is_empty() {
+        return None;
+    }
+    let mut cases = vec![pattern.clone()];
+    for atom in atoms {
+        let values = possible(known(atom), MOST_CASES / cases.len())?;
+        let with = |case: &Pattern| {
+            let case = case.clone();
+            let values = values.iter();
+            values.map(move |&value| case.with_atom(atom, value)).collect::<Vec<_>>()
+        };
+        cases = cases.iter().flat_map(with).collect();
+    }
+    Some(cases)
+}
+
+/// All numbers with these bits, if they are few.
+fn possible(known: Known, most: usize) -> Option<Vec<u64>> {
+    let unknown = !(known.zeros | known.ones);
+    if unknown.count_ones() > 6 || 1 << unknown.count_ones() > most {
+        return None;
+    }
+    let mut values = Vec::new();
+    let mut subset = 0u64;
+    loop {
+        values.push(known.ones | subset);
+        subset = subset.wrapping_sub(unknown) & unknown;
+        if subset == 0 {
+            return Some(values);
+        }
     }
 }
 

@@ -65,6 +65,10 @@ pub enum Assumption {
     Multiple(u32),
     /// Conditions that cannot be told hold for all lanes of the warp.
     FullWarp,
+    /// All lanes leave a block the same way, each time.
+    Together(Block),
+    /// The division that computes a value has the same quotient in all lanes.
+    SameQuotient(Value),
     /// Lanes that are apart by an unknown stride have no sector in common.
     Apart,
     /// A generic address is one of global memory.
@@ -132,6 +136,8 @@ pub struct RequestCost {
     pub class: Class,
     /// How much is known.
     pub status: Status,
+    /// Why nothing is known.
+    pub cause: Option<Cause>,
     /// What is taken for granted, in order.
     pub assumptions: Vec<Assumption>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
@@ -273,23 +279,46 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
             costs.push(summary(request, warps, trips));
         }
     }
-    let is_bounded = |cost: &RequestCost| cost.status == Status::Bounded;
-    if costs.iter().any(is_bounded) {
+    // What more is supposed where that tells something.
+    let supposed = [(false, true), (true, false), (true, true)];
+    for (supposing, has_multiple) in supposed {
         let supposing = Setting {
-            multiple: Some(PARAMETER_MULTIPLE),
+            multiple: has_multiple.then_some(PARAMETER_MULTIPLE),
+            supposing,
             ..setting.clone()
         };
-        let again = warp_costs(function, analyses, &supposing, &evolution, &all);
-        for (cost, warps) in costs.iter_mut().zip(&again) {
-            if cost.status == Status::Bounded {
-                let other = summary(&cost.request, warps, cost.trips);
-                if other.status == Status::ProvedIf {
-                    *cost = other;
-                }
-            }
-        }
+        settle(function, analyses, &supposing, &evolution, &mut costs);
     }
     costs
+}
+
+/// Counts again what is not settled, supposing more.
+fn settle(
+    function: &Function,
+    analyses: &mut Analyses,
+    supposing: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &mut [RequestCost],
+) {
+    let is_open = |cost: &RequestCost| match cost.status {
+        Status::Bounded => supposing.multiple.is_some(),
+        Status::Unknown => supposing.supposing,
+        Status::Proved | Status::ProvedIf => false,
+    };
+    let open: Vec<usize> = (0..costs.len()).filter(|&it| is_open(&costs[it])).collect();
+    if open.is_empty() {
+        return;
+    }
+    let requests: Vec<Request> = open.iter().map(|&index| costs[index].request).collect();
+    let again = warp_costs(function, analyses, supposing, evolution, &requests);
+    for (&index, warps) in open.iter().zip(&again) {
+        let cost = &mut costs[index];
+        let other = summary(&cost.request, warps, cost.trips);
+        // A better reason counts, too.
+        if other.status < cost.status || cost.status == Status::Unknown {
+            *cost = other;
+        }
+    }
 }
 
 /// What requests cost, by request and warp.
@@ -351,13 +380,13 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         return cost;
     }
     let Some(address) = request.address else {
-        return cost.unknown(request, Cause::Other);
+        return cost.unknown(request, Cause::of_address());
     };
     let block = function.block_of(request.instruction);
     let entry = match (address.base, block) {
         (Base::Value(value), Some(block)) => patterns.entry(value, block),
         (Base::Symbol(symbol), _) => patterns.variable(symbol),
-        _ => Entry::Varying(Cause::Other),
+        _ => Entry::Varying(Cause::of_address()),
     };
     let pattern = match entry {
         Entry::Known(pattern) => pattern.plus(address.offset as u64),
@@ -408,6 +437,8 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
             Supposed::NoWrap(value) => Assumption::NoWrap(value),
             Supposed::Multiple(number) => Assumption::Multiple(number),
+            Supposed::Together(block) => Assumption::Together(block),
+            Supposed::SameQuotient(value) => Assumption::SameQuotient(value),
         }));
         let pointers = warp.pointers.iter();
         assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
@@ -444,6 +475,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         ideal: executing.iter().map(|warp| warp.ideal).sum::<f64>() / count,
         class: class::of(request, dearest, cause),
         status,
+        cause,
         assumptions,
         trips,
         warps: warps
