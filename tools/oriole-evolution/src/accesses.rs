@@ -118,7 +118,11 @@ impl RequestWatcher {
         let Some(claim) = access.cost.warps.get(warp as usize) else {
             return;
         };
-        let (least, most, lanes) = (claim.least, claim.most, claim.lanes);
+        let (least, most) = (claim.least, claim.most);
+        let lanes = match claim.masks.contains(&request.lanes) {
+            true => request.lanes,
+            false => claim.lanes,
+        };
         let supposed = access.assumptions.iter().any(|own| own == "full warp");
         let wrong = |what: String| {
             let (line, mnemonic) = (access.line, &access.mnemonic);

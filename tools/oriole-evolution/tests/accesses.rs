@@ -106,7 +106,7 @@ fn kernels(smoke: u64) -> u64 {
 #[test]
 fn wrong_claims_are_found() {
     let mut found = 0;
-    for seed in 0..60 {
+    for seed in 0..120 {
         let kernel = addresses::generate(seed);
         let module = module(&kernel.text);
         let run = Run {

@@ -198,6 +198,14 @@ impl LanePatterns<'_> {
         })
     }
 
+    /// The lanes that take a branch, if that was computed and is known.
+    pub(super) fn taken_by(&self, instruction: Instruction) -> Option<u32> {
+        match self.computed_guard(instruction) {
+            Some(Condition::Lanes(lanes)) => Some(lanes),
+            _ => None,
+        }
+    }
+
     /// The predicates of the branches behind which lanes may come to a block by different edges, all of which stand before it; nothing
     /// if one does not, or they are not known.
     pub(super) fn join_conditions(&self, block: Block) -> Option<Vec<Value>> {

@@ -22,6 +22,7 @@ const CHOSEN: u32 = 2001;
 const QUOTIENT: u32 = 2002;
 
 /// A source of an instruction.
+#[derive(Clone)]
 pub(super) struct Input {
     pub(super) pattern: Pattern,
     /// The value it is, if it is all of one.
@@ -333,7 +334,10 @@ impl LanePatterns<'_> {
         }
         let given = format.operand_type(0)?;
         let mnemonic = &format.mnemonic;
-        let mut result = self.operation(value, mnemonic, given, &inputs)?;
+        let mut result = match self.by_cases(value, mnemonic, given, &inputs) {
+            Some(result) => result,
+            None => self.operation(value, mnemonic, given, &inputs)?,
+        };
         for input in &inputs {
             result = result.assuming(&input.pattern.assumed);
         }
@@ -385,7 +389,7 @@ impl LanePatterns<'_> {
         self.choice_in(value, CHOSEN, &of, apart)
     }
 
-    fn operation(
+    pub(super) fn operation(
         &mut self,
         value: Value,
         mnemonic: &Mnemonic,

@@ -12,12 +12,12 @@ const CHOSEN: u32 = 2000;
 const ROUNDS: u32 = 3000;
 
 impl LanePatterns<'_> {
-    fn is_back_edge(&self, from: Block, to: Block) -> bool {
+    pub(super) fn is_back_edge(&self, from: Block, to: Block) -> bool {
         self.flow.position(from) >= self.flow.position(to)
     }
 
     /// The arguments that edges give to a parameter, with the blocks they come from: those of back edges, or the others.
-    fn arguments(&self, parameter: Value, block: Block, back: bool) -> Vec<(Block, Value)> {
+    pub(super) fn arguments(&self, parameter: Value, block: Block, back: bool) -> Vec<(Block, Value)> {
         let function = self.function;
         let parameters = &function.blocks()[block].parameters;
         let Some(place) = parameters.iter().position(|&own| own == parameter) else {
@@ -42,7 +42,7 @@ impl LanePatterns<'_> {
         arguments
     }
 
-    fn is_header(&self, block: Block) -> bool {
+    pub(super) fn is_header(&self, block: Block) -> bool {
         let inner = self.loops.innermost(block);
         inner.is_some_and(|inner| self.loops.header(inner) == block)
     }
@@ -54,13 +54,13 @@ impl LanePatterns<'_> {
             || !self.flow.is_reachable(block)
             || self.is_header(block)
                 && (self.pessimistic
-                    || self.refuted.contains(parameter)
+                    || self.refuted.contains(parameter) && !self.steps.contains_key(&parameter)
                     || self.uniformity.is_divergent_join(block)
                         && self.apart(block) == Apart::Perhaps)
     }
 
     pub(super) fn join_needs(&self, parameter: Value, block: Block, needs: &mut Vec<Value>) {
-        if !self.is_opaque(parameter, block) {
+        if !self.given.contains_key(&parameter) && !self.is_opaque(parameter, block) {
             let arguments = self.arguments(parameter, block, false);
             needs.extend(arguments.into_iter().map(|argument| argument.1));
             if self.uniformity.is_divergent_join(block) && !self.is_header(block) {
@@ -87,6 +87,10 @@ impl LanePatterns<'_> {
     }
 
     pub(super) fn join(&mut self, parameter: Value, block: Block) -> Entry {
+        if let Some(lanes) = self.given.get(&parameter) {
+            let bits = self.function.values()[parameter].scalar_type.bits();
+            return Entry::Known(Rc::new(Pattern::concrete(lanes.clone(), bits)));
+        }
         let fallback = |this: &mut Self, cause| match this.uniformity.is_uniform(parameter) {
             true => Entry::Known(Rc::new(this.uniform(parameter))),
             false => Entry::Varying(cause),
@@ -131,9 +135,14 @@ impl LanePatterns<'_> {
         if !self.is_header(block) {
             return Entry::Known(Rc::new(start));
         }
-        let known = self.rounds(parameter, start.bits);
-        let rounds = self.part(parameter, ROUNDS, known, start.bits);
-        match start.add(&rounds) {
+        let added = match self.steps.get(&parameter).cloned() {
+            Some(step) => self.stepped(block, &step, start.bits),
+            None => {
+                let known = self.rounds(parameter, start.bits);
+                Some(self.part(parameter, ROUNDS, known, start.bits))
+            }
+        };
+        match added.and_then(|added| start.add(&added)) {
             Some(sum) => {
                 self.supposed.push(parameter);
                 Entry::Known(Rc::new(sum))
@@ -240,7 +249,11 @@ impl LanePatterns<'_> {
             let more = difference.assumed.iter().copied();
             let more: Vec<Supposed> = more.filter(|each| !own.assumed.contains(each)).collect();
             let wraps = more.iter().any(|each| matches!(each, Supposed::NoWrap(_)));
-            if wraps || !difference.is_uniform() {
+            let keeps_to_step = match self.steps.get(&parameter).cloned() {
+                Some(step) => self.is_step(&step, &difference),
+                None => difference.is_uniform(),
+            };
+            if wraps || !keeps_to_step {
                 return false;
             }
             self.shown_by.extend(more);

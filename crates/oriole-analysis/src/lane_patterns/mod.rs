@@ -16,7 +16,8 @@
 //! its range shows that lanes differ by what they seem to; else that it does not wrap is an assumption, which the pattern names.
 //!
 //! A parameter of a loop's header is its start plus something uniform if that is so on every back edge, supposing it is so at the
-//! header: all such suppositions are checked together, and if one fails, everything is computed again without it.
+//! header: all such suppositions are checked together, and if one fails, everything is computed again without it. If every round adds the
+//! same, though not the same in all lanes, it is its start plus that often as much as the loop has gone round.
 //!
 //! A value of a loop that lanes leave at different times is not uniform outside of it. That lanes of one warp go through a loop
 //! together, as long as they are in it, is how machines execute it.
@@ -25,16 +26,18 @@
 //! On demand, one warp at a time, with an explicit stack; each value once.
 //!
 //! ## Not done
-//! `shfl`, packing moves, division of unknowns by other numbers than powers of two, and loops whose step differs by lane: the value
-//! varies in an unknown way.
+//! Division of unknowns by other numbers than powers of two, unless lanes are supposed to have one quotient; bit operations on sums of
+//! unknowns and numbers of lanes that carry into each other: the value varies in an unknown way.
 
 mod active_lanes;
 mod bits;
+mod cases;
 mod data_dependence;
 mod evaluate;
 mod exchange;
 mod joins;
 mod pattern;
+mod steps;
 mod widening;
 
 pub use active_lanes::Arriving;
@@ -56,6 +59,7 @@ use oriole_ir::{
 };
 use oriole_isa::Terminator;
 use pattern::Atoms;
+use steps::Step;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -204,6 +208,10 @@ pub struct LanePatterns<'a> {
     supposed: Vec<Value>,
     /// Those that are not.
     refuted: BitSet<Value>,
+    /// Of those, what every round adds to them, if that is known.
+    steps: BTreeMap<Value, Step>,
+    /// Parameters of headers whose numbers were given for the round that is asked about.
+    given: BTreeMap<Value, Lanes>,
     /// Whether nothing more is supposed.
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
@@ -265,6 +273,8 @@ impl<'a> LanePatterns<'a> {
             arriving: Vec::new(),
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
+            steps: BTreeMap::new(),
+            given: BTreeMap::new(),
             pessimistic: false,
             shown_by: Vec::new(),
         }
@@ -286,7 +296,7 @@ impl<'a> LanePatterns<'a> {
             while let Some(&parameter) = self.supposed.get(next) {
                 next += 1;
                 if !self.is_shown(parameter) {
-                    self.refuted.insert(parameter);
+                    self.refute(parameter);
                     holds = false;
                 }
             }
@@ -309,6 +319,11 @@ impl<'a> LanePatterns<'a> {
         self.has_left.resize(self.leaves_apart.len(), None);
         self.supposed.clear();
         self.shown_by.clear();
+    }
+
+    /// Answers all that follows for the round of loops in which parameters of their headers are these numbers.
+    pub fn give(&mut self, numbers: BTreeMap<Value, Lanes>) {
+        self.given = numbers;
     }
 
     /// What was taken for granted of loops to answer the questions of the last warp.
@@ -335,6 +350,11 @@ impl<'a> LanePatterns<'a> {
             Some(pattern) => Entry::Known(Rc::new(pattern)),
             None => Entry::Varying(Cause::of_address()),
         }
+    }
+
+    /// The header of a loop.
+    pub fn header(&self, this: crate::loops::Loop) -> Block {
+        self.loops.header(this)
     }
 
     /// What is known of an atom.

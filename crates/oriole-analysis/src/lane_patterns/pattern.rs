@@ -78,6 +78,8 @@ pub enum AtomKey {
     Part(Value, u32),
     /// A bit of a value that is the same in all lanes.
     Bit(Value, u32),
+    /// How often a loop, by its header, has gone round.
+    Rounds(Block),
 }
 
 /// An atom.
@@ -96,16 +98,34 @@ pub struct AtomData {
 pub struct Atoms {
     data: Vec<AtomData>,
     numbers: BTreeMap<AtomKey, Atom>,
+    /// Whether different things were said of one atom.
+    conflict: bool,
 }
 
 impl Atoms {
     /// The atom with this key, made if there is none.
     pub fn intern(&mut self, data: AtomData) -> Atom {
-        let Atoms { data: all, numbers } = self;
-        *numbers.entry(data.key).or_insert_with(|| {
+        let Atoms {
+            data: all,
+            numbers,
+            conflict,
+        } = self;
+        let atom = *numbers.entry(data.key).or_insert_with(|| {
             all.push(data);
             Atom::from_index(all.len() - 1)
-        })
+        });
+        *conflict |= all[atom.index()].known != data.known;
+        atom
+    }
+
+    /// Forgets that different things were said of one atom.
+    pub fn forget_conflict(&mut self) {
+        self.conflict = false;
+    }
+
+    /// Whether different things were said of one atom since then.
+    pub fn has_conflict(&self) -> bool {
+        self.conflict
     }
 
     /// What an atom is.
@@ -115,9 +135,14 @@ impl Atoms {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        let Atoms { data, numbers } = self;
+        let Atoms {
+            data,
+            numbers,
+            conflict,
+        } = self;
         data.clear();
         numbers.clear();
+        *conflict = false;
     }
 }
 

@@ -11,6 +11,8 @@ use oriole_isa::{Space, memory_cost};
 pub(super) struct WarpCost {
     /// The lanes that take part.
     pub lanes: u32,
+    /// Those that do in other rounds of a loop, if it was followed.
+    pub masks: Vec<u32>,
     pub least: u64,
     pub mean: f64,
     pub most: u64,
@@ -57,6 +59,7 @@ impl WarpCost {
     pub fn none(lanes: u32) -> WarpCost {
         WarpCost {
             lanes,
+            masks: Vec::new(),
             least: 0,
             mean: 0.0,
             most: 0,
@@ -203,6 +206,31 @@ impl WarpCost {
 }
 
 impl WarpCost {
+    /// The cost over all rounds of a loop, given that of each.
+    pub fn of_rounds(rounds: Vec<WarpCost>) -> WarpCost {
+        let mut rounds = rounds;
+        rounds.retain(|own| own.lanes != 0);
+        let dearest = rounds.iter().max_by_key(|own| own.most).cloned();
+        let Some(mut all) = dearest else {
+            return WarpCost::none(0);
+        };
+        let count = rounds.len() as f64;
+        all.least = rounds.iter().map(|own| own.least).min().unwrap_or(0);
+        all.mean = rounds.iter().map(|own| own.mean).sum::<f64>() / count;
+        all.ideal = rounds.iter().map(|own| own.ideal).sum::<f64>() / count;
+        all.cause = rounds.iter().filter_map(|own| own.cause).max();
+        for own in &rounds {
+            all.masks.push(own.lanes);
+            all.is_supposed |= own.is_supposed;
+            all.is_apart |= own.is_apart;
+            all.assumed.extend(own.assumed.iter().copied());
+            all.pointers.extend(own.pointers.iter().copied());
+        }
+        all.masks.sort_unstable();
+        all.masks.dedup();
+        all
+    }
+
     /// Whether groups of lanes in global memory have one cost if they have nothing in common.
     pub fn is_exact_apart(&self, request: &Request) -> bool {
         memory(request.space) == Memory::Global

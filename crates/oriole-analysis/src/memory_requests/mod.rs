@@ -22,6 +22,7 @@
 
 mod class;
 mod cost;
+mod rounds;
 
 pub use class::Class;
 
@@ -115,6 +116,8 @@ pub struct WarpClaim {
     pub most: u64,
     /// The lanes that take part.
     pub lanes: u32,
+    /// The lanes that take part in one or the other round of the loops around it, where these were followed.
+    pub masks: Vec<u32>,
     /// The groups of lanes that differ by known numbers.
     pub groups: Vec<u32>,
 }
@@ -279,6 +282,7 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
             costs.push(summary(request, warps, trips));
         }
     }
+    rounds::settle(function, analyses, setting, &evolution, &mut costs);
     // What more is supposed where that tells something.
     let supposed = [(false, true), (true, false), (true, true)];
     for (supposing, has_multiple) in supposed {
@@ -484,6 +488,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
                 least: warp.least,
                 most: warp.most,
                 lanes: warp.lanes,
+                masks: warp.masks.clone(),
                 groups: warp.groups.clone(),
             })
             .collect(),
