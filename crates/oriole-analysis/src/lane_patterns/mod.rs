@@ -288,6 +288,12 @@ impl<'a> LanePatterns<'a> {
     /// Asks questions about a warp, again until all that was supposed in answering them has been shown.
     pub fn ask<T>(&mut self, warp: u32, mut questions: impl FnMut(&mut Self) -> T) -> T {
         let mut retries = 0;
+        if warp != self.warp {
+            // Steps are those of a warp.
+            for parameter in std::mem::take(&mut self.steps).into_keys() {
+                self.refuted.remove(parameter);
+            }
+        }
         loop {
             self.start(warp);
             let answers = questions(self);

@@ -28,7 +28,7 @@ pub use class::Class;
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
-use crate::lane_patterns::{Cause, Entry, LANES, LanePatterns, Setting, Supposed};
+use crate::lane_patterns::{AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed};
 use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::Analyses;
@@ -426,7 +426,11 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             cost = assuming;
         }
     }
-    if cost.least != cost.most && cost.is_exact_apart(request) {
+    // In the first rounds of a loop lanes are as near as they start.
+    let is_round = |atom| matches!(patterns.atom_key(atom), AtomKey::Rounds(_));
+    let mut atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
+    let goes_apart = atoms.any(|&atom| is_round(atom));
+    if cost.least != cost.most && !goes_apart && cost.is_exact_apart(request) {
         cost.take_apart();
     }
     cost
