@@ -1,14 +1,14 @@
 //! `oriole analyze`: which memory accesses waste sectors or wavefronts, worst first.
 
 use crate::Failure;
-use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
+use crate::arguments::{AnalyzeArguments, AnalyzeFailOn, Assumed};
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
     AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
 };
-use oriole_analysis::memory_requests::Status;
+use oriole_analysis::memory_requests::{Status, StrideCase};
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -19,6 +19,20 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         block: arguments.block.map(|block| block.0),
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
+        grid: arguments.grid.map(|grid| grid.0),
+        with_shapes: true,
+        multiples: arguments
+            .assume
+            .iter()
+            .filter_map(|assumed| match *assumed {
+                Assumed::Multiple(number, multiple) => Some((number, multiple)),
+                Assumed::PointerAlignment(_) => None,
+            })
+            .collect(),
+        pointer_alignment: arguments.assume.iter().find_map(|assumed| match *assumed {
+            Assumed::PointerAlignment(alignment) => Some(alignment),
+            Assumed::Multiple(..) => None,
+        }),
     };
     let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
         true => vec![None],
@@ -101,6 +115,9 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
         let mnemonic = &access.mnemonic;
         let _ = writeln!(text, "  {waste} {kind} at {at}: `{mnemonic}`");
         let _ = writeln!(text, "      {access}");
+        if !access.cost.strides.is_empty() {
+            let _ = writeln!(text, "      {}", access.strides());
+        }
         let weight = rounded(access.cost.weight());
         let unit = access.unit();
         let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
@@ -124,6 +141,14 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
             let (at, mnemonic) = (place(access), &access.mnemonic);
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
         }
+    }
+    for shape in &kernel.shapes {
+        let [x, y, z] = shape.block;
+        let (weight, wasteful) = (rounded(shape.weight), shape.wasteful);
+        let _ = writeln!(
+            text,
+            "  block {x}x{y}x{z}: weight {weight}, {wasteful} wasteful accesses"
+        );
     }
     let count = |status: Status| {
         let accesses = kernel.accesses.iter();
@@ -169,6 +194,13 @@ fn access_json(access: &AccessReport) -> Value {
             "source": scev::source_json(lost.source.as_ref()),
             "instruction": lost.mnemonic,
         })),
+        "strides": cost.strides.iter().map(|row| {
+            let (of, value) = match row.case {
+                StrideCase::Number(number) => ("is", number),
+                StrideCase::Multiple { of, .. } => ("multiple", of),
+            };
+            json!({"arg": row.parameter, of: value, "cost": row.cost})
+        }).collect::<Vec<_>>(),
         "weight": rounded(cost.weight()),
     })
 }
@@ -211,6 +243,11 @@ fn as_json(
             "name": kernel.name,
             "block": kernel.block,
             "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
+            "shapes": kernel.shapes.iter().map(|shape| json!({
+                "block": shape.block,
+                "weight": rounded(shape.weight),
+                "wasteful": shape.wasteful,
+            })).collect::<Vec<_>>(),
             "findings": findings,
             "loops": own_loops.iter().map(scev::loop_json).collect::<Vec<_>>(),
             "registers": summary.map(|summary| &summary.1),

@@ -11,7 +11,8 @@ use oriole_analysis::memory_requests::{
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, SymbolKind,
+    VariableKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -28,6 +29,14 @@ pub struct AccessOptions {
     pub arguments: BTreeMap<u32, u64>,
     /// Only the kernel of this name.
     pub kernel: Option<String>,
+    /// The shape of the grid, if it is known.
+    pub grid: Option<[u32; 3]>,
+    /// What parameters are multiples of, by number: powers of two.
+    pub multiples: BTreeMap<u32, u64>,
+    /// Whether other shapes of blocks are tried where nobody says what they look like.
+    pub with_shapes: bool,
+    /// What pointers are multiples of, if that is known: a power of two. Else 256 is assumed where it settles a cost.
+    pub pointer_alignment: Option<u64>,
 }
 
 /// What is wrong with an access.
@@ -136,6 +145,12 @@ impl AccessReport {
         matches!(self.space, Space::Shared | Space::SharedCluster)
     }
 
+    /// What it costs by what a parameter is, in words.
+    pub fn strides(&self) -> String {
+        let rows: Vec<String> = self.cost.strides.iter().map(ToString::to_string).collect();
+        format!("{}: {}", self.unit(), rows.join("; "))
+    }
+
     /// The class, in words.
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)
@@ -196,6 +211,19 @@ pub struct KernelAccesses {
     pub block: [u32; 3],
     /// Its accesses, in order.
     pub accesses: Vec<AccessReport>,
+    /// What all accesses together waste by the shape of blocks, if nobody says what that is and it matters.
+    pub shapes: Vec<ShapeWaste>,
+}
+
+/// What a kernel wastes with blocks of a shape.
+#[derive(Clone, Copy, Debug)]
+pub struct ShapeWaste {
+    /// The shape.
+    pub block: [u32; 3],
+    /// The weight of all accesses.
+    pub weight: f64,
+    /// How many accesses waste something.
+    pub wasteful: usize,
 }
 
 impl KernelAccesses {
@@ -255,13 +283,18 @@ pub fn accesses(
         let required = environment.bounds().required_block;
         let given = options.block.or(required);
         let setting = Setting {
-            block: given.unwrap_or([DEFAULT_THREADS, 1, 1]),
             arguments: options.arguments.clone(),
-            multiple: None,
-            supposing: false,
+            grid: options.grid,
+            multiples: options.multiples.clone(),
+            pointer_alignment: options.pointer_alignment,
+            ..Setting::of_block(given.unwrap_or([DEFAULT_THREADS, 1, 1]))
         };
         let mut analyses = Analyses::of(environment);
         let costs = costs(&ssa, &mut analyses, &setting);
+        let shapes = match options.with_shapes && given.is_none() {
+            true => shapes(&ssa, &mut analyses, &setting, &costs),
+            false => Vec::new(),
+        };
         let lines = SourceLines::of(module, &files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
@@ -279,10 +312,65 @@ pub fn accesses(
             name: name.to_owned(),
             block: setting.block,
             accesses: accesses.collect(),
+            shapes,
         });
         formats = ssa.into_formats();
     }
     Ok((kernels, notes))
+}
+
+/// Shapes of blocks that are tried.
+const SHAPES: [[u32; 3]; 5] = [
+    [256, 1, 1],
+    [64, 4, 1],
+    [32, 8, 1],
+    [16, 16, 1],
+    [8, 8, 4],
+];
+
+/// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x.
+fn shapes(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    costs: &[RequestCost],
+) -> Vec<ShapeWaste> {
+    use oriole_isa::{Component, SpecialRegisterKind};
+    let mut symbols = function.symbols().iter();
+    let is_planar = symbols.any(|(_, symbol)| match symbol.kind {
+        SymbolKind::Special(special) => {
+            special.kind() == SpecialRegisterKind::Tid
+                && matches!(special.component(), Some(Component::Y | Component::Z))
+        }
+        _ => false,
+    });
+    if !is_planar || costs.is_empty() {
+        return Vec::new();
+    }
+    let most = analyses.environment().bounds().maximum_threads;
+    let fits = |block: &[u32; 3]| most.is_none_or(|most| block.iter().product::<u32>() <= most);
+    let waste = |block: [u32; 3], costs: &[RequestCost]| {
+        let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
+        ShapeWaste {
+            block,
+            weight: known.clone().map(RequestCost::weight).sum(),
+            wasteful: known.filter(|cost| cost.waste() > 1e-9).count(),
+        }
+    };
+    let mut found = Vec::new();
+    for block in SHAPES.into_iter().filter(fits) {
+        if block == setting.block {
+            found.push(waste(block, costs));
+            continue;
+        }
+        let setting = Setting {
+            block,
+            ..setting.clone()
+        };
+        let costs = oriole_analysis::memory_requests::costs(function, analyses, &setting);
+        found.push(waste(block, &costs));
+    }
+    found
 }
 
 struct Reporter<'report> {

@@ -47,7 +47,7 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, FindingKind, KernelAccesses, LostPattern, Waste, accesses, picture,
+    AccessOptions, AccessReport, FindingKind, KernelAccesses, LostPattern, ShapeWaste, Waste, accesses, picture,
 };
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,

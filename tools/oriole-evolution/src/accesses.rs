@@ -20,6 +20,8 @@ pub struct ComparedRequests {
     pub unknown: u64,
     /// Made by other lanes than was assumed, or with parameters that are no multiples.
     pub partial: u64,
+    /// Held against what is said of a parameter.
+    pub strides: u64,
     /// Of the others, those in which groups of lanes that were assumed to have no sector in common have one.
     pub shared_rows: u64,
 }
@@ -32,6 +34,7 @@ impl ComparedRequests {
         self.bounded += other.bounded;
         self.unknown += other.unknown;
         self.partial += other.partial;
+        self.strides += other.strides;
         self.shared_rows += other.shared_rows;
     }
 }
@@ -143,6 +146,20 @@ impl RequestWatcher {
             let is_subset = request.lanes & !lanes == 0;
             if is_subset && supposed && access.cost.class != Class::Inactive {
                 seen.compared.partial += 1;
+                // Fewer lanes cost no more.
+                let fewer = match access.is_shared() {
+                    true => memory_cost::wavefronts(request.addresses, request.lanes, request.width),
+                    false => memory_cost::sectors(request.addresses, request.lanes, request.width),
+                };
+                let is_multiple = |own: &Assumption| match *own {
+                    Assumption::Multiple(number) => self.is_multiple(number),
+                    _ => true,
+                };
+                let holds = access.cost.assumptions.iter().all(is_multiple);
+                if holds && fewer.0 > most && seen.violations.len() < ENOUGH {
+                    let what = format!("{} at the boundary, at most {most}", fewer.0);
+                    seen.violations.push(wrong(what));
+                }
             } else if seen.violations.len() < ENOUGH {
                 let lanes = format!("lanes {:x} and not {lanes:x}", request.lanes);
                 seen.violations.push(wrong(lanes));
@@ -171,6 +188,15 @@ impl RequestWatcher {
             Status::Proved => seen.compared.proved += 1,
             Status::ProvedIf => seen.compared.proved_if += 1,
             Status::Bounded | Status::Unknown => seen.compared.bounded += 1,
+        }
+        for row in &access.cost.strides {
+            let argument = self.arguments.get(&row.parameter);
+            if argument.is_some_and(|&argument| row.case.holds(argument)) {
+                seen.compared.strides += 1;
+                if row.cost != cost && seen.violations.len() < ENOUGH {
+                    seen.violations.push(wrong(format!("cost {cost}, not {row}")));
+                }
+            }
         }
         let is_claimed = (least..=most).contains(&cost);
         if !is_claimed && seen.violations.len() < ENOUGH {

@@ -183,6 +183,7 @@ impl LanePatterns<'_> {
             key,
             known: Known::unknown(1),
             home: self.function.defining_block(home),
+            parameter: None,
         })
     }
 }

@@ -4,7 +4,6 @@ use super::bits::BITS;
 use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
 use super::{AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
-use crate::launch::LaunchShape;
 use oriole_collections::SmallVec;
 use oriole_ir::{
     AccessKind, Base, Block, FunctionKind, Instruction, Operand, Symbol, SymbolKind, Value,
@@ -182,7 +181,11 @@ impl LanePatterns<'_> {
             if let Some(&argument) = self.setting.arguments.get(&number) {
                 return Pattern::concrete(Lanes::Same(argument), bits);
             }
-            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32) {
+            if let Some(&multiple) = self.setting.multiples.get(&number) {
+                known.zeros |= multiple - 1;
+            }
+            let is_settled = known.zeros & 1 != 0;
+            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32 && !is_settled) {
                 known.zeros |= multiple - 1;
                 supposed = Some(Supposed::Multiple(number));
             }
@@ -191,6 +194,7 @@ impl LanePatterns<'_> {
             key: AtomKey::Parameter(symbol, offset, bits),
             known,
             home: None,
+            parameter: number,
         });
         Pattern::atom(atom, bits).assuming(supposed.as_slice())
     }
@@ -203,14 +207,19 @@ impl LanePatterns<'_> {
         let [width, height, _] = shape.map(|size| u64::from(size.max(1)));
         let bit = |lane: usize| 1u64 << lane;
         let lanes = match (special.kind(), special.component()) {
+            (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
             (Tid, Some(Component::X)) => Lanes::from_fn(|lane| thread(lane) % width),
             (Tid, Some(Component::Y)) => Lanes::from_fn(|lane| thread(lane) / width % height),
             (Tid, Some(Component::Z)) => Lanes::from_fn(|lane| thread(lane) / (width * height)),
             (Ntid, Some(Component::X)) => Lanes::Same(shape[0].into()),
             (Ntid, Some(Component::Y)) => Lanes::Same(shape[1].into()),
             (Ntid, Some(Component::Z)) => Lanes::Same(shape[2].into()),
-            (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
-            (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
+            (Nctaid, Some(component)) if self.setting.grid.is_some() => {
+                let index = [Component::X, Component::Y, Component::Z];
+                let index = index.iter().position(|&own| own == component)?;
+                Lanes::Same(self.setting.grid?[index].into())
+            }
+                        (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
             (LanemaskEq, None) => Lanes::from_fn(bit),
             (LanemaskLt, None) => Lanes::from_fn(|lane| bit(lane) - 1),
             (LanemaskLe, None) => Lanes::from_fn(|lane| 2 * bit(lane) - 1),
@@ -220,10 +229,7 @@ impl LanePatterns<'_> {
                 return None;
             }
             _ => {
-                let bounds = LaunchShape {
-                    block: Some(shape),
-                    ..LaunchShape::default()
-                };
+                let bounds = self.setting.shape();
                 let known = match bounds.range(special) {
                     Some((low, high)) if low == high => Known::constant(low),
                     Some((_, high)) => Known::at_most(high),
@@ -233,6 +239,7 @@ impl LanePatterns<'_> {
                     key: AtomKey::Symbol(symbol),
                     known: known.truncate(bits),
                     home: None,
+                    parameter: None,
                 });
                 return Some(Pattern::atom(atom, bits));
             }
@@ -261,6 +268,7 @@ impl LanePatterns<'_> {
                 ones: 0,
             },
             home: None,
+            parameter: None,
         });
         Some(Pattern::atom(atom, bits))
     }

@@ -49,6 +49,7 @@ use crate::control_flow::ControlFlow;
 use crate::convergence::Convergence;
 use crate::dominators::{Dominators, PostDominators};
 use crate::known_bits::{Known, mask};
+use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::Query;
@@ -149,12 +150,40 @@ pub struct Setting {
     pub arguments: BTreeMap<u32, u64>,
     /// What other parameters of four bytes are supposed to be multiples of: a power of two.
     pub multiple: Option<u64>,
+    /// The shape of the grid, if it is known.
+    pub grid: Option<[u32; 3]>,
+    /// What parameters are multiples of, by number, where that is known: powers of two.
+    pub multiples: BTreeMap<u32, u64>,
+    /// What parameters that are pointers are multiples of, if that is known: a power of two.
+    pub pointer_alignment: Option<u64>,
     /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
     /// by something that is not known.
     pub supposing: bool,
 }
 
 impl Setting {
+    /// Blocks of this shape; nothing else is known.
+    pub fn of_block(block: [u32; 3]) -> Setting {
+        Setting {
+            block,
+            arguments: BTreeMap::new(),
+            multiple: None,
+            grid: None,
+            multiples: BTreeMap::new(),
+            pointer_alignment: None,
+            supposing: false,
+        }
+    }
+
+    /// The shape of the launch.
+    pub fn shape(&self) -> LaunchShape {
+        LaunchShape {
+            block: Some(self.block),
+            grid: self.grid,
+            ..LaunchShape::default()
+        }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         let product = |all: u32, &size: &u32| all.saturating_mul(size);
@@ -368,6 +397,11 @@ impl<'a> LanePatterns<'a> {
         self.atoms.get(atom).known
     }
 
+    /// The parameter of the kernel, by number, that an atom is.
+    pub fn parameter_of(&self, atom: Atom) -> Option<u32> {
+        self.atoms.get(atom).parameter
+    }
+
     /// What an atom stands for.
     pub fn atom_key(&self, atom: Atom) -> AtomKey {
         self.atoms.get(atom).key
@@ -498,6 +532,7 @@ impl<'a> LanePatterns<'a> {
             key: AtomKey::Value(value),
             known,
             home: self.function.defining_block(value),
+            parameter: None,
         });
         Pattern::atom(atom, bits)
     }
@@ -513,10 +548,23 @@ impl<'a> LanePatterns<'a> {
 
     /// Something uniform that a value is made of.
     fn part(&mut self, value: Value, slot: u32, known: Known, bits: u32) -> Pattern {
+        self.part_of(value, slot, known, bits, None)
+    }
+
+    /// Likewise, if it is a parameter of the kernel, too.
+    fn part_of(
+        &mut self,
+        value: Value,
+        slot: u32,
+        known: Known,
+        bits: u32,
+        parameter: Option<u32>,
+    ) -> Pattern {
         let atom = self.atoms.intern(AtomData {
             key: AtomKey::Part(value, slot),
             known: known.truncate(bits),
             home: self.function.defining_block(value),
+            parameter,
         });
         Pattern::atom(atom, bits)
     }

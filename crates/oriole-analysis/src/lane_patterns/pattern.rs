@@ -91,6 +91,8 @@ pub struct AtomData {
     pub known: Known,
     /// The block that computes it; nothing for what never changes.
     pub home: Option<Block>,
+    /// The parameter of the kernel, by number, that it is, if it is all of one.
+    pub parameter: Option<u32>,
 }
 
 /// All atoms of a warp.

@@ -92,6 +92,7 @@ impl LanePatterns<'_> {
             key: AtomKey::Rounds(header),
             known: most.map_or(Known::unknown(64), Known::at_most),
             home: Some(header),
+            parameter: None,
         });
         let step = self.step_pattern(step, bits)?;
         step.multiply(&Pattern::atom(atom, bits))

@@ -82,7 +82,12 @@ impl LanePatterns<'_> {
                 factor: Lanes::Same(1),
             });
             let known = one.symbolic_known(0, &|atom| self.known(atom));
-            let part = self.part(value, slot + 1 + index as u32, widened(known), to);
+            let parameter = match term.monomial[..] {
+                [atom] => self.parameter_of(atom),
+                _ => None,
+            };
+            let slot = slot + 1 + index as u32;
+            let part = self.part_of(value, slot, widened(known), to, parameter);
             let factor =
                 Lanes::from_fn(|lane| sign_extend(term.factor.get(lane), from) as u64 & mask(to));
             result = result.add(&part.scale(&factor))?;

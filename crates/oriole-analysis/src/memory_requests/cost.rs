@@ -1,6 +1,6 @@
 //! What a pattern of addresses costs a warp.
 
-use super::Request;
+use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
 use oriole_ir::Symbol;
@@ -31,6 +31,8 @@ pub(super) struct WarpCost {
     pub least_apart: u64,
     /// Whether they are taken to have nothing in common.
     pub is_apart: bool,
+    /// What it costs by what a parameter is.
+    pub strides: Vec<StrideRow>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
 }
@@ -71,6 +73,7 @@ impl WarpCost {
             groups: Vec::new(),
             least_apart: 0,
             is_apart: false,
+            strides: Vec::new(),
             offsets: None,
         }
     }

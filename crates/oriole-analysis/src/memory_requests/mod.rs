@@ -23,13 +23,14 @@
 mod class;
 mod cost;
 mod rounds;
+mod strides;
 
 pub use class::Class;
+pub use strides::{StrideCase, StrideRow};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed};
-use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
@@ -145,6 +146,8 @@ pub struct RequestCost {
     pub assumptions: Vec<Assumption>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
     pub trips: f64,
+    /// What it costs by what a parameter of the kernel is, if that decides it.
+    pub strides: Vec<StrideRow>,
     /// What is claimed of each warp.
     pub warps: Vec<WarpClaim>,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
@@ -266,11 +269,7 @@ fn of_instruction(function: &Function, instruction: Instruction, requests: &mut 
 pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Vec<RequestCost> {
     let flow = analyses.get::<ControlFlow>(function);
     let all = requests(function, &flow);
-    let bounds = LaunchShape {
-        block: Some(setting.block),
-        ..LaunchShape::default()
-    };
-    let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
+    let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
     let of_warps = warp_costs(function, analyses, setting, &evolution, &all);
     let loops = analyses.get::<Loops>(function);
     let mut costs: Vec<RequestCost> = Vec::new();
@@ -401,6 +400,8 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.count(request, &pattern, &plain);
     if cost.least != cost.most {
         let mut pointers = Vec::new();
+        let settled = patterns.setting().pointer_alignment;
+        let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
         for term in &pattern.terms {
             if let [atom] = term.monomial[..]
                 && term.factor.as_same() == Some(1)
@@ -413,8 +414,8 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             let known = patterns.known(atom);
             match pointers.iter().any(|pointer| pointer.0 == atom) {
                 true => Known {
-                    zeros: known.zeros | (POINTER_ALIGNMENT - 1),
-                    ones: known.ones & !(POINTER_ALIGNMENT - 1),
+                    zeros: known.zeros | (alignment - 1),
+                    ones: known.ones & !(alignment - 1),
                 },
                 false => known,
             }
@@ -422,8 +423,14 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
         if (assuming.least, assuming.most) != (cost.least, cost.most) {
-            assuming.pointers = pointers.into_iter().map(|pointer| pointer.1).collect();
+            if settled.is_none() {
+                assuming.pointers = pointers.iter().map(|pointer| pointer.1).collect();
+            }
             cost = assuming;
+        }
+        if cost.least != cost.most {
+            let parameter = |atom| patterns.parameter_of(atom);
+            cost.strides = strides::rows(request, &pattern, lanes, &parameter, &aligned);
         }
     }
     // In the first rounds of a loop lanes are as near as they start.
@@ -434,6 +441,17 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         cost.take_apart();
     }
     cost
+}
+
+/// The table that all warps have.
+fn strides(warps: &[&WarpCost]) -> Vec<StrideRow> {
+    let Some((first, others)) = warps.split_first() else {
+        return Vec::new();
+    };
+    match others.iter().all(|other| other.strides == first.strides) {
+        true => first.strides.clone(),
+        false => Vec::new(),
+    }
 }
 
 fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
@@ -486,6 +504,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         cause,
         assumptions,
         trips,
+        strides: strides(&executing),
         warps: warps
             .iter()
             .map(|warp| WarpClaim {
