@@ -8,6 +8,7 @@ use crate::{pressure, scev};
 use oriole::{
     AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
 };
+use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::{Status, StrideCase};
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
@@ -118,6 +119,12 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
         if !access.cost.strides.is_empty() {
             let _ = writeln!(text, "      {}", access.strides());
         }
+        if let Some(array) = &access.array {
+            let _ = writeln!(text, "      {array}");
+            if let Some(advice) = array.advice() {
+                let _ = writeln!(text, "      {advice}");
+            }
+        }
         let weight = rounded(access.cost.weight());
         let unit = access.unit();
         let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
@@ -188,6 +195,14 @@ fn access_json(access: &AccessReport) -> Value {
         "class": access.class(),
         "status": cost.status.text(),
         "assumptions": access.assumptions,
+        "array": access.array.as_ref().map(|array| json!({
+            "name": array.name,
+            "element": array.element,
+            "subscripts": array.subscripts,
+            "sizes": array.sizes,
+            "thread_x": array.varies_with_thread,
+            "assumes_no_wrap": array.is_assumed,
+        })),
         "lost": access.lost.as_ref().map(|lost| json!({
             "kind": lost.kind.text(),
             "line": lost.line,
@@ -243,6 +258,15 @@ fn as_json(
             "name": kernel.name,
             "block": kernel.block,
             "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
+            "dependences": kernel.dependences.iter().map(|own| json!({
+                "loop": own.header,
+                "lines": own.lines,
+                "kind": own.dependence.name(),
+                "distance": match own.dependence {
+                    Dependence::Distance(distance) => Some(distance),
+                    _ => None,
+                },
+            })).collect::<Vec<_>>(),
             "shapes": kernel.shapes.iter().map(|shape| json!({
                 "block": shape.block,
                 "weight": rounded(shape.weight),

@@ -1,18 +1,21 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
+use crate::access_arrays::{ArrayAccess, DependenceReport, arrays, parameter_number};
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
+use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs_by,
 };
+use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, SymbolKind,
-    VariableKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind,
+    Instruction, SymbolKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -112,6 +115,8 @@ pub struct AccessReport {
     pub assumptions: Vec<String>,
     /// Of assumptions about instructions: where these stand in the text.
     pub places: Vec<(Assumption, u32)>,
+    /// The array it goes to, with subscripts, if these were recovered.
+    pub array: Option<ArrayAccess>,
     /// Where what is known of the address ends, if nothing is known of it.
     pub lost: Option<LostPattern>,
     /// What it costs.
@@ -213,6 +218,19 @@ pub struct KernelAccesses {
     pub accesses: Vec<AccessReport>,
     /// What all accesses together waste by the shape of blocks, if nobody says what that is and it matters.
     pub shapes: Vec<ShapeWaste>,
+    /// How iterations of innermost loops are related by their accesses, in one thread.
+    pub dependences: Vec<LoopDependence>,
+}
+
+/// How two accesses of a loop are related from iteration to iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopDependence {
+    /// The first line of the loop's header in the PTX.
+    pub header: u32,
+    /// The lines of the accesses.
+    pub lines: [u32; 2],
+    /// How.
+    pub dependence: Dependence,
 }
 
 /// What a kernel wastes with blocks of a shape.
@@ -290,7 +308,10 @@ pub fn accesses(
             ..Setting::of_block(given.unwrap_or([DEFAULT_THREADS, 1, 1]))
         };
         let mut analyses = Analyses::of(environment);
-        let costs = costs(&ssa, &mut analyses, &setting);
+        let evolution = ScalarEvolution::new(&ssa, setting.shape(), Knobs::default());
+        let costs = costs_by(&ssa, &mut analyses, &setting, &evolution);
+        let text = module.whole_text();
+        let (arrays, pairs) = arrays(&ssa, &mut analyses, &setting, &evolution, &costs, text);
         let shapes = match options.with_shapes && given.is_none() {
             true => shapes(&ssa, &mut analyses, &setting, &costs),
             false => Vec::new(),
@@ -307,12 +328,16 @@ pub fn accesses(
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
-        let accesses = costs.into_iter().filter_map(|cost| reporter.report(cost));
+        let dependences = pairs.into_iter().filter_map(|pair| reporter.dependence(pair));
+        let dependences = dependences.collect();
+        let accesses = costs.into_iter().zip(arrays);
+        let accesses = accesses.filter_map(|(cost, array)| reporter.report(cost, array));
         kernels.push(KernelAccesses {
             name: name.to_owned(),
             block: setting.block,
             accesses: accesses.collect(),
             shapes,
+            dependences,
         });
         formats = ssa.into_formats();
     }
@@ -383,7 +408,22 @@ struct Reporter<'report> {
 }
 
 impl Reporter<'_> {
-    fn report(&self, cost: RequestCost) -> Option<AccessReport> {
+    /// The line of an instruction in the PTX.
+    fn line_of(&self, instruction: Instruction) -> Option<u32> {
+        let offset = (self.offset_of)(self.function.location(instruction)?)?;
+        Some(self.source.position(offset).line)
+    }
+
+    fn dependence(&self, pair: DependenceReport) -> Option<LoopDependence> {
+        let [first, second] = pair.between;
+        Some(LoopDependence {
+            header: self.line_of(pair.header)?,
+            lines: [self.line_of(first)?, self.line_of(second)?],
+            dependence: pair.dependence,
+        })
+    }
+
+    fn report(&self, cost: RequestCost, array: Option<ArrayAccess>) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
         let statement = self.function.location(instruction)?;
         let offset = (self.offset_of)(statement)?;
@@ -412,6 +452,7 @@ impl Reporter<'_> {
             },
             places: self.places(&cost),
             assumptions,
+            array,
             lost: self.lost(&cost),
             cost,
         })
@@ -469,7 +510,7 @@ impl Reporter<'_> {
     fn words(&self, assumption: Assumption) -> String {
         match assumption {
             Assumption::Aligned(symbol, offset) => {
-                let number = self.parameter_number(symbol).unwrap_or(0);
+                let number = parameter_number(self.function, symbol).unwrap_or(0);
                 let field = match offset {
                     0 => String::new(),
                     offset => format!(" + {offset}"),
@@ -488,13 +529,6 @@ impl Reporter<'_> {
             Assumption::FullWarp => "full warp".to_owned(),
             Assumption::Global => "address is global".to_owned(),
         }
-    }
-
-    fn parameter_number(&self, symbol: Symbol) -> Option<usize> {
-        let variable = self.function.symbols()[symbol].variable()?;
-        let variables = self.function.variables().iter();
-        let mut parameters = variables.filter(|(_, data)| data.kind == VariableKind::Parameter);
-        parameters.position(|(own, _)| own == variable)
     }
 }
 

@@ -31,6 +31,7 @@
 
 mod acceptance;
 mod access_analysis;
+mod access_arrays;
 mod cost;
 mod driver;
 mod evolution;
@@ -47,8 +48,9 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, FindingKind, KernelAccesses, LostPattern, ShapeWaste, Waste, accesses, picture,
+    AccessOptions, AccessReport, FindingKind, KernelAccesses, LoopDependence, LostPattern, ShapeWaste, Waste, accesses, picture,
 };
+pub use access_arrays::ArrayAccess;
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };

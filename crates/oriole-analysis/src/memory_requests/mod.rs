@@ -267,10 +267,20 @@ fn of_instruction(function: &Function, instruction: Instruction, requests: &mut 
 
 /// What all requests of a kernel cost, in order.
 pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Vec<RequestCost> {
+    let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
+    costs_by(function, analyses, setting, &evolution)
+}
+
+/// Likewise, with the evolution of the function in launches of that shape.
+pub fn costs_by(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+) -> Vec<RequestCost> {
     let flow = analyses.get::<ControlFlow>(function);
     let all = requests(function, &flow);
-    let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
-    let of_warps = warp_costs(function, analyses, setting, &evolution, &all);
+    let of_warps = warp_costs(function, analyses, setting, evolution, &all);
     let loops = analyses.get::<Loops>(function);
     let mut costs: Vec<RequestCost> = Vec::new();
     {
@@ -281,7 +291,7 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
             costs.push(summary(request, warps, trips));
         }
     }
-    rounds::settle(function, analyses, setting, &evolution, &mut costs);
+    rounds::settle(function, analyses, setting, evolution, &mut costs);
     // What more is supposed where that tells something.
     let supposed = [(false, true), (true, false), (true, true)];
     for (supposing, has_multiple) in supposed {
@@ -290,7 +300,7 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
             supposing,
             ..setting.clone()
         };
-        settle(function, analyses, &supposing, &evolution, &mut costs);
+        settle(function, analyses, &supposing, evolution, &mut costs);
     }
     costs
 }
