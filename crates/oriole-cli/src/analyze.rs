@@ -6,7 +6,8 @@ use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
-    AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
+    AccessFix, AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, ShapeWaste,
+    Waste,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::{Status, StrideCase};
@@ -125,13 +126,27 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
                 let _ = writeln!(text, "      {advice}");
             }
         }
+        for fix in &access.fixes {
+            let _ = writeln!(text, "      fix: {fix} {}", access.unit());
+        }
         let weight = rounded(access.cost.weight());
         let unit = access.unit();
         let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
+        let symbolic = match &access.trips {
+            Some(count) => format!(" (assumed for {count})"),
+            None => String::new(),
+        };
         let _ = writeln!(
             text,
-            "      weight {weight}: {waste} {unit} wasted, {trips} times"
+            "      weight {weight}: {waste} {unit} wasted, {trips} times{symbolic}"
         );
+        for link in &access.chain {
+            let at = match &link.source {
+                Some(source) => source.to_string(),
+                None => format!("line {}", link.line),
+            };
+            let _ = writeln!(text, "      from {at}: {}", link.text);
+        }
         if let (0, Some(picture)) = (index, oriole::picture(access)) {
             let same = match access.is_shared() {
                 true => "bank",
@@ -149,13 +164,17 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
         }
     }
-    for shape in &kernel.shapes {
-        let [x, y, z] = shape.block;
-        let (weight, wasteful) = (rounded(shape.weight), shape.wasteful);
-        let _ = writeln!(
-            text,
-            "  block {x}x{y}x{z}: weight {weight}, {wasteful} wasteful accesses"
-        );
+    for fix in &kernel.fixes {
+        let _ = writeln!(text, "  fix: {fix} of weight");
+    }
+    let is_same = |shape: &ShapeWaste| (shape.weight - kernel.shapes[0].weight).abs() < 1e-9;
+    if !kernel.shapes.iter().all(is_same) {
+        let shapes = kernel.shapes.iter().map(|shape| {
+            let [x, y, z] = shape.block;
+            format!("{x}x{y}x{z} {}", rounded(shape.weight))
+        });
+        let shapes: Vec<String> = shapes.collect();
+        let _ = writeln!(text, "  weight by block shape: {}", shapes.join(", "));
     }
     let count = |status: Status| {
         let accesses = kernel.accesses.iter();
@@ -216,8 +235,22 @@ fn access_json(access: &AccessReport) -> Value {
             };
             json!({"arg": row.parameter, of: value, "cost": row.cost})
         }).collect::<Vec<_>>(),
+        "trips": rounded(cost.trips),
+        "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
     })
+}
+
+fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
+    let of = |fix: &AccessFix| {
+        json!({
+            "kind": fix.kind,
+            "text": fix.text,
+            "before": rounded(fix.before),
+            "after": rounded(fix.after),
+        })
+    };
+    fixes.iter().map(of).collect()
 }
 
 fn as_json(
@@ -246,6 +279,12 @@ fn as_json(
                     "severity": waste.text(),
                     "line": access.line,
                     "source": scev::source_json(access.source.as_ref()),
+                    "fixes": fixes_json(&access.fixes),
+                    "chain": access.chain.iter().map(|link| json!({
+                        "line": link.line,
+                        "source": scev::source_json(link.source.as_ref()),
+                        "instruction": link.text,
+                    })).collect::<Vec<_>>(),
                     "message": format!("`{}`: {access}", access.mnemonic),
                     "weight": rounded(access.cost.weight()),
                 })
@@ -272,6 +311,7 @@ fn as_json(
                 "weight": rounded(shape.weight),
                 "wasteful": shape.wasteful,
             })).collect::<Vec<_>>(),
+            "fixes": fixes_json(&kernel.fixes),
             "findings": findings,
             "loops": own_loops.iter().map(scev::loop_json).collect::<Vec<_>>(),
             "registers": summary.map(|summary| &summary.1),

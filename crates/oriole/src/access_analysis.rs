@@ -1,6 +1,7 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
-use crate::access_arrays::{ArrayAccess, DependenceReport, arrays, parameter_number};
+use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
+use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
@@ -8,7 +9,8 @@ use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
+    costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
@@ -115,12 +117,29 @@ pub struct AccessReport {
     pub assumptions: Vec<String>,
     /// Of assumptions about instructions: where these stand in the text.
     pub places: Vec<(Assumption, u32)>,
+    /// What would make it cheaper, the best first; each was counted.
+    pub fixes: Vec<AccessFix>,
     /// The array it goes to, with subscripts, if these were recovered.
     pub array: Option<ArrayAccess>,
+    /// How often it is made, where that is no number.
+    pub trips: Option<String>,
+    /// How lanes come to access different addresses, if that is wasteful: from the address back.
+    pub chain: Vec<ChainLink>,
     /// Where what is known of the address ends, if nothing is known of it.
     pub lost: Option<LostPattern>,
     /// What it costs.
     pub cost: RequestCost,
+}
+
+/// An instruction that addresses come from.
+#[derive(Clone, Debug)]
+pub struct ChainLink {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// Its text.
+    pub text: String,
 }
 
 /// Where nothing is known any more of the lanes' numbers.
@@ -218,6 +237,8 @@ pub struct KernelAccesses {
     pub accesses: Vec<AccessReport>,
     /// What all accesses together waste by the shape of blocks, if nobody says what that is and it matters.
     pub shapes: Vec<ShapeWaste>,
+    /// What would make it waste less as a whole; each was counted.
+    pub fixes: Vec<AccessFix>,
     /// How iterations of innermost loops are related by their accesses, in one thread.
     pub dependences: Vec<LoopDependence>,
 }
@@ -311,11 +332,39 @@ pub fn accesses(
         let evolution = ScalarEvolution::new(&ssa, setting.shape(), Knobs::default());
         let costs = costs_by(&ssa, &mut analyses, &setting, &evolution);
         let text = module.whole_text();
-        let (arrays, pairs) = arrays(&ssa, &mut analyses, &setting, &evolution, &costs, text);
+        let Arrays {
+            arrays,
+            trips,
+            dependences: pairs,
+        } = arrays(&ssa, &mut analyses, &setting, &evolution, &costs, text);
         let shapes = match options.with_shapes && given.is_none() {
             true => shapes(&ssa, &mut analyses, &setting, &costs),
             false => Vec::new(),
         };
+        let target = module.target().and_then(oriole_isa::Target::from_text);
+        let fixing = Fixing {
+            function: &ssa,
+            setting: &setting,
+            evolution: &evolution,
+            costs: &costs,
+            arrays: &arrays,
+            target,
+            text,
+        };
+        let (of_requests, mut fixes) = fixing.found(&mut analyses);
+        let is_wasteful =
+            |cost: &&RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
+        let wasteful: Vec<&RequestCost> = costs.iter().filter(is_wasteful).collect();
+        let found = chains(&ssa, &mut analyses, &setting, &evolution, &wasteful);
+        let mut found = found.into_iter();
+        let chains: Vec<Vec<Instruction>> = costs
+            .iter()
+            .map(|cost| match is_wasteful(&cost) {
+                true => found.next().unwrap_or_default(),
+                false => Vec::new(),
+            })
+            .collect();
+        fixes.extend(shape_fix(&shapes, setting.block));
         let lines = SourceLines::of(module, &files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
@@ -330,13 +379,27 @@ pub fn accesses(
         };
         let dependences = pairs.into_iter().filter_map(|pair| reporter.dependence(pair));
         let dependences = dependences.collect();
-        let accesses = costs.into_iter().zip(arrays);
-        let accesses = accesses.filter_map(|(cost, array)| reporter.report(cost, array));
+        let mut accesses = Vec::new();
+        let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
+        for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
+            let Some(report) = reporter.report(cost) else {
+                continue;
+            };
+            let links = chain.into_iter();
+            accesses.push(AccessReport {
+                array,
+                trips,
+                fixes,
+                chain: links.filter_map(|link| reporter.link(link)).collect(),
+                ..report
+            });
+        }
         kernels.push(KernelAccesses {
             name: name.to_owned(),
             block: setting.block,
-            accesses: accesses.collect(),
+            accesses,
             shapes,
+            fixes,
             dependences,
         });
         formats = ssa.into_formats();
@@ -361,19 +424,25 @@ fn shapes(
     costs: &[RequestCost],
 ) -> Vec<ShapeWaste> {
     use oriole_isa::{Component, SpecialRegisterKind};
-    let mut symbols = function.symbols().iter();
-    let is_planar = symbols.any(|(_, symbol)| match symbol.kind {
-        SymbolKind::Special(special) => {
-            special.kind() == SpecialRegisterKind::Tid
-                && matches!(special.component(), Some(Component::Y | Component::Z))
-        }
-        _ => false,
-    });
-    if !is_planar || costs.is_empty() {
+    let symbols = function.symbols().iter();
+    let asks = |component: Component| {
+        symbols.clone().any(|(_, symbol)| match symbol.kind {
+            SymbolKind::Special(special) => {
+                special.kind() == SpecialRegisterKind::Tid
+                    && special.component() == Some(component)
+            }
+            _ => false,
+        })
+    };
+    let (is_planar, is_deep) = (asks(Component::Y), asks(Component::Z));
+    if !(is_planar || is_deep) || costs.is_empty() {
         return Vec::new();
     }
     let most = analyses.environment().bounds().maximum_threads;
-    let fits = |block: &[u32; 3]| most.is_none_or(|most| block.iter().product::<u32>() <= most);
+    let fits = |block: &[u32; 3]| {
+        let is_needed = (is_planar || block[1] == 1) && (is_deep || block[2] == 1);
+        is_needed && most.is_none_or(|most| block.iter().product::<u32>() <= most)
+    };
     let waste = |block: [u32; 3], costs: &[RequestCost]| {
         let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
         ShapeWaste {
@@ -414,6 +483,18 @@ impl Reporter<'_> {
         Some(self.source.position(offset).line)
     }
 
+    fn link(&self, instruction: Instruction) -> Option<ChainLink> {
+        let statement = self.function.location(instruction)?;
+        let offset = (self.offset_of)(statement)?;
+        let text = self.source.text().get(offset as usize..)?;
+        let text = text.split(';').next()?;
+        Some(ChainLink {
+            line: self.source.position(offset).line,
+            source: self.lines.at(statement),
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+        })
+    }
+
     fn dependence(&self, pair: DependenceReport) -> Option<LoopDependence> {
         let [first, second] = pair.between;
         Some(LoopDependence {
@@ -423,7 +504,7 @@ impl Reporter<'_> {
         })
     }
 
-    fn report(&self, cost: RequestCost, array: Option<ArrayAccess>) -> Option<AccessReport> {
+    fn report(&self, cost: RequestCost) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
         let statement = self.function.location(instruction)?;
         let offset = (self.offset_of)(statement)?;
@@ -452,7 +533,10 @@ impl Reporter<'_> {
             },
             places: self.places(&cost),
             assumptions,
-            array,
+            array: None,
+            trips: None,
+            chain: Vec::new(),
+            fixes: Vec::new(),
             lost: self.lost(&cost),
             cost,
         })

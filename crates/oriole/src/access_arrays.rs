@@ -25,6 +25,8 @@ pub struct ArrayAccess {
     pub sizes: Vec<Option<String>>,
     /// The dimensions, by number from 0, whose subscripts contain the number of a thread along x.
     pub varies_with_thread: Vec<usize>,
+    /// Bytes of a row of the last dimension, if it is one of several and they are a number.
+    pub row_bytes: Option<u64>,
     /// Whether it is taken for granted that sums do not wrap.
     pub is_assumed: bool,
 }
@@ -80,7 +82,7 @@ pub(crate) fn arrays(
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
     text: &str,
-) -> (Vec<Option<ArrayAccess>>, Vec<DependenceReport>) {
+) -> Arrays {
     let loops = analyses.get::<Loops>(function);
     let mut query = evolution.on(function);
     let arguments = arguments(function, setting);
@@ -106,8 +108,53 @@ pub(crate) fn arrays(
             array(function, &query, &names, &loops, subscripts)
         })
         .collect();
-    let pairs = dependences(function, &query, &loops, costs, &found);
-    (printed, pairs)
+    let trips = costs
+        .iter()
+        .map(|cost| trips(function, &mut query, &names, &loops, cost))
+        .collect();
+    let dependences = dependences(function, &query, &loops, costs, &found);
+    Arrays {
+        arrays: printed,
+        trips,
+        dependences,
+    }
+}
+
+/// What is known of requests besides their cost, in their order.
+pub(crate) struct Arrays {
+    pub arrays: Vec<Option<ArrayAccess>>,
+    /// How often they are made, where that is no number.
+    pub trips: Vec<Option<String>>,
+    pub dependences: Vec<DependenceReport>,
+}
+
+/// How often the loops around a request go round, as a product, if one of these counts is no number.
+fn trips(
+    function: &Function,
+    query: &mut Query<'_>,
+    names: &Names<'_>,
+    loops: &Loops,
+    cost: &RequestCost,
+) -> Option<String> {
+    let block = function.block_of(cost.request.instruction)?;
+    let mut around = loops.innermost(block);
+    let mut parts = Vec::new();
+    let mut is_number = true;
+    while let Some(this) = around {
+        let taken = query.backedge_taken(loops.header(this));
+        let exact = taken.map(|taken| taken.exact);
+        let exact = exact.filter(|&exact| !query.expressions().is_unknown(exact));
+        let number = exact.and_then(|exact| query.expressions().as_constant(exact));
+        parts.push(match (number, exact) {
+            (Some(number), _) => number.saturating_add(1).to_string(),
+            (None, Some(exact)) => format!("(1 + {})", query.print(names, exact)),
+            (None, None) => "an unknown number".to_owned(),
+        });
+        is_number &= number.is_some();
+        around = loops.parent(this);
+    }
+    parts.reverse();
+    (!is_number).then(|| parts.join(" * "))
 }
 
 /// What parameters are, by symbol.
@@ -168,8 +215,16 @@ fn array(
             .map(|it| it.size.as_ref().map(text))
             .collect(),
         varies_with_thread: subscripts.varying_with_thread(query),
+        row_bytes: row_bytes(subscripts),
         is_assumed: subscripts.is_assumed,
     })
+}
+
+/// Bytes of a row, if its size is a number.
+fn row_bytes(subscripts: &Subscripts) -> Option<u64> {
+    let last = subscripts.dimensions.last()?.size.as_ref()?;
+    let size = u64::try_from(last.as_constant()?).ok()?;
+    size.checked_mul(subscripts.element.into())
 }
 
 /// A polynomial as text.

@@ -257,6 +257,10 @@ impl Run<'_> {
                 let text = self.spoil(format!("array: {array}"));
                 self.outcome.facts.push(Fact { line, text });
             }
+            for fix in &access.fixes {
+                let text = self.spoil(format!("fix: {fix}"));
+                self.outcome.facts.push(Fact { line, text });
+            }
             if !access.cost.strides.is_empty() {
                 let text = self.spoil(format!("strides: {}", access.strides()));
                 self.outcome.facts.push(Fact { line, text });

@@ -208,8 +208,11 @@ impl Delinearizer {
         for (&stride, (subscript, most)) in &strides {
             let begins = match found.last() {
                 None => true,
-                Some(&(inner, _)) => {
-                    stride % inner == 0 && reached.is_some_and(|reached| reached < stride)
+                Some((inner, own)) => {
+                    let is_global_index = continues(query, own, subscript);
+                    stride % inner == 0
+                        && reached.is_some_and(|reached| reached < stride)
+                        && !is_global_index
                 }
             };
             match (begins, found.last_mut()) {
@@ -267,6 +270,21 @@ impl Delinearizer {
             }
         }
     }
+}
+
+/// Whether blocks go on where threads end, along the same axis: together they are one index.
+fn continues(query: &Query<'_>, inner: &Polynomial, outer: &Polynomial) -> bool {
+    let has = |polynomial: &Polynomial, kind, component| {
+        let mut terms = polynomial.terms();
+        terms.any(|(product, _)| match product[..] {
+            [Factor::Leaf(leaf)] => is_special(query, leaf, kind, component),
+            _ => false,
+        })
+    };
+    let axes = [Component::X, Component::Y, Component::Z];
+    axes.into_iter().any(|axis| {
+        has(inner, SpecialRegisterKind::Tid, axis) && has(outer, SpecialRegisterKind::Ctaid, axis)
+    })
 }
 
 /// The pointer or variable that an address starts from.

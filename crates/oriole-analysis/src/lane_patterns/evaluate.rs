@@ -206,7 +206,17 @@ impl LanePatterns<'_> {
         let thread = |lane: usize| u64::from(warp) * LANES as u64 + lane as u64;
         let [width, height, _] = shape.map(|size| u64::from(size.max(1)));
         let bit = |lane: usize| 1u64 << lane;
-        let lanes = match (special.kind(), special.component()) {
+        let is_of_block = matches!(special.kind(), Tid | Ntid);
+        let component = match special.component() {
+            Some(Component::X) if is_of_block && self.setting.exchanges_threads => {
+                Some(Component::Y)
+            }
+            Some(Component::Y) if is_of_block && self.setting.exchanges_threads => {
+                Some(Component::X)
+            }
+            own => own,
+        };
+        let lanes = match (special.kind(), component) {
             (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
             (Tid, Some(Component::X)) => Lanes::from_fn(|lane| thread(lane) % width),
             (Tid, Some(Component::Y)) => Lanes::from_fn(|lane| thread(lane) / width % height),

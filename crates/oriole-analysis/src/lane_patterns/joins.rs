@@ -42,6 +42,12 @@ impl LanePatterns<'_> {
         arguments
     }
 
+    /// The values that a parameter of a block is entered with, with the blocks they come from; of a loop's header, from outside of it.
+    pub fn entering(&self, parameter: Value, block: Block) -> Vec<(Value, Block)> {
+        let arguments = self.arguments(parameter, block, false).into_iter();
+        arguments.map(|(from, argument)| (argument, from)).collect()
+    }
+
     pub(super) fn is_header(&self, block: Block) -> bool {
         let inner = self.loops.innermost(block);
         inner.is_some_and(|inner| self.loops.header(inner) == block)

@@ -156,6 +156,8 @@ pub struct Setting {
     pub multiples: BTreeMap<u32, u64>,
     /// What parameters that are pointers are multiples of, if that is known: a power of two.
     pub pointer_alignment: Option<u64>,
+    /// Whether what threads take for their number along x is that along y, and the other way round.
+    pub exchanges_threads: bool,
     /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
     /// by something that is not known.
     pub supposing: bool,
@@ -171,14 +173,19 @@ impl Setting {
             grid: None,
             multiples: BTreeMap::new(),
             pointer_alignment: None,
+            exchanges_threads: false,
             supposing: false,
         }
     }
 
     /// The shape of the launch.
     pub fn shape(&self) -> LaunchShape {
+        let [x, y, z] = self.block;
         LaunchShape {
-            block: Some(self.block),
+            block: Some(match self.exchanges_threads {
+                true => [y, x, z],
+                false => [x, y, z],
+            }),
             grid: self.grid,
             ..LaunchShape::default()
         }

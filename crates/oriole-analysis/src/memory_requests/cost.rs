@@ -130,6 +130,19 @@ impl WarpCost {
         *self = all;
     }
 
+    /// Counts what addresses cost that have a uniform part besides, which is a multiple of two to this power.
+    pub fn count_from(&mut self, request: &Request, pattern: &Pattern, zeros: u32) {
+        let mut pattern = pattern.clone();
+        if zeros < 5 {
+            pattern = pattern.add(&Pattern::atom(Atom::from_index(0), pattern.bits)).unwrap_or(pattern);
+        }
+        let known = |_| Known {
+            zeros: crate::known_bits::mask(zeros),
+            ones: 0,
+        };
+        self.count_case(request, &pattern, &known);
+    }
+
     /// Counts what addresses cost.
     fn count_case(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);

@@ -20,12 +20,16 @@
 //! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants, and
 //! functions that are no kernels.
 
+mod chains;
 mod class;
 mod cost;
+mod fixes;
 mod rounds;
 mod strides;
 
+pub use chains::chains;
 pub use class::Class;
+pub use fixes::{Fix, FixKind, fixes};
 pub use strides::{StrideCase, StrideRow};
 
 use crate::control_flow::ControlFlow;
