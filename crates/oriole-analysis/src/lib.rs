@@ -9,6 +9,7 @@
 mod branch_joins;
 mod control_flow;
 mod convergence;
+pub mod delinearization;
 mod dominators;
 mod known_bits;
 pub mod lane_patterns;

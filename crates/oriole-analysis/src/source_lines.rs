@@ -2,7 +2,8 @@
 //!
 //! `.loc 3 166 3, function_name X, inlined_at 2 81 13` says that the code was inlined: the line to show is where it was
 //! called, and if that call was itself inlined, where that was. `.file` statements name the files. Code without `.loc` has
-//! only its line in the PTX.
+//! only its line in the PTX. Inside of inline assembly, which `// begin inline asm` and `// end inline asm` enclose, lines are counted
+//! on from the first `.loc` as if the assembly stood in the source: only that first one counts.
 
 use oriole_syntax::tree::{Body, Module, Statement};
 use std::collections::BTreeMap;
@@ -26,7 +27,11 @@ type Place = (u32, u32, u32);
 
 /// The source files of a module, by the numbers that `.file` gives them.
 #[derive(Clone, Debug, Default)]
-pub struct SourceFiles(BTreeMap<u32, String>);
+pub struct SourceFiles {
+    names: BTreeMap<u32, String>,
+    /// Where inline assembly begins and ends in the text.
+    assembly: Vec<(u32, u32)>,
+}
 
 impl SourceFiles {
     /// The source files of a module, whose text is that of the tree.
@@ -36,7 +41,17 @@ impl SourceFiles {
             let name = tree.text(file.name).trim_matches('"');
             (file.number, name.to_owned())
         });
-        SourceFiles(named.collect())
+        SourceFiles {
+            names: named.collect(),
+            assembly: assembly(tree.source()),
+        }
+    }
+
+    /// The inline assembly that a place is in, by number.
+    fn assembly_at(&self, offset: u32) -> Option<usize> {
+        let behind = self.assembly.partition_point(|&(start, _)| start <= offset);
+        let place = behind.checked_sub(1)?;
+        (offset < self.assembly[place].1).then_some(place)
     }
 }
 
@@ -56,6 +71,7 @@ impl<'files> SourceLines<'files> {
     pub fn of(module: &Module, files: &'files SourceFiles, body: &Body) -> SourceLines<'files> {
         let mut inlined: BTreeMap<Place, Place> = BTreeMap::new();
         let mut found: Vec<(u32, Place)> = Vec::new();
+        let mut last_assembly = None;
         for (index, statement) in body.statements.iter().enumerate() {
             let Statement::Directive(directive) = statement else {
                 continue;
@@ -77,7 +93,13 @@ impl<'files> SourceLines<'files> {
             {
                 inlined.insert(place, outer);
             }
-            found.push((index as u32, place));
+            let offset = body.words(directive.words)[0].span().start;
+            let assembly = files.assembly_at(offset);
+            let is_drifting = assembly.is_some() && assembly == last_assembly;
+            last_assembly = assembly;
+            if !is_drifting {
+                found.push((index as u32, place));
+            }
         }
         let places = found
             .into_iter()
@@ -103,12 +125,26 @@ impl<'files> SourceLines<'files> {
         }
         let file = self
             .files
-            .0
+            .names
             .get(file)
             .cloned()
             .unwrap_or_else(|| format!("file {file}"));
         Some(SourceLine { file, line: *line })
     }
+}
+
+/// Where inline assembly begins and ends.
+fn assembly(text: &str) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = text[from..].find("// begin inline asm") {
+        let start = from + start;
+        let end = text[start..].find("// end inline asm");
+        let end = end.map_or(text.len(), |end| start + end);
+        found.push((start as u32, end as u32));
+        from = end;
+    }
+    found
 }
 
 /// File, line and column at the start of these words.

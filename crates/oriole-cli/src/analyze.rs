@@ -1,14 +1,16 @@
 //! `oriole analyze`: which memory accesses waste sectors or wavefronts, worst first.
 
 use crate::Failure;
-use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
+use crate::arguments::{AnalyzeArguments, AnalyzeFailOn, Assumed};
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
-    AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
+    AccessFix, AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, ShapeWaste,
+    Waste,
 };
-use oriole_analysis::memory_requests::Status;
+use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::memory_requests::{Status, StrideCase};
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -19,6 +21,20 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         block: arguments.block.map(|block| block.0),
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
+        grid: arguments.grid.map(|grid| grid.0),
+        with_shapes: true,
+        multiples: arguments
+            .assume
+            .iter()
+            .filter_map(|assumed| match *assumed {
+                Assumed::Multiple(number, multiple) => Some((number, multiple)),
+                Assumed::PointerAlignment(_) => None,
+            })
+            .collect(),
+        pointer_alignment: arguments.assume.iter().find_map(|assumed| match *assumed {
+            Assumed::PointerAlignment(alignment) => Some(alignment),
+            Assumed::Multiple(..) => None,
+        }),
     };
     let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
         true => vec![None],
@@ -101,13 +117,36 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
         let mnemonic = &access.mnemonic;
         let _ = writeln!(text, "  {waste} {kind} at {at}: `{mnemonic}`");
         let _ = writeln!(text, "      {access}");
+        if !access.cost.strides.is_empty() {
+            let _ = writeln!(text, "      {}", access.strides());
+        }
+        if let Some(array) = &access.array {
+            let _ = writeln!(text, "      {array}");
+            if let Some(advice) = array.advice() {
+                let _ = writeln!(text, "      {advice}");
+            }
+        }
+        for fix in &access.fixes {
+            let _ = writeln!(text, "      fix: {fix} {}", access.unit());
+        }
         let weight = rounded(access.cost.weight());
         let unit = access.unit();
         let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
+        let symbolic = match &access.trips {
+            Some(count) => format!(" (assumed for {count})"),
+            None => String::new(),
+        };
         let _ = writeln!(
             text,
-            "      weight {weight}: {waste} {unit} wasted, {trips} times"
+            "      weight {weight}: {waste} {unit} wasted, {trips} times{symbolic}"
         );
+        for link in &access.chain {
+            let at = match &link.source {
+                Some(source) => source.to_string(),
+                None => format!("line {}", link.line),
+            };
+            let _ = writeln!(text, "      from {at}: {}", link.text);
+        }
         if let (0, Some(picture)) = (index, oriole::picture(access)) {
             let same = match access.is_shared() {
                 true => "bank",
@@ -124,6 +163,18 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
             let (at, mnemonic) = (place(access), &access.mnemonic);
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
         }
+    }
+    for fix in &kernel.fixes {
+        let _ = writeln!(text, "  fix: {fix} of weight");
+    }
+    let is_same = |shape: &ShapeWaste| (shape.weight - kernel.shapes[0].weight).abs() < 1e-9;
+    if !kernel.shapes.iter().all(is_same) {
+        let shapes = kernel.shapes.iter().map(|shape| {
+            let [x, y, z] = shape.block;
+            format!("{x}x{y}x{z} {}", rounded(shape.weight))
+        });
+        let shapes: Vec<String> = shapes.collect();
+        let _ = writeln!(text, "  weight by block shape: {}", shapes.join(", "));
     }
     let count = |status: Status| {
         let accesses = kernel.accesses.iter();
@@ -163,8 +214,43 @@ fn access_json(access: &AccessReport) -> Value {
         "class": access.class(),
         "status": cost.status.text(),
         "assumptions": access.assumptions,
+        "array": access.array.as_ref().map(|array| json!({
+            "name": array.name,
+            "element": array.element,
+            "subscripts": array.subscripts,
+            "sizes": array.sizes,
+            "thread_x": array.varies_with_thread,
+            "assumes_no_wrap": array.is_assumed,
+        })),
+        "lost": access.lost.as_ref().map(|lost| json!({
+            "kind": lost.kind.text(),
+            "line": lost.line,
+            "source": scev::source_json(lost.source.as_ref()),
+            "instruction": lost.mnemonic,
+        })),
+        "strides": cost.strides.iter().map(|row| {
+            let (of, value) = match row.case {
+                StrideCase::Number(number) => ("is", number),
+                StrideCase::Multiple { of, .. } => ("multiple", of),
+            };
+            json!({"arg": row.parameter, of: value, "cost": row.cost})
+        }).collect::<Vec<_>>(),
+        "trips": rounded(cost.trips),
+        "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
     })
+}
+
+fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
+    let of = |fix: &AccessFix| {
+        json!({
+            "kind": fix.kind,
+            "text": fix.text,
+            "before": rounded(fix.before),
+            "after": rounded(fix.after),
+        })
+    };
+    fixes.iter().map(of).collect()
 }
 
 fn as_json(
@@ -193,6 +279,12 @@ fn as_json(
                     "severity": waste.text(),
                     "line": access.line,
                     "source": scev::source_json(access.source.as_ref()),
+                    "fixes": fixes_json(&access.fixes),
+                    "chain": access.chain.iter().map(|link| json!({
+                        "line": link.line,
+                        "source": scev::source_json(link.source.as_ref()),
+                        "instruction": link.text,
+                    })).collect::<Vec<_>>(),
                     "message": format!("`{}`: {access}", access.mnemonic),
                     "weight": rounded(access.cost.weight()),
                 })
@@ -205,6 +297,21 @@ fn as_json(
             "name": kernel.name,
             "block": kernel.block,
             "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
+            "dependences": kernel.dependences.iter().map(|own| json!({
+                "loop": own.header,
+                "lines": own.lines,
+                "kind": own.dependence.name(),
+                "distance": match own.dependence {
+                    Dependence::Distance(distance) => Some(distance),
+                    _ => None,
+                },
+            })).collect::<Vec<_>>(),
+            "shapes": kernel.shapes.iter().map(|shape| json!({
+                "block": shape.block,
+                "weight": rounded(shape.weight),
+                "wasteful": shape.wasteful,
+            })).collect::<Vec<_>>(),
+            "fixes": fixes_json(&kernel.fixes),
             "findings": findings,
             "loops": own_loops.iter().map(scev::loop_json).collect::<Vec<_>>(),
             "registers": summary.map(|summary| &summary.1),

@@ -427,6 +427,12 @@ pub struct AnalyzeArguments {
     /// What a parameter of the kernel is, by number from 0
     #[arg(long = "arg", value_name = "N=VALUE", value_parser = numbered)]
     pub arguments: Vec<(u32, u64)>,
+    /// The shape of the grid, as X, XxY or XxYxZ
+    #[arg(long, value_name = "XxYxZ")]
+    pub grid: Option<BlockShape>,
+    /// What holds of parameters: `ptr-align=16` of all pointers, `3%8` of the parameter with that number
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
+    pub assume: Vec<Assumed>,
     /// Print every access, not only those with findings
     #[arg(long)]
     pub all: bool,
@@ -466,6 +472,35 @@ fn numbered(text: &str) -> Result<(u32, u64), String> {
         _ => value.parse().ok(),
     };
     Ok((number, parsed.ok_or_else(wrong)?))
+}
+
+/// Something that is known of parameters: powers of two that they are multiples of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assumed {
+    /// All pointers.
+    PointerAlignment(u64),
+    /// A parameter, by number.
+    Multiple(u32, u64),
+}
+
+impl std::str::FromStr for Assumed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Assumed, String> {
+        let wrong =
+            || "expected `ptr-align=16` or a parameter and a power of two, `3%8`".to_owned();
+        let power = |text: &str| {
+            let number = text.parse::<u64>().ok();
+            number.filter(|number| number.is_power_of_two()).ok_or_else(wrong)
+        };
+        if let Some(alignment) = text.strip_prefix("ptr-align=") {
+            return Ok(Assumed::PointerAlignment(power(alignment)?));
+        }
+        let (number, multiple) = text.split_once('%').ok_or_else(wrong)?;
+        let number = number.strip_prefix("arg").unwrap_or(number);
+        let number = number.parse().map_err(|_| wrong())?;
+        Ok(Assumed::Multiple(number, power(multiple)?))
+    }
 }
 
 /// The shape of a block, `32x8x1`.

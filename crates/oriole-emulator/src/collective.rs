@@ -91,34 +91,13 @@ impl Sources {
         let mut result: Lanes = [0; 32];
         let mut truth = 0;
         for lane in lanes_of(self.lanes) {
-            let (from, inside) = self.shuffle_source(mode, lane);
+            let (offset, control) = (self.offsets[lane], self.controls[lane]);
+            let (from, inside) = oriole_isa::shuffle_source(mode, lane, offset, control);
             // A lane that does not take part has no value to give.
             result[lane] = self.values[from];
             truth |= u32::from(inside) << lane;
         }
         (result, truth)
-    }
-
-    /// The lane that a lane reads from, and whether that is inside the segment; else it reads its own value.
-    fn shuffle_source(&self, mode: ShuffleMode, lane: usize) -> (usize, bool) {
-        let offset = (self.offsets[lane] & 31) as i32;
-        let clamp = (self.controls[lane] & 31) as i32;
-        let segment = (self.controls[lane] >> 8 & 31) as i32;
-        let here = lane as i32;
-        let last = here & segment | clamp & !segment;
-        let first = here & segment;
-        let from = match mode {
-            ShuffleMode::Up => here - offset,
-            ShuffleMode::Down => here + offset,
-            ShuffleMode::Butterfly => here ^ offset,
-            ShuffleMode::Index => first | offset & !segment,
-        };
-        let inside = if mode == ShuffleMode::Up {
-            from >= last
-        } else {
-            from <= last
-        };
-        (if inside { from as usize & 31 } else { lane }, inside)
     }
 }
 
@@ -209,7 +188,8 @@ impl Executor<'_> {
             return;
         };
         for lane in lanes_of(sources.lanes) {
-            let (from, _) = sources.shuffle_source(mode, lane);
+            let (offset, control) = (sources.offsets[lane], sources.controls[lane]);
+            let (from, _) = oriole_isa::shuffle_source(mode, lane, offset, control);
             if sources.lanes >> from & 1 == 0 {
                 let message = format!(
                     "`{}` of lane {lane} reads from lane {from}, which takes no part in it",

@@ -34,6 +34,7 @@ mod operand;
 mod part;
 pub mod ptxas;
 mod scalar_type;
+mod shuffle;
 mod space;
 mod special_register;
 mod table;
@@ -55,6 +56,7 @@ pub use modifier::{
 pub use opcode::Opcode;
 pub use operand::{Role, Roles};
 pub use scalar_type::{ScalarType, TypeKind};
+pub use shuffle::shuffle_source;
 pub use space::{Space, SpaceSet};
 pub use special_register::{Component, SpecialRegister, SpecialRegisterKind, Uniformity};
 pub use table::is_opcode_word;

@@ -1,17 +1,23 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
+use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
+use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
-use oriole_analysis::lane_patterns::Setting;
+use oriole_analysis::lane_patterns::{CauseKind, Setting};
+use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, costs,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
+    costs_by,
 };
+use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind,
+    Instruction, SymbolKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -28,6 +34,14 @@ pub struct AccessOptions {
     pub arguments: BTreeMap<u32, u64>,
     /// Only the kernel of this name.
     pub kernel: Option<String>,
+    /// The shape of the grid, if it is known.
+    pub grid: Option<[u32; 3]>,
+    /// What parameters are multiples of, by number: powers of two.
+    pub multiples: BTreeMap<u32, u64>,
+    /// Whether other shapes of blocks are tried where nobody says what they look like.
+    pub with_shapes: bool,
+    /// What pointers are multiples of, if that is known: a power of two. Else 256 is assumed where it settles a cost.
+    pub pointer_alignment: Option<u64>,
 }
 
 /// What is wrong with an access.
@@ -101,8 +115,44 @@ pub struct AccessReport {
     pub operation: &'static str,
     /// What is taken for granted, in words.
     pub assumptions: Vec<String>,
+    /// Of assumptions about instructions: where these stand in the text.
+    pub places: Vec<(Assumption, u32)>,
+    /// What would make it cheaper, the best first; each was counted.
+    pub fixes: Vec<AccessFix>,
+    /// The array it goes to, with subscripts, if these were recovered.
+    pub array: Option<ArrayAccess>,
+    /// How often it is made, where that is no number.
+    pub trips: Option<String>,
+    /// How lanes come to access different addresses, if that is wasteful: from the address back.
+    pub chain: Vec<ChainLink>,
+    /// Where what is known of the address ends, if nothing is known of it.
+    pub lost: Option<LostPattern>,
     /// What it costs.
     pub cost: RequestCost,
+}
+
+/// An instruction that addresses come from.
+#[derive(Clone, Debug)]
+pub struct ChainLink {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// Its text.
+    pub text: String,
+}
+
+/// Where nothing is known any more of the lanes' numbers.
+#[derive(Clone, Debug)]
+pub struct LostPattern {
+    /// How that happens.
+    pub kind: CauseKind,
+    /// Its line in the PTX.
+    pub line: Option<u32>,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// The instruction, without operands, if it is one.
+    pub mnemonic: Option<String>,
 }
 
 impl AccessReport {
@@ -117,6 +167,12 @@ impl AccessReport {
     /// Whether it goes to shared memory.
     pub fn is_shared(&self) -> bool {
         matches!(self.space, Space::Shared | Space::SharedCluster)
+    }
+
+    /// What it costs by what a parameter is, in words.
+    pub fn strides(&self) -> String {
+        let rows: Vec<String> = self.cost.strides.iter().map(ToString::to_string).collect();
+        format!("{}: {}", self.unit(), rows.join("; "))
     }
 
     /// The class, in words.
@@ -179,6 +235,34 @@ pub struct KernelAccesses {
     pub block: [u32; 3],
     /// Its accesses, in order.
     pub accesses: Vec<AccessReport>,
+    /// What all accesses together waste by the shape of blocks, if nobody says what that is and it matters.
+    pub shapes: Vec<ShapeWaste>,
+    /// What would make it waste less as a whole; each was counted.
+    pub fixes: Vec<AccessFix>,
+    /// How iterations of innermost loops are related by their accesses, in one thread.
+    pub dependences: Vec<LoopDependence>,
+}
+
+/// How two accesses of a loop are related from iteration to iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopDependence {
+    /// The first line of the loop's header in the PTX.
+    pub header: u32,
+    /// The lines of the accesses.
+    pub lines: [u32; 2],
+    /// How.
+    pub dependence: Dependence,
+}
+
+/// What a kernel wastes with blocks of a shape.
+#[derive(Clone, Copy, Debug)]
+pub struct ShapeWaste {
+    /// The shape.
+    pub block: [u32; 3],
+    /// The weight of all accesses.
+    pub weight: f64,
+    /// How many accesses waste something.
+    pub wasteful: usize,
 }
 
 impl KernelAccesses {
@@ -238,12 +322,49 @@ pub fn accesses(
         let required = environment.bounds().required_block;
         let given = options.block.or(required);
         let setting = Setting {
-            block: given.unwrap_or([DEFAULT_THREADS, 1, 1]),
             arguments: options.arguments.clone(),
-            multiple: None,
+            grid: options.grid,
+            multiples: options.multiples.clone(),
+            pointer_alignment: options.pointer_alignment,
+            ..Setting::of_block(given.unwrap_or([DEFAULT_THREADS, 1, 1]))
         };
         let mut analyses = Analyses::of(environment);
-        let costs = costs(&ssa, &mut analyses, &setting);
+        let evolution = ScalarEvolution::new(&ssa, setting.shape(), Knobs::default());
+        let costs = costs_by(&ssa, &mut analyses, &setting, &evolution);
+        let text = module.whole_text();
+        let Arrays {
+            arrays,
+            trips,
+            dependences: pairs,
+        } = arrays(&ssa, &mut analyses, &setting, &evolution, &costs, text);
+        let shapes = match options.with_shapes && given.is_none() {
+            true => shapes(&ssa, &mut analyses, &setting, &costs),
+            false => Vec::new(),
+        };
+        let target = module.target().and_then(oriole_isa::Target::from_text);
+        let fixing = Fixing {
+            function: &ssa,
+            setting: &setting,
+            evolution: &evolution,
+            costs: &costs,
+            arrays: &arrays,
+            target,
+            text,
+        };
+        let (of_requests, mut fixes) = fixing.found(&mut analyses);
+        let is_wasteful =
+            |cost: &&RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
+        let wasteful: Vec<&RequestCost> = costs.iter().filter(is_wasteful).collect();
+        let found = chains(&ssa, &mut analyses, &setting, &evolution, &wasteful);
+        let mut found = found.into_iter();
+        let chains: Vec<Vec<Instruction>> = costs
+            .iter()
+            .map(|cost| match is_wasteful(&cost) {
+                true => found.next().unwrap_or_default(),
+                false => Vec::new(),
+            })
+            .collect();
+        fixes.extend(shape_fix(&shapes, setting.block));
         let lines = SourceLines::of(module, &files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
@@ -256,15 +377,94 @@ pub fn accesses(
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
-        let accesses = costs.into_iter().filter_map(|cost| reporter.report(cost));
+        let dependences = pairs.into_iter().filter_map(|pair| reporter.dependence(pair));
+        let dependences = dependences.collect();
+        let mut accesses = Vec::new();
+        let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
+        for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
+            let Some(report) = reporter.report(cost) else {
+                continue;
+            };
+            let links = chain.into_iter();
+            accesses.push(AccessReport {
+                array,
+                trips,
+                fixes,
+                chain: links.filter_map(|link| reporter.link(link)).collect(),
+                ..report
+            });
+        }
         kernels.push(KernelAccesses {
             name: name.to_owned(),
             block: setting.block,
-            accesses: accesses.collect(),
+            accesses,
+            shapes,
+            fixes,
+            dependences,
         });
         formats = ssa.into_formats();
     }
     Ok((kernels, notes))
+}
+
+/// Shapes of blocks that are tried.
+const SHAPES: [[u32; 3]; 5] = [
+    [256, 1, 1],
+    [64, 4, 1],
+    [32, 8, 1],
+    [16, 16, 1],
+    [8, 8, 4],
+];
+
+/// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x.
+fn shapes(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    costs: &[RequestCost],
+) -> Vec<ShapeWaste> {
+    use oriole_isa::{Component, SpecialRegisterKind};
+    let symbols = function.symbols().iter();
+    let asks = |component: Component| {
+        symbols.clone().any(|(_, symbol)| match symbol.kind {
+            SymbolKind::Special(special) => {
+                special.kind() == SpecialRegisterKind::Tid
+                    && special.component() == Some(component)
+            }
+            _ => false,
+        })
+    };
+    let (is_planar, is_deep) = (asks(Component::Y), asks(Component::Z));
+    if !(is_planar || is_deep) || costs.is_empty() {
+        return Vec::new();
+    }
+    let most = analyses.environment().bounds().maximum_threads;
+    let fits = |block: &[u32; 3]| {
+        let is_needed = (is_planar || block[1] == 1) && (is_deep || block[2] == 1);
+        is_needed && most.is_none_or(|most| block.iter().product::<u32>() <= most)
+    };
+    let waste = |block: [u32; 3], costs: &[RequestCost]| {
+        let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
+        ShapeWaste {
+            block,
+            weight: known.clone().map(RequestCost::weight).sum(),
+            wasteful: known.filter(|cost| cost.waste() > 1e-9).count(),
+        }
+    };
+    let mut found = Vec::new();
+    for block in SHAPES.into_iter().filter(fits) {
+        if block == setting.block {
+            found.push(waste(block, costs));
+            continue;
+        }
+        let setting = Setting {
+            block,
+            ..setting.clone()
+        };
+        let costs = oriole_analysis::memory_requests::costs(function, analyses, &setting);
+        found.push(waste(block, &costs));
+    }
+    found
 }
 
 struct Reporter<'report> {
@@ -277,6 +477,33 @@ struct Reporter<'report> {
 }
 
 impl Reporter<'_> {
+    /// The line of an instruction in the PTX.
+    fn line_of(&self, instruction: Instruction) -> Option<u32> {
+        let offset = (self.offset_of)(self.function.location(instruction)?)?;
+        Some(self.source.position(offset).line)
+    }
+
+    fn link(&self, instruction: Instruction) -> Option<ChainLink> {
+        let statement = self.function.location(instruction)?;
+        let offset = (self.offset_of)(statement)?;
+        let text = self.source.text().get(offset as usize..)?;
+        let text = text.split(';').next()?;
+        Some(ChainLink {
+            line: self.source.position(offset).line,
+            source: self.lines.at(statement),
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+        })
+    }
+
+    fn dependence(&self, pair: DependenceReport) -> Option<LoopDependence> {
+        let [first, second] = pair.between;
+        Some(LoopDependence {
+            header: self.line_of(pair.header)?,
+            lines: [self.line_of(first)?, self.line_of(second)?],
+            dependence: pair.dependence,
+        })
+    }
+
     fn report(&self, cost: RequestCost) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
         let statement = self.function.location(instruction)?;
@@ -304,44 +531,88 @@ impl Reporter<'_> {
                 AccessKind::Store => "store",
                 AccessKind::Atomic => "atomic",
             },
+            places: self.places(&cost),
             assumptions,
+            array: None,
+            trips: None,
+            chain: Vec::new(),
+            fixes: Vec::new(),
+            lost: self.lost(&cost),
             cost,
         })
+    }
+
+    /// Where nothing is known any more of an address.
+    fn lost(&self, cost: &RequestCost) -> Option<LostPattern> {
+        let cause = cost.cause?;
+        let function = self.function;
+        let definition = cause.origin.map(|origin| function.values()[origin].definition);
+        let instruction = match definition {
+            Some(Definition::Instruction(instruction)) => Some(instruction),
+            Some(Definition::Parameter(block)) => function.instructions_of(block).next(),
+            _ => None,
+        };
+        let is_instruction = matches!(definition, Some(Definition::Instruction(_)));
+        let statement = instruction.and_then(|instruction| function.location(instruction));
+        let offset = statement.and_then(|statement| (self.offset_of)(statement));
+        let mnemonic = instruction.filter(|_| is_instruction);
+        Some(LostPattern {
+            kind: cause.kind,
+            line: offset.map(|offset| self.source.position(offset).line),
+            source: statement.and_then(|statement| self.lines.at(statement)),
+            mnemonic: mnemonic.map(|it| function.format(it).mnemonic.text().to_owned()),
+        })
+    }
+
+    /// The place of the instruction that an assumption is about.
+    fn place(&self, assumption: Assumption) -> Option<u32> {
+        let function = self.function;
+        let instruction = match assumption {
+            Assumption::NoWrap(value) | Assumption::SameQuotient(value) => {
+                match function.values()[value].definition {
+                    Definition::Instruction(instruction) => instruction,
+                    _ => return None,
+                }
+            }
+            Assumption::Together(block) => function.last_instruction(block)?,
+            _ => return None,
+        };
+        (self.offset_of)(function.location(instruction)?)
+    }
+
+    fn places(&self, cost: &RequestCost) -> Vec<(Assumption, u32)> {
+        let assumptions = cost.assumptions.iter();
+        let placed = assumptions.filter_map(|&own| Some((own, self.place(own)?)));
+        placed.collect()
+    }
+
+    fn line(&self, assumption: Assumption) -> u32 {
+        let offset = self.place(assumption);
+        offset.map_or(0, |offset| self.source.position(offset).line)
     }
 
     fn words(&self, assumption: Assumption) -> String {
         match assumption {
             Assumption::Aligned(symbol, offset) => {
-                let number = self.parameter_number(symbol).unwrap_or(0);
+                let number = parameter_number(self.function, symbol).unwrap_or(0);
                 let field = match offset {
                     0 => String::new(),
                     offset => format!(" + {offset}"),
                 };
                 format!("arg {number}{field} % {POINTER_ALIGNMENT} == 0")
             }
-            Assumption::NoWrap(value) => {
-                let line = match self.function.values()[value].definition {
-                    oriole_ir::Definition::Instruction(instruction) => self
-                        .function
-                        .location(instruction)
-                        .and_then(|statement| (self.offset_of)(statement))
-                        .map_or(0, |offset| self.source.position(offset).line),
-                    _ => 0,
-                };
-                format!("no wrap at line {line}")
+            Assumption::NoWrap(_) => format!("no wrap at line {}", self.line(assumption)),
+            Assumption::Together(_) => {
+                format!("lanes stay together at line {}", self.line(assumption))
+            }
+            Assumption::SameQuotient(_) => {
+                format!("one quotient at line {}", self.line(assumption))
             }
             Assumption::Multiple(number) => format!("arg {number} % {PARAMETER_MULTIPLE} == 0"),
             Assumption::Apart => "rows share no sector".to_owned(),
             Assumption::FullWarp => "full warp".to_owned(),
             Assumption::Global => "address is global".to_owned(),
         }
-    }
-
-    fn parameter_number(&self, symbol: Symbol) -> Option<usize> {
-        let variable = self.function.symbols()[symbol].variable()?;
-        let variables = self.function.variables().iter();
-        let mut parameters = variables.filter(|(_, data)| data.kind == VariableKind::Parameter);
-        parameters.position(|(own, _)| own == variable)
     }
 }
 

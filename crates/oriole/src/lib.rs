@@ -31,6 +31,8 @@
 
 mod acceptance;
 mod access_analysis;
+mod access_arrays;
+mod access_fixes;
 mod cost;
 mod driver;
 mod evolution;
@@ -47,8 +49,10 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, FindingKind, KernelAccesses, Waste, accesses, picture,
+    AccessOptions, AccessReport, ChainLink, FindingKind, KernelAccesses, LoopDependence, LostPattern, ShapeWaste, Waste, accesses, picture,
 };
+pub use access_arrays::ArrayAccess;
+pub use access_fixes::AccessFix;
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };

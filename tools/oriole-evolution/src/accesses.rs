@@ -4,7 +4,7 @@ use oriole::{AccessReport, KernelAccesses};
 use oriole_analysis::memory_requests::{Assumption, Class, PARAMETER_MULTIPLE, Status};
 use oriole_emulator::{Observer, Request, Step};
 use oriole_isa::{Space, memory_cost};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 /// How much was compared: requests of warps.
@@ -20,6 +20,8 @@ pub struct ComparedRequests {
     pub unknown: u64,
     /// Made by other lanes than was assumed, or with parameters that are no multiples.
     pub partial: u64,
+    /// Held against what is said of a parameter.
+    pub strides: u64,
     /// Of the others, those in which groups of lanes that were assumed to have no sector in common have one.
     pub shared_rows: u64,
 }
@@ -32,6 +34,7 @@ impl ComparedRequests {
         self.bounded += other.bounded;
         self.unknown += other.unknown;
         self.partial += other.partial;
+        self.strides += other.strides;
         self.shared_rows += other.shared_rows;
     }
 }
@@ -40,6 +43,17 @@ impl ComparedRequests {
 struct Seen {
     compared: ComparedRequests,
     violations: Vec<String>,
+    /// Blocks of the grid, warps and places of instructions at which an assumption did not hold.
+    broken: BTreeSet<([u32; 3], u32, u32)>,
+}
+
+/// What is watched at an instruction because something was assumed of it.
+#[derive(Clone, Debug)]
+enum Watched {
+    /// Whether lanes leave it the same way.
+    Branch,
+    /// Whether lanes have one quotient: by its operands, and whether they are signed numbers of so many bits.
+    Division([String; 2], bool, u32),
 }
 
 /// Watches the requests of a launch.
@@ -48,6 +62,8 @@ pub struct RequestWatcher {
     kernel: KernelAccesses,
     /// Accesses by the place of their mnemonic and by whether they go to shared memory.
     places: BTreeMap<(u32, bool), usize>,
+    /// Instructions that something was assumed of.
+    watched: BTreeMap<u32, Watched>,
     /// What parameters are, by number, where they are integers.
     arguments: BTreeMap<u32, u64>,
     seen: Mutex<Seen>,
@@ -57,13 +73,27 @@ pub struct RequestWatcher {
 const ENOUGH: usize = 8;
 
 impl RequestWatcher {
-    /// Watches launches of a kernel with these integers as arguments.
-    pub fn new(kernel: KernelAccesses, arguments: BTreeMap<u32, u64>) -> RequestWatcher {
+    /// Watches launches of a kernel with these integers as arguments, given the text of its module.
+    pub fn new(
+        kernel: KernelAccesses,
+        arguments: BTreeMap<u32, u64>,
+        text: &str,
+    ) -> RequestWatcher {
+        let mut watched = BTreeMap::new();
+        for &(assumption, offset) in kernel.accesses.iter().flat_map(|access| &access.places) {
+            let own = match assumption {
+                Assumption::Together(_) => Some(Watched::Branch),
+                Assumption::SameQuotient(_) => division(&text[offset as usize..]),
+                _ => None,
+            };
+            watched.extend(own.map(|own| (offset, own)));
+        }
         let accesses = kernel.accesses.iter().enumerate();
         let places = accesses.map(|(index, access)| ((access.offset, access.is_shared()), index));
         RequestWatcher {
             places: places.collect(),
             kernel,
+            watched,
             arguments,
             seen: Mutex::default(),
         }
@@ -80,14 +110,22 @@ impl RequestWatcher {
         (seen.compared, seen.violations.clone())
     }
 
-    fn check(&self, access: &AccessReport, request: &Request<'_>, seen: &mut Seen) {
+    fn warp(&self, threads: &[[u32; 3]]) -> u32 {
         let [x, y, _] = self.kernel.block;
-        let thread = request.threads.first().copied().unwrap_or_default();
-        let warp = (thread[0] + x * (thread[1] + y * thread[2])) / 32;
+        let thread = threads.first().copied().unwrap_or_default();
+        (thread[0] + x * (thread[1] + y * thread[2])) / 32
+    }
+
+    fn check(&self, access: &AccessReport, request: &Request<'_>, seen: &mut Seen) {
+        let warp = self.warp(request.threads);
         let Some(claim) = access.cost.warps.get(warp as usize) else {
             return;
         };
-        let (least, most, lanes) = (claim.least, claim.most, claim.lanes);
+        let (least, most) = (claim.least, claim.most);
+        let lanes = match claim.masks.contains(&request.lanes) {
+            true => request.lanes,
+            false => claim.lanes,
+        };
         let supposed = access.assumptions.iter().any(|own| own == "full warp");
         let wrong = |what: String| {
             let (line, mnemonic) = (access.line, &access.mnemonic);
@@ -97,10 +135,31 @@ impl RequestWatcher {
             seen.compared.unknown += 1;
             return;
         }
+        let is_broken = |&(_, place): &(Assumption, u32)| {
+            seen.broken.contains(&(request.block, warp, place))
+        };
+        if access.places.iter().any(is_broken) {
+            seen.compared.partial += 1;
+            return;
+        }
         if request.lanes != lanes {
             let is_subset = request.lanes & !lanes == 0;
             if is_subset && supposed && access.cost.class != Class::Inactive {
                 seen.compared.partial += 1;
+                // Fewer lanes cost no more.
+                let fewer = match access.is_shared() {
+                    true => memory_cost::wavefronts(request.addresses, request.lanes, request.width),
+                    false => memory_cost::sectors(request.addresses, request.lanes, request.width),
+                };
+                let is_multiple = |own: &Assumption| match *own {
+                    Assumption::Multiple(number) => self.is_multiple(number),
+                    _ => true,
+                };
+                let holds = access.cost.assumptions.iter().all(is_multiple);
+                if holds && fewer.0 > most && seen.violations.len() < ENOUGH {
+                    let what = format!("{} at the boundary, at most {most}", fewer.0);
+                    seen.violations.push(wrong(what));
+                }
             } else if seen.violations.len() < ENOUGH {
                 let lanes = format!("lanes {:x} and not {lanes:x}", request.lanes);
                 seen.violations.push(wrong(lanes));
@@ -130,6 +189,15 @@ impl RequestWatcher {
             Status::ProvedIf => seen.compared.proved_if += 1,
             Status::Bounded | Status::Unknown => seen.compared.bounded += 1,
         }
+        for row in &access.cost.strides {
+            let argument = self.arguments.get(&row.parameter);
+            if argument.is_some_and(|&argument| row.case.holds(argument)) {
+                seen.compared.strides += 1;
+                if row.cost != cost && seen.violations.len() < ENOUGH {
+                    seen.violations.push(wrong(format!("cost {cost}, not {row}")));
+                }
+            }
+        }
         let is_claimed = (least..=most).contains(&cost);
         if !is_claimed && seen.violations.len() < ENOUGH {
             let what = format!("cost {cost}, not {least} to {most}");
@@ -139,7 +207,28 @@ impl RequestWatcher {
 }
 
 impl Observer for RequestWatcher {
-    fn step(&self, _: &Step<'_>) {}
+    fn step(&self, step: &Step<'_>) {
+        let Some(watched) = self.watched.get(&step.span.start) else {
+            return;
+        };
+        if step.function != self.kernel.name {
+            return;
+        }
+        let holds = match watched {
+            Watched::Branch => step.active == 0 || step.active == step.lanes,
+            Watched::Division(operands, signed, bits) => {
+                let mut quotients = (0..32)
+                    .filter(|lane| step.active >> lane & 1 != 0)
+                    .map(|lane| quotient(step, operands, *signed, *bits, lane));
+                let first = quotients.next();
+                quotients.all(|own| Some(own) == first)
+            }
+        };
+        if let (false, Ok(mut seen)) = (holds, self.seen.lock()) {
+            let warp = self.warp(step.threads);
+            seen.broken.insert((step.block, warp, step.span.start));
+        }
+    }
 
     fn request(&self, request: &Request<'_>) {
         if request.function != self.kernel.name {
@@ -163,4 +252,39 @@ impl Observer for RequestWatcher {
             self.check(&self.kernel.accesses[index], request, &mut seen);
         }
     }
+}
+
+/// What a division divides, of the text from its mnemonic on.
+fn division(text: &str) -> Option<Watched> {
+    let text = text.split(';').next()?;
+    let (mnemonic, operands) = text.split_once(char::is_whitespace)?;
+    let mut operands = operands.split(',').map(|it| it.trim().to_owned());
+    let (_, first, second) = (operands.next()?, operands.next()?, operands.next()?);
+    let kind = mnemonic.rsplit('.').next()?;
+    let bits = kind.get(1..)?.parse().ok()?;
+    Some(Watched::Division([first, second], kind.starts_with('s'), bits))
+}
+
+/// The quotient of a lane; nothing if an operand is not known.
+fn quotient(
+    step: &Step<'_>,
+    operands: &[String; 2],
+    signed: bool,
+    bits: u32,
+    lane: usize,
+) -> Option<i128> {
+    let number = |operand: &String| {
+        let names = step.register_names();
+        let number = match names.iter().position(|name| name == operand) {
+            Some(index) => step.register(index, lane)?,
+            None => operand.parse::<i64>().ok()? as u64,
+        };
+        let shift = 64 - bits;
+        Some(match signed {
+            true => i128::from((number << shift) as i64 >> shift),
+            false => i128::from(number << shift >> shift),
+        })
+    };
+    let [first, second] = operands;
+    number(first)?.checked_div(number(second)?)
 }

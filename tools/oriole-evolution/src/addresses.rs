@@ -100,7 +100,37 @@ impl Writer {
         let (a, b, c) = (self.value(), self.either(), self.either());
         let small = self.below(32);
         let length = 1 + self.below(12);
-        match self.below(22) {
+        match self.below(26) {
+            22 => {
+                // By something that is the same for all lanes, and not known.
+                let number = self.pick(&[0, 1]);
+                let divisor = self.define("add.s32", &format!("%r{number}, 1"));
+                let instruction = self.pick(&["rem.u32", "div.u32", "rem.s32", "div.s32"]);
+                self.define(instruction, &format!("{a}, %r{divisor}"))
+            }
+            23 => {
+                // A swizzle.
+                let (width, from) = (1 + self.below(5), 1 + self.below(6));
+                let moved = self.define("shr.u32", &format!("{a}, {from}"));
+                let mask = (1 << width) - 1;
+                let part = self.define("and.b32", &format!("%r{moved}, {mask}"));
+                self.define("xor.b32", &format!("{a}, %r{part}"))
+            }
+            24 => {
+                // With bits that are the same for all lanes, and not known.
+                let number = self.pick(&[0, 1]);
+                let instruction = self.pick(&["and.b32", "or.b32", "xor.b32"]);
+                self.define(instruction, &format!("{a}, %r{number}"))
+            }
+            25 => {
+                let (wide, first, second) = (self.wide, self.registers, self.registers + 1);
+                self.wide += 1;
+                self.registers += 2;
+                self.line(&format!("mov.b64 %rd{wide}, {{{a}, {b}}};"));
+                self.line(&format!("mov.b64 {{%r{first}, %r{second}}}, %rd{wide};"));
+                self.values.extend([first, second]);
+                first
+            }
             0 | 1 => self.define("add.s32", &format!("{a}, {b}")),
             2 => self.define("sub.s32", &format!("{a}, {b}")),
             3 => self.define("mul.lo.s32", &format!("{a}, {b}")),
@@ -136,6 +166,38 @@ impl Writer {
                 self.define(instruction, &format!("{a}, {b}"))
             }
         };
+    }
+
+    /// Something from other lanes, where all of them come by.
+    fn shuffle(&mut self) {
+        let (value, offset) = (self.value(), self.below(32));
+        let mode = self.pick(&["idx", "bfly", "up", "down"]);
+        let control = match (mode, self.below(3)) {
+            ("up", _) => 0,
+            (_, 0) => 0x1c1f,
+            _ => 31,
+        };
+        let operands = format!("{value}, {offset}, {control}, -1");
+        self.define(&format!("shfl.sync.{mode}.b32"), &operands);
+    }
+
+    /// A row of shared memory for each thread, as long as a parameter says.
+    fn strided(&mut self) {
+        let row = self.pick(&[2, 3, 6]);
+        let (stride, shift) = match self.below(3) {
+            0 => (0, 1),
+            1 => (self.define("and.b32", "%r0, 31"), 2),
+            _ => (self.define("and.b32", "%r1, 7"), 4),
+        };
+        let kind = ["u16", "u32", "v4.u32"][[1, 2, 4].iter().position(|&it| it == shift).unwrap_or(0)];
+        let registers = match kind {
+            "v4.u32" => "{%t0, %t1, %t2, %t3}",
+            _ => "%t0",
+        };
+        let index = self.define("mul.lo.s32", &format!("%r{row}, %r{stride}"));
+        let bytes = self.define("shl.b32", &format!("%r{index}, {shift}"));
+        let address = self.define("add.s32", &format!("%tile, %r{bytes}"));
+        self.line(&format!("ld.shared.{kind} {registers}, [%r{address}];"));
     }
 
     /// An access, guarded or not.
@@ -333,7 +395,7 @@ pub fn generate(seed: u64) -> AddressKernel {
         wide: 1,
         labels: 0,
     };
-    let shapes = [
+    let shapes: [[u32; 3]; 8] = [
         [32, 1, 1],
         [64, 1, 1],
         [128, 1, 1],
@@ -352,7 +414,9 @@ pub fn generate(seed: u64) -> AddressKernel {
         writer.define("mov.u32", special);
     }
     for _ in 0..10 + writer.below(12) {
-        match writer.below(9) {
+        match writer.below(11) {
+            9 => writer.strided(),
+            10 if (block[0] * block[1] * block[2]).is_multiple_of(32) => writer.shuffle(),
             0 => writer.rounds(),
             1 => writer.branch(),
             2 => writer.either_branch(),

@@ -51,7 +51,7 @@ fn watch_claims(
     let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
         return Default::default();
     };
-    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run)));
+    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run), module.source()));
     let arguments = arguments(&mut machine);
     let launch = Launch {
         kernel: &run.kernel,
@@ -106,7 +106,7 @@ fn kernels(smoke: u64) -> u64 {
 #[test]
 fn wrong_claims_are_found() {
     let mut found = 0;
-    for seed in 0..60 {
+    for seed in 0..120 {
         let kernel = addresses::generate(seed);
         let module = module(&kernel.text);
         let run = Run {

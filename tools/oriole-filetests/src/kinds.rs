@@ -253,6 +253,18 @@ impl Run<'_> {
             let text = self.spoil(format!("{name}: {access}"));
             let line = access.line as usize;
             self.outcome.facts.push(Fact { line, text });
+            if let Some(array) = access.array.as_ref().filter(|it| it.subscripts.len() > 1) {
+                let text = self.spoil(format!("array: {array}"));
+                self.outcome.facts.push(Fact { line, text });
+            }
+            for fix in &access.fixes {
+                let text = self.spoil(format!("fix: {fix}"));
+                self.outcome.facts.push(Fact { line, text });
+            }
+            if !access.cost.strides.is_empty() {
+                let text = self.spoil(format!("strides: {}", access.strides()));
+                self.outcome.facts.push(Fact { line, text });
+            }
         }
     }
 

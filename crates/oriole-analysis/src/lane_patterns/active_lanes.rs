@@ -5,10 +5,13 @@
 //! them for which the dominator's branch goes its way. A condition that is concrete says which these are, and a uniform one that they
 //! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so.
 
+use super::pattern::{Pattern, Supposed};
 use super::{Entry, LanePatterns};
+use oriole_collections::SmallVec;
 use oriole_ir::{Block, Instruction, Operand, Value};
 use oriole_isa::Terminator;
 use oriole_syntax::tree::Guard;
+use std::rc::Rc;
 
 /// Lanes that come to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,20 @@ pub struct Arriving {
     /// Whether conditions that cannot be told were supposed to hold for all of them.
     pub is_supposed: bool,
 }
+
+/// Whether lanes come to a block by different edges at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Apart {
+    /// They do not.
+    Never,
+    /// They do not, if what is supposed holds.
+    IfNot(SmallVec<[Supposed; 2]>),
+    /// They may.
+    Perhaps,
+}
+
+/// So many branches before a join are looked at on each way to it.
+const MOST_ROUTE: u32 = 6;
 
 /// What is known of a condition.
 enum Condition {
@@ -181,6 +198,14 @@ impl LanePatterns<'_> {
         })
     }
 
+    /// The lanes that take a branch, if that was computed and is known.
+    pub(super) fn taken_by(&self, instruction: Instruction) -> Option<u32> {
+        match self.computed_guard(instruction) {
+            Some(Condition::Lanes(lanes)) => Some(lanes),
+            _ => None,
+        }
+    }
+
     /// The predicates of the branches behind which lanes may come to a block by different edges, all of which stand before it; nothing
     /// if one does not, or they are not known.
     pub(super) fn join_conditions(&self, block: Block) -> Option<Vec<Value>> {
@@ -198,16 +223,108 @@ impl LanePatterns<'_> {
     }
 
     /// Whether lanes may come to a block by different edges at once, given what was computed of the conditions that decide it.
-    pub(super) fn comes_apart(&self, block: Block) -> bool {
+    pub(super) fn apart(&self, block: Block) -> Apart {
         if !self.uniformity.is_divergent_join(block) {
-            return false;
+            return Apart::Never;
         }
-        match (
-            self.join_conditions(block),
-            self.uniformity.join_causes(block),
-        ) {
-            (Some(_), Some(mut causes)) => causes.any(|branch| !self.was_together(branch)),
-            _ => true,
+        let Some(causes) = self.uniformity.join_causes(block) else {
+            return Apart::Perhaps;
+        };
+        let is_known = self.join_conditions(block).is_some();
+        let mut supposed = SmallVec::new();
+        for branch in causes {
+            if is_known && self.was_together(branch) {
+                continue;
+            }
+            if !self.may_suppose_together(branch) {
+                return Apart::Perhaps;
+            }
+            supposed.push(Supposed::Together(branch));
         }
+        match supposed.is_empty() {
+            true => Apart::Never,
+            false => Apart::IfNot(supposed),
+        }
+    }
+
+    /// The branches between a block and what immediately dominates it decide by which edge a lane comes to it: their conditions.
+    pub(super) fn route_conditions(&self, block: Block, needs: &mut Vec<Value>) {
+        let Some(top) = self.dominators.immediate(block) else {
+            return;
+        };
+        for from in self.flow.predecessors(block) {
+            let mut at = Some(from);
+            for _ in 0..MOST_ROUTE {
+                let Some(here) = at else {
+                    break;
+                };
+                if let Some(last) = self.function.last_instruction(here)
+                    && let Some(Operand::Value(predicate)) = self.function.guard(last)
+                    && self.flow.position(here) < self.flow.position(block)
+                {
+                    needs.push(predicate);
+                }
+                at = self.dominators.immediate(here).filter(|_| here != top);
+            }
+        }
+    }
+
+    /// The lanes that may come to a block by an edge from another one.
+    fn route(&self, from: Block, block: Block) -> u32 {
+        let Some(top) = self.dominators.immediate(block) else {
+            return u32::MAX;
+        };
+        let mut lanes = self.edge_lanes(from, block);
+        let mut at = from;
+        for _ in 0..MOST_ROUTE {
+            let Some(above) = self.dominators.immediate(at).filter(|_| at != top) else {
+                break;
+            };
+            // The only way in.
+            if self.flow.predecessors(at).count() == 1 {
+                lanes &= self.edge_lanes(above, at);
+            }
+            at = above;
+        }
+        lanes
+    }
+
+    /// The lanes that may leave a block for another one, if its branch was computed.
+    fn edge_lanes(&self, from: Block, to: Block) -> u32 {
+        let edges = self.function.edges(from);
+        let ways = edges.iter().filter(|edge| edge.target == to).count();
+        let (Some(last), 1, 2) = (self.function.last_instruction(from), ways, edges.len()) else {
+            return u32::MAX;
+        };
+        if self.function.format(last).effects.terminator != Terminator::Branch {
+            return u32::MAX;
+        }
+        match self.computed_guard(last) {
+            Some(Condition::Lanes(lanes)) if edges[0].target == to => lanes,
+            Some(Condition::Lanes(lanes)) => !lanes,
+            _ => u32::MAX,
+        }
+    }
+
+    /// In each lane what it has by the edge that it comes by, if each lane can come by one of them only.
+    pub(super) fn chosen_by_lane(
+        &self,
+        block: Block,
+        arguments: &[(Block, Value)],
+        patterns: &[Rc<Pattern>],
+    ) -> Option<Pattern> {
+        let threads = self.lanes();
+        let (&(first, _), others) = arguments.split_first()?;
+        let mut taken = self.route(first, block) & threads;
+        let mut chosen = patterns.first()?.as_ref().clone();
+        for (&(from, _), pattern) in others.iter().zip(&patterns[1..]) {
+            let lanes = self.route(from, block) & threads;
+            if lanes & taken != 0 || pattern.bits != chosen.bits {
+                return None;
+            }
+            taken |= lanes;
+            chosen = Pattern::select(lanes, pattern, &chosen)?;
+        }
+        Some(chosen)
     }
 }

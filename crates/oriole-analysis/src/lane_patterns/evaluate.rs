@@ -1,15 +1,15 @@
 //! What instructions make of patterns.
 
+use super::bits::BITS;
 use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
-use super::{AtomData, AtomKey, Cause, Entry, LanePatterns};
-use crate::known_bits::{Known, literal_bits, mask, sign_extend};
-use crate::launch::LaunchShape;
+use super::{AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
+use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
 use oriole_ir::{
     AccessKind, Base, Block, FunctionKind, Instruction, Operand, Symbol, SymbolKind, Value,
 };
 use oriole_isa::{
-    Bits, Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType,
+    Bits, Comparison, Component, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, Space,
     SpecialRegister, SpecialRegisterKind, evaluate, extend,
 };
 use oriole_syntax::tree::Guard;
@@ -17,20 +17,21 @@ use std::rc::Rc;
 
 /// Slots of [`AtomKey::Part`]: those of an operand that is widened are 64 times its number.
 const HELD: u32 = 512;
-const BITS: u32 = 1000;
 const CHOSEN: u32 = 2001;
+const QUOTIENT: u32 = 2002;
 
 /// A source of an instruction.
-struct Input {
-    pattern: Pattern,
+#[derive(Clone)]
+pub(super) struct Input {
+    pub(super) pattern: Pattern,
     /// The value it is, if it is all of one.
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// What is known of it in all lanes.
-    known: Known,
+    pub(super) known: Known,
 }
 
 impl Input {
-    fn new(pattern: Pattern) -> Input {
+    pub(super) fn new(pattern: Pattern) -> Input {
         Input {
             known: Known::unknown(pattern.bits),
             pattern,
@@ -58,17 +59,19 @@ impl LanePatterns<'_> {
         if let Some(pattern) = self.loaded_parameter(value, instruction) {
             return Entry::Known(Rc::new(pattern));
         }
+        if self.is_exchange(instruction)
+            && let Some(pattern) = self.exchanged(value, instruction)
+        {
+            return Entry::Known(Rc::new(pattern));
+        }
         let is_evaluated = self.is_evaluated(instruction);
         if is_evaluated && let Some(pattern) = self.evaluated(value, instruction) {
             return Entry::Known(Rc::new(pattern));
         }
-        let mut cause = match is_evaluated {
-            true => Cause::Other,
-            false => Cause::Data,
-        };
+        let mut lost = None;
         let mut is_uniform = is_evaluated;
         let mut assumed: SmallVec<[Supposed; 2]> = SmallVec::new();
-        if is_evaluated {
+        if is_evaluated || self.is_exchange(instruction) {
             let block = self.block(instruction);
             for used in self.function.uses(instruction) {
                 match self.seen_from(used, block) {
@@ -78,7 +81,7 @@ impl LanePatterns<'_> {
                     }
                     Entry::Varying(own) => {
                         is_uniform = false;
-                        cause = cause.max(own);
+                        lost = lost.max(Some(own));
                     }
                 }
             }
@@ -89,7 +92,22 @@ impl LanePatterns<'_> {
         }
         match is_uniform {
             true => Entry::Known(Rc::new(self.uniform(value).assuming(&assumed))),
-            false => Entry::Varying(cause),
+            false => {
+                let own = || Cause::at(self.lost_by(instruction), value);
+                Entry::Varying(lost.unwrap_or_else(own))
+            }
+        }
+    }
+
+    /// How a pattern is lost at an instruction.
+    fn lost_by(&self, instruction: Instruction) -> CauseKind {
+        let format = self.function.format(instruction);
+        match format.mnemonic.opcode() {
+            Opcode::Call => CauseKind::Call,
+            Opcode::Ld if format.mnemonic.space() == Some(Space::Param) => CauseKind::Call,
+            _ if self.is_exchange(instruction) => CauseKind::Arithmetic,
+            _ if format.is_pure() && !format.opaque => CauseKind::Arithmetic,
+            _ => CauseKind::Data,
         }
     }
 
@@ -163,7 +181,11 @@ impl LanePatterns<'_> {
             if let Some(&argument) = self.setting.arguments.get(&number) {
                 return Pattern::concrete(Lanes::Same(argument), bits);
             }
-            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32) {
+            if let Some(&multiple) = self.setting.multiples.get(&number) {
+                known.zeros |= multiple - 1;
+            }
+            let is_settled = known.zeros & 1 != 0;
+            if let Some(multiple) = self.setting.multiple.filter(|_| bits == 32 && !is_settled) {
                 known.zeros |= multiple - 1;
                 supposed = Some(Supposed::Multiple(number));
             }
@@ -172,6 +194,7 @@ impl LanePatterns<'_> {
             key: AtomKey::Parameter(symbol, offset, bits),
             known,
             home: None,
+            parameter: number,
         });
         Pattern::atom(atom, bits).assuming(supposed.as_slice())
     }
@@ -183,15 +206,30 @@ impl LanePatterns<'_> {
         let thread = |lane: usize| u64::from(warp) * LANES as u64 + lane as u64;
         let [width, height, _] = shape.map(|size| u64::from(size.max(1)));
         let bit = |lane: usize| 1u64 << lane;
-        let lanes = match (special.kind(), special.component()) {
+        let is_of_block = matches!(special.kind(), Tid | Ntid);
+        let component = match special.component() {
+            Some(Component::X) if is_of_block && self.setting.exchanges_threads => {
+                Some(Component::Y)
+            }
+            Some(Component::Y) if is_of_block && self.setting.exchanges_threads => {
+                Some(Component::X)
+            }
+            own => own,
+        };
+        let lanes = match (special.kind(), component) {
+            (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
             (Tid, Some(Component::X)) => Lanes::from_fn(|lane| thread(lane) % width),
             (Tid, Some(Component::Y)) => Lanes::from_fn(|lane| thread(lane) / width % height),
             (Tid, Some(Component::Z)) => Lanes::from_fn(|lane| thread(lane) / (width * height)),
             (Ntid, Some(Component::X)) => Lanes::Same(shape[0].into()),
             (Ntid, Some(Component::Y)) => Lanes::Same(shape[1].into()),
             (Ntid, Some(Component::Z)) => Lanes::Same(shape[2].into()),
-            (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
-            (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
+            (Nctaid, Some(component)) if self.setting.grid.is_some() => {
+                let index = [Component::X, Component::Y, Component::Z];
+                let index = index.iter().position(|&own| own == component)?;
+                Lanes::Same(self.setting.grid?[index].into())
+            }
+                        (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
             (LanemaskEq, None) => Lanes::from_fn(bit),
             (LanemaskLt, None) => Lanes::from_fn(|lane| bit(lane) - 1),
             (LanemaskLe, None) => Lanes::from_fn(|lane| 2 * bit(lane) - 1),
@@ -201,10 +239,7 @@ impl LanePatterns<'_> {
                 return None;
             }
             _ => {
-                let bounds = LaunchShape {
-                    block: Some(shape),
-                    ..LaunchShape::default()
-                };
+                let bounds = self.setting.shape();
                 let known = match bounds.range(special) {
                     Some((low, high)) if low == high => Known::constant(low),
                     Some((_, high)) => Known::at_most(high),
@@ -214,6 +249,7 @@ impl LanePatterns<'_> {
                     key: AtomKey::Symbol(symbol),
                     known: known.truncate(bits),
                     home: None,
+                    parameter: None,
                 });
                 return Some(Pattern::atom(atom, bits));
             }
@@ -242,11 +278,12 @@ impl LanePatterns<'_> {
                 ones: 0,
             },
             home: None,
+            parameter: None,
         });
         Some(Pattern::atom(atom, bits))
     }
 
-    fn operand(
+    pub(super) fn operand(
         &mut self,
         operand: Operand,
         wanted: Option<ScalarType>,
@@ -315,7 +352,10 @@ impl LanePatterns<'_> {
         }
         let given = format.operand_type(0)?;
         let mnemonic = &format.mnemonic;
-        let mut result = self.operation(value, mnemonic, given, &inputs)?;
+        let mut result = match self.by_cases(value, mnemonic, given, &inputs) {
+            Some(result) => result,
+            None => self.operation(value, mnemonic, given, &inputs)?,
+        };
         for input in &inputs {
             result = result.assuming(&input.pattern.assumed);
         }
@@ -367,7 +407,7 @@ impl LanePatterns<'_> {
         self.choice_in(value, CHOSEN, &of, apart)
     }
 
-    fn operation(
+    pub(super) fn operation(
         &mut self,
         value: Value,
         mnemonic: &Mnemonic,
@@ -408,21 +448,9 @@ impl LanePatterns<'_> {
             Opcode::Shr | Opcode::Bfe | Opcode::Bfi | Opcode::Prmt | Opcode::Shf => {
                 self.moved_bits(value, mnemonic, given, inputs)
             }
-            Opcode::Div | Opcode::Rem => {
-                let amount = inputs.get(1)?.pattern.clone();
-                let divisor = amount.lanes.as_same().filter(|_| amount.is_concrete())?;
-                if mnemonic.first_type()?.is_signed() || !divisor.is_power_of_two() {
-                    return None;
-                }
-                let view = first.bit_view(inputs[0].known, &|atom| self.known(atom))?;
-                let move_bits = |bits: u64| match opcode {
-                    Opcode::Div => bits >> divisor.trailing_zeros(),
-                    _ => bits & (divisor - 1),
-                };
-                let lanes = Lanes::from_fn(|lane| move_bits(view.lanes.get(lane)));
-                let unknown = move_bits(view.unknown);
-                self.of_bits(value, BITS, lanes, unknown, first.bits)
-            }
+            Opcode::Div | Opcode::Rem => self
+                .divided(value, mnemonic, inputs)
+                .or_else(|| self.divided_alike(value, mnemonic, inputs)),
             Opcode::Cvt => {
                 let &[to, from] = mnemonic.types() else {
                     return None;
@@ -475,133 +503,54 @@ impl LanePatterns<'_> {
         }
     }
 
-    /// Known bits by lane and unknown ones that are the same in all lanes.
-    fn of_bits(
-        &mut self,
-        value: Value,
-        slot: u32,
-        lanes: Lanes,
-        unknown: u64,
-        bits: u32,
-    ) -> Option<Pattern> {
-        let known = Pattern::concrete(lanes, bits);
-        if unknown == 0 {
-            return Some(known);
-        }
-        let rest = Known {
-            zeros: !unknown,
-            ones: 0,
+    /// Division of what is not negative by a power of two.
+    fn divided(&mut self, value: Value, mnemonic: &Mnemonic, inputs: &[Input]) -> Option<Pattern> {
+        let [first, second] = inputs else {
+            return None;
         };
-        let part = self.part(value, slot, rest, bits);
-        known.add(&part)
-    }
-
-    /// Instructions that move bits, the same way in all lanes.
-    fn moved_bits(
-        &mut self,
-        value: Value,
-        mnemonic: &Mnemonic,
-        given: ScalarType,
-        inputs: &[Input],
-    ) -> Option<Pattern> {
-        // How many of the operands are moved; the others say where to.
-        let moved = match mnemonic.opcode() {
-            Opcode::Shr | Opcode::Bfe => 1,
-            _ => 2,
-        };
-        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
-        for (index, input) in inputs.iter().enumerate() {
-            let view = input
-                .pattern
-                .bit_view(input.known, &|atom| self.known(atom))?;
-            if index >= moved && (view.unknown != 0 || view.lanes.as_same().is_none()) {
-                return None;
-            }
-            views.push(view);
-        }
-        let run = |bits: &dyn Fn(&BitView) -> u64| {
-            let inputs: SmallVec<[Bits; 4]> = views
-                .iter()
-                .enumerate()
-                .map(|(index, view)| match index < moved {
-                    true => Bits::from(bits(view)),
-                    false => Bits::from(view.lanes.get(0)),
-                })
-                .collect();
-            let outputs = evaluate(mnemonic, &inputs)?;
-            Some(*outputs.values().first()? as u64 & mask(given.bits()))
-        };
-        let unknown = run(&|view| view.unknown)?;
-        let mut lanes = [0; LANES];
-        for (lane, result) in lanes.iter_mut().enumerate() {
-            // Bits that are filled up with a sign that is not known are not known either.
-            *result = run(&|view| view.lanes.get(lane))? & !unknown;
-        }
-        self.of_bits(
-            value,
-            BITS,
-            Lanes::from_fn(|lane| lanes[lane]),
-            unknown,
-            given.bits(),
-        )
-    }
-
-    /// Logic, bit by bit. A bit of the result is known in each lane, or unknown and the same in all.
-    fn bitwise(
-        &mut self,
-        value: Value,
-        mnemonic: &Mnemonic,
-        given: ScalarType,
-        inputs: &[Input],
-    ) -> Option<Pattern> {
-        let operands = match mnemonic.opcode() {
-            Opcode::Not => 1,
-            Opcode::Lop3 => 3,
-            _ => 2,
-        };
-        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
-        for input in inputs.get(..operands)? {
-            let view = input
-                .pattern
-                .bit_view(input.known, &|atom| self.known(atom))?;
-            views.push(view);
-        }
-        let others: SmallVec<[u64; 2]> = inputs[operands..]
-            .iter()
-            .map(|input| input.pattern.lanes.as_same())
-            .collect::<Option<_>>()?;
-        // With every choice of all-zeros and all-ones for what is unknown.
-        let run = |lane: usize, choice: u32| {
-            let mut bits: SmallVec<[Bits; 4]> = SmallVec::new();
-            for (index, view) in views.iter().enumerate() {
-                let filled = if choice >> index & 1 != 0 {
-                    view.unknown
-                } else {
-                    0
-                };
-                bits.push(Bits::from(view.lanes.get(lane) | filled));
-            }
-            bits.extend(others.iter().map(|&other| Bits::from(other)));
-            let outputs = evaluate(mnemonic, &bits)?;
-            Some(*outputs.values().first()? as u64 & mask(given.bits()))
-        };
-        let mut lanes = [0; LANES];
-        let mut unknown = 0;
-        for (lane, result) in lanes.iter_mut().enumerate() {
-            *result = run(lane, 0)?;
-            for choice in 1..1 << operands {
-                unknown |= run(lane, choice)? ^ *result;
-            }
-        }
-        let is_uniform = |view: &BitView| {
-            let bits = |lane: usize| view.lanes.get(lane) & unknown;
-            (1..LANES).all(|lane| bits(lane) == bits(0))
-        };
-        if !views.iter().all(is_uniform) {
+        let divisor = &second.pattern;
+        let divisor = divisor.lanes.as_same().filter(|_| divisor.is_concrete())?;
+        let (bits, known) = (first.pattern.bits, first.known);
+        let view = first.pattern.bit_view(known, &|atom| self.known(atom))?;
+        let sign = 1 << (bits - 1);
+        let is_negative = |lane: usize| (view.lanes.get(lane) | view.unknown) & sign != 0;
+        let signed = mnemonic.first_type()?.is_signed();
+        if !divisor.is_power_of_two()
+            || signed && (divisor & sign != 0 || (0..LANES).any(is_negative))
+        {
             return None;
         }
-        let lanes = Lanes::from_fn(|lane| lanes[lane] & !unknown);
-        self.of_bits(value, BITS, lanes, unknown, given.bits())
+        let move_bits = |bits: u64| match mnemonic.opcode() {
+            Opcode::Div => bits >> divisor.trailing_zeros(),
+            _ => bits & (divisor - 1),
+        };
+        let lanes = Lanes::from_fn(|lane| move_bits(view.lanes.get(lane)));
+        let unknown = move_bits(view.unknown);
+        self.of_bits(value, BITS, lanes, unknown, bits)
+    }
+
+    /// Division by something uniform, supposing that all lanes have one quotient: then remainders differ as the dividends do.
+    fn divided_alike(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        let [first, second] = inputs else {
+            return None;
+        };
+        if !self.setting.supposing || !second.pattern.is_uniform() {
+            return None;
+        }
+        let bits = first.pattern.bits;
+        let result = match mnemonic.opcode() {
+            Opcode::Div => self.part(value, QUOTIENT, Known::unknown(bits), bits),
+            _ => {
+                let multiple = self.part(value, QUOTIENT, Known::unknown(bits), bits);
+                first.pattern.subtract(&multiple)?
+            }
+        };
+        Some(result.assuming(&[Supposed::SameQuotient(value)]))
     }
 
     /// A comparison whose outcome is the same in all lanes, though they compare different numbers: what is unknown is compared first,
@@ -643,105 +592,6 @@ impl LanePatterns<'_> {
         let outcome = holds(0)?;
         let is_same = (1..LANES).all(|lane| holds(lane) == Some(outcome));
         is_same.then(|| self.uniform(value))
-    }
-
-    /// A pattern in more bits.
-    fn widen(
-        &mut self,
-        value: Value,
-        slot: u32,
-        input: &Input,
-        to: u32,
-        signed: bool,
-    ) -> Option<Pattern> {
-        let Input {
-            pattern,
-            value: source,
-            known,
-        } = input;
-        let from = pattern.bits;
-        if from >= to || to > 64 {
-            return None;
-        }
-        let extended = |number: u64| match signed {
-            true => sign_extend(number, from) as u64 & mask(to),
-            false => number,
-        };
-        let result = if let Some(view) = pattern.bit_view(*known, &|atom| self.known(atom)) {
-            let unknown = extended(view.unknown);
-            let lanes = Lanes::from_fn(|lane| extended(view.lanes.get(lane)) & !unknown);
-            self.of_bits(value, slot, lanes, unknown, to)?
-        } else {
-            self.widen_terms(value, slot, pattern, *source, to, signed)?
-        };
-        Some(result.assuming(&pattern.assumed))
-    }
-
-    /// A pattern in more bits, term by term, if no lane's number wraps.
-    fn widen_terms(
-        &mut self,
-        value: Value,
-        slot: u32,
-        pattern: &Pattern,
-        source: Option<Value>,
-        to: u32,
-        signed: bool,
-    ) -> Option<Pattern> {
-        let from = pattern.bits;
-        let widened = |known: Known| match signed {
-            true => known.sign_extend(from, to),
-            false => known.truncate(from),
-        };
-        // What is the same in all lanes is one number, the rest of the first lane included.
-        let uniform = Pattern {
-            lanes: Lanes::Same(pattern.lanes.get(0)),
-            terms: pattern.terms.clone(),
-            ..pattern.clone()
-        };
-        let mut uniform = uniform;
-        uniform.terms.retain(|term| term.factor.as_same().is_some());
-        let symbolic = uniform.symbolic_known(0, &|atom| self.known(atom));
-        let number = uniform.lanes.get(0);
-        let base = symbolic.add(Known::constant(number), false, from);
-        let spread = pattern.spread();
-        let lanes = Lanes::from_fn(|lane| spread(lane) as u64 & mask(to));
-        let mut result = Pattern::concrete(lanes, to);
-        let base = self.part(value, slot, widened(base), to);
-        result = result.add(&base)?;
-        for (index, term) in pattern.terms.iter().enumerate() {
-            if term.factor.as_same().is_some() {
-                continue;
-            }
-            let mut one = Pattern::concrete(Lanes::Same(0), from);
-            one.terms.push(super::Term {
-                monomial: term.monomial.clone(),
-                factor: Lanes::Same(1),
-            });
-            let known = one.symbolic_known(0, &|atom| self.known(atom));
-            let part = self.part(value, slot + 1 + index as u32, widened(known), to);
-            let factor =
-                Lanes::from_fn(|lane| sign_extend(term.factor.get(lane), from) as u64 & mask(to));
-            result = result.add(&part.scale(&factor))?;
-        }
-        let proved = pattern.has_one_group() && self.is_within(pattern, source, signed);
-        Some(match proved {
-            true => result,
-            false => result.assuming(&[Supposed::NoWrap(value)]),
-        })
-    }
-
-    /// Whether the range of a value shows that its lanes differ, as integers, by what they differ by modulo two to the width.
-    fn is_within(&mut self, pattern: &Pattern, source: Option<Value>, signed: bool) -> bool {
-        let Some(range) = source.and_then(|source| self.query.value_range(source)) else {
-            return false;
-        };
-        let width = match signed {
-            true => i128::from(range.signed.high) - i128::from(range.signed.low),
-            false => i128::from(range.unsigned.high) - i128::from(range.unsigned.low),
-        };
-        let spread = pattern.spread();
-        let largest = (0..LANES).map(|lane| i128::from(spread(lane)).abs()).max();
-        range.bits() == pattern.bits && width + largest.unwrap_or(0) < 1 << pattern.bits
     }
 }
 

@@ -1,7 +1,8 @@
 //! Parameters of blocks: loops' headers, and joins behind branches.
 
+use super::active_lanes::Apart;
 use super::pattern::{Lanes, Pattern, Supposed};
-use super::{Cause, Entry, LanePatterns};
+use super::{Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::Known;
 use oriole_ir::{Block, Value};
 use std::rc::Rc;
@@ -11,12 +12,12 @@ const CHOSEN: u32 = 2000;
 const ROUNDS: u32 = 3000;
 
 impl LanePatterns<'_> {
-    fn is_back_edge(&self, from: Block, to: Block) -> bool {
+    pub(super) fn is_back_edge(&self, from: Block, to: Block) -> bool {
         self.flow.position(from) >= self.flow.position(to)
     }
 
     /// The arguments that edges give to a parameter, with the blocks they come from: those of back edges, or the others.
-    fn arguments(&self, parameter: Value, block: Block, back: bool) -> Vec<(Block, Value)> {
+    pub(super) fn arguments(&self, parameter: Value, block: Block, back: bool) -> Vec<(Block, Value)> {
         let function = self.function;
         let parameters = &function.blocks()[block].parameters;
         let Some(place) = parameters.iter().position(|&own| own == parameter) else {
@@ -41,7 +42,13 @@ impl LanePatterns<'_> {
         arguments
     }
 
-    fn is_header(&self, block: Block) -> bool {
+    /// The values that a parameter of a block is entered with, with the blocks they come from; of a loop's header, from outside of it.
+    pub fn entering(&self, parameter: Value, block: Block) -> Vec<(Value, Block)> {
+        let arguments = self.arguments(parameter, block, false).into_iter();
+        arguments.map(|(from, argument)| (argument, from)).collect()
+    }
+
+    pub(super) fn is_header(&self, block: Block) -> bool {
         let inner = self.loops.innermost(block);
         inner.is_some_and(|inner| self.loops.header(inner) == block)
     }
@@ -53,16 +60,18 @@ impl LanePatterns<'_> {
             || !self.flow.is_reachable(block)
             || self.is_header(block)
                 && (self.pessimistic
-                    || self.refuted.contains(parameter)
-                    || self.uniformity.is_divergent_join(block))
+                    || self.refuted.contains(parameter) && !self.steps.contains_key(&parameter)
+                    || self.uniformity.is_divergent_join(block)
+                        && self.apart(block) == Apart::Perhaps)
     }
 
     pub(super) fn join_needs(&self, parameter: Value, block: Block, needs: &mut Vec<Value>) {
-        if !self.is_opaque(parameter, block) {
+        if !self.given.contains_key(&parameter) && !self.is_opaque(parameter, block) {
             let arguments = self.arguments(parameter, block, false);
             needs.extend(arguments.into_iter().map(|argument| argument.1));
             if self.uniformity.is_divergent_join(block) && !self.is_header(block) {
                 needs.extend(self.join_conditions(block).into_iter().flatten());
+                self.route_conditions(block, needs);
             }
         }
     }
@@ -84,34 +93,77 @@ impl LanePatterns<'_> {
     }
 
     pub(super) fn join(&mut self, parameter: Value, block: Block) -> Entry {
+        if let Some(lanes) = self.given.get(&parameter) {
+            let bits = self.function.values()[parameter].scalar_type.bits();
+            return Entry::Known(Rc::new(Pattern::concrete(lanes.clone(), bits)));
+        }
         let fallback = |this: &mut Self, cause| match this.uniformity.is_uniform(parameter) {
             true => Entry::Known(Rc::new(this.uniform(parameter))),
             false => Entry::Varying(cause),
         };
         if self.is_opaque(parameter, block) {
-            return fallback(self, Cause::Other);
+            let kind = match self.is_header(block) {
+                true => CauseKind::Loop,
+                false if block == self.function.entry() => CauseKind::Call,
+                false => CauseKind::Join,
+            };
+            let cause = match self.data_dependent.contains(parameter) {
+                true => Cause::at(CauseKind::Data, parameter),
+                false => self.join_cause(block, kind, parameter),
+            };
+            return fallback(self, cause);
         }
         let arguments = self.arguments(parameter, block, false);
         let patterns = match self.argument_patterns(&arguments) {
             Ok(patterns) => patterns,
             Err(cause) => return fallback(self, cause),
         };
-        let apart = self.comes_apart(block);
-        let Some(start) = self.choice_in(parameter, CHOSEN, &patterns, apart) else {
-            return fallback(self, Cause::Other);
+        let apart = self.apart(block);
+        let mut start = self.choice_in(parameter, CHOSEN, &patterns, apart != Apart::Never);
+        if start.is_none() && !self.is_header(block) {
+            start = self.chosen_by_lane(block, &arguments, &patterns);
+        }
+        if start.is_none()
+            && let Apart::IfNot(supposed) = apart
+        {
+            let chosen = self.choice_in(parameter, CHOSEN, &patterns, false);
+            start = chosen.map(|chosen| chosen.assuming(&supposed));
+        }
+        if self.is_header(block)
+            && let Apart::IfNot(supposed) = self.apart(block)
+        {
+            start = start.map(|start| start.assuming(&supposed));
+        }
+        let Some(start) = start else {
+            let cause = self.join_cause(block, CauseKind::Join, parameter);
+            return fallback(self, cause);
         };
         if !self.is_header(block) {
             return Entry::Known(Rc::new(start));
         }
-        let known = self.rounds(parameter, start.bits);
-        let rounds = self.part(parameter, ROUNDS, known, start.bits);
-        match start.add(&rounds) {
+        let added = match self.steps.get(&parameter).cloned() {
+            Some(step) => self.stepped(block, &step, start.bits),
+            None => {
+                let known = self.rounds(parameter, start.bits);
+                Some(self.part(parameter, ROUNDS, known, start.bits))
+            }
+        };
+        match added.and_then(|added| start.add(&added)) {
             Some(sum) => {
                 self.supposed.push(parameter);
                 Entry::Known(Rc::new(sum))
             }
-            None => fallback(self, Cause::Other),
+            None => fallback(self, Cause::at(CauseKind::Arithmetic, parameter)),
         }
+    }
+
+    /// Why a value is lost where lanes come by different edges.
+    fn join_cause(&self, block: Block, kind: CauseKind, parameter: Value) -> Cause {
+        let causes = self.uniformity.join_causes(block);
+        let causes = causes.into_iter().flatten();
+        let of = |branch| self.apart_at(branch, kind, parameter);
+        let found = causes.map(of).max_by_key(|cause| cause.kind);
+        found.unwrap_or(Cause::at(kind, parameter))
     }
 
     /// What is known of what a loop adds to its start: a multiple of its steps.
@@ -203,7 +255,11 @@ impl LanePatterns<'_> {
             let more = difference.assumed.iter().copied();
             let more: Vec<Supposed> = more.filter(|each| !own.assumed.contains(each)).collect();
             let wraps = more.iter().any(|each| matches!(each, Supposed::NoWrap(_)));
-            if wraps || !difference.is_uniform() {
+            let keeps_to_step = match self.steps.get(&parameter).cloned() {
+                Some(step) => self.is_step(&step, &difference),
+                None => difference.is_uniform(),
+            };
+            if wraps || !keeps_to_step {
                 return false;
             }
             self.shown_by.extend(more);

@@ -16,7 +16,8 @@
 //! its range shows that lanes differ by what they seem to; else that it does not wrap is an assumption, which the pattern names.
 //!
 //! A parameter of a loop's header is its start plus something uniform if that is so on every back edge, supposing it is so at the
-//! header: all such suppositions are checked together, and if one fails, everything is computed again without it.
+//! header: all such suppositions are checked together, and if one fails, everything is computed again without it. If every round adds the
+//! same, though not the same in all lanes, it is its start plus that often as much as the loop has gone round.
 //!
 //! A value of a loop that lanes leave at different times is not uniform outside of it. That lanes of one warp go through a loop
 //! together, as long as they are in it, is how machines execute it.
@@ -25,13 +26,19 @@
 //! On demand, one warp at a time, with an explicit stack; each value once.
 //!
 //! ## Not done
-//! `shfl`, packing moves, division of unknowns by other numbers than powers of two, and loops whose step differs by lane: the value
-//! varies in an unknown way.
+//! Division of unknowns by other numbers than powers of two, unless lanes are supposed to have one quotient; bit operations on sums of
+//! unknowns and numbers of lanes that carry into each other: the value varies in an unknown way.
 
 mod active_lanes;
+mod bits;
+mod cases;
+mod data_dependence;
 mod evaluate;
+mod exchange;
 mod joins;
 mod pattern;
+mod steps;
+mod widening;
 
 pub use active_lanes::Arriving;
 pub use pattern::{
@@ -39,25 +46,80 @@ pub use pattern::{
 };
 
 use crate::control_flow::ControlFlow;
+use crate::convergence::Convergence;
 use crate::dominators::{Dominators, PostDominators};
 use crate::known_bits::{Known, mask};
+use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::Query;
 use crate::uniformity::Uniformity;
-use oriole_collections::BitSet;
-use oriole_ir::{Block, Definition, Environment, Function, Instruction, SymbolKind, Value};
+use oriole_collections::{BitSet, SmallVec};
+use oriole_ir::{
+    Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
+};
+use oriole_isa::Terminator;
 use pattern::Atoms;
+use steps::Step;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Why a value is in no pattern.
+/// How a pattern is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// It cannot be told.
-    Other,
+pub enum CauseKind {
+    /// The instruction that computes the value is not followed.
+    Arithmetic,
+    /// Lanes come to a block by different edges.
+    Join,
+    /// A loop changes the value, in each lane in its own way.
+    Loop,
+    /// Lanes leave a loop at different times.
+    LoopExit,
+    /// The value is given by a caller or by a function that is called.
+    Call,
     /// It depends on data: something loaded, or had from other lanes.
     Data,
+}
+
+impl CauseKind {
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            CauseKind::Arithmetic => "arithmetic",
+            CauseKind::Join => "join",
+            CauseKind::Loop => "loop",
+            CauseKind::LoopExit => "loop exit",
+            CauseKind::Call => "call",
+            CauseKind::Data => "data",
+        }
+    }
+}
+
+/// Why a value is in no pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cause {
+    /// How it was lost.
+    pub kind: CauseKind,
+    /// The value that is in no pattern though what it is computed from is.
+    pub origin: Option<Value>,
+}
+
+impl Cause {
+    /// A value is the first that is in no pattern.
+    pub fn at(kind: CauseKind, origin: Value) -> Cause {
+        Cause {
+            kind,
+            origin: Some(origin),
+        }
+    }
+
+    /// Of an address that is not a base and a constant.
+    pub fn of_address() -> Cause {
+        Cause {
+            kind: CauseKind::Arithmetic,
+            origin: None,
+        }
+    }
 }
 
 /// What a value is in the lanes of a warp.
@@ -88,9 +150,47 @@ pub struct Setting {
     pub arguments: BTreeMap<u32, u64>,
     /// What other parameters of four bytes are supposed to be multiples of: a power of two.
     pub multiple: Option<u64>,
+    /// The shape of the grid, if it is known.
+    pub grid: Option<[u32; 3]>,
+    /// What parameters are multiples of, by number, where that is known: powers of two.
+    pub multiples: BTreeMap<u32, u64>,
+    /// What parameters that are pointers are multiples of, if that is known: a power of two.
+    pub pointer_alignment: Option<u64>,
+    /// Whether what threads take for their number along x is that along y, and the other way round.
+    pub exchanges_threads: bool,
+    /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
+    /// by something that is not known.
+    pub supposing: bool,
 }
 
 impl Setting {
+    /// Blocks of this shape; nothing else is known.
+    pub fn of_block(block: [u32; 3]) -> Setting {
+        Setting {
+            block,
+            arguments: BTreeMap::new(),
+            multiple: None,
+            grid: None,
+            multiples: BTreeMap::new(),
+            pointer_alignment: None,
+            exchanges_threads: false,
+            supposing: false,
+        }
+    }
+
+    /// The shape of the launch.
+    pub fn shape(&self) -> LaunchShape {
+        let [x, y, z] = self.block;
+        LaunchShape {
+            block: Some(match self.exchanges_threads {
+                true => [y, x, z],
+                false => [x, y, z],
+            }),
+            grid: self.grid,
+            ..LaunchShape::default()
+        }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         let product = |all: u32, &size: &u32| all.saturating_mul(size);
@@ -132,6 +232,10 @@ pub struct LanePatterns<'a> {
     has_left: Vec<Option<bool>>,
     /// Blocks that control enters from behind without being headers of loops.
     irreducible: BitSet<Block>,
+    /// Whether lanes meet at instructions that exchange values.
+    converges: bool,
+    /// Values that differ by lane because of data.
+    data_dependent: BitSet<Value>,
     warp: u32,
     atoms: Atoms,
     entries: Vec<Option<Entry>>,
@@ -140,6 +244,10 @@ pub struct LanePatterns<'a> {
     supposed: Vec<Value>,
     /// Those that are not.
     refuted: BitSet<Value>,
+    /// Of those, what every round adds to them, if that is known.
+    steps: BTreeMap<Value, Step>,
+    /// Parameters of headers whose numbers were given for the round that is asked about.
+    given: BTreeMap<Value, Lanes>,
     /// Whether nothing more is supposed.
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
@@ -176,7 +284,13 @@ impl<'a> LanePatterns<'a> {
         for &(_, target) in loops.irreducible_edges() {
             irreducible.insert(target);
         }
+        let data_dependent = match setting.supposing {
+            true => data_dependence::data_dependent(function, &flow, &uniformity),
+            false => BitSet::with_domain(0),
+        };
         LanePatterns {
+            converges: analyses.get::<Convergence>(function).converges(),
+            data_dependent,
             environment: analyses.environment().clone(),
             dominators: analyses.get::<Dominators>(function),
             post_dominators: analyses.get::<PostDominators>(function),
@@ -195,6 +309,8 @@ impl<'a> LanePatterns<'a> {
             arriving: Vec::new(),
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
+            steps: BTreeMap::new(),
+            given: BTreeMap::new(),
             pessimistic: false,
             shown_by: Vec::new(),
         }
@@ -208,6 +324,12 @@ impl<'a> LanePatterns<'a> {
     /// Asks questions about a warp, again until all that was supposed in answering them has been shown.
     pub fn ask<T>(&mut self, warp: u32, mut questions: impl FnMut(&mut Self) -> T) -> T {
         let mut retries = 0;
+        if warp != self.warp {
+            // Steps are those of a warp.
+            for parameter in std::mem::take(&mut self.steps).into_keys() {
+                self.refuted.remove(parameter);
+            }
+        }
         loop {
             self.start(warp);
             let answers = questions(self);
@@ -216,7 +338,7 @@ impl<'a> LanePatterns<'a> {
             while let Some(&parameter) = self.supposed.get(next) {
                 next += 1;
                 if !self.is_shown(parameter) {
-                    self.refuted.insert(parameter);
+                    self.refute(parameter);
                     holds = false;
                 }
             }
@@ -241,6 +363,11 @@ impl<'a> LanePatterns<'a> {
         self.shown_by.clear();
     }
 
+    /// Answers all that follows for the round of loops in which parameters of their headers are these numbers.
+    pub fn give(&mut self, numbers: BTreeMap<Value, Lanes>) {
+        self.given = numbers;
+    }
+
     /// What was taken for granted of loops to answer the questions of the last warp.
     pub fn assumed_of_loops(&self) -> &[Supposed] {
         &self.shown_by
@@ -263,13 +390,23 @@ impl<'a> LanePatterns<'a> {
     pub fn variable(&mut self, symbol: oriole_ir::Symbol) -> Entry {
         match self.address_of(symbol, 64) {
             Some(pattern) => Entry::Known(Rc::new(pattern)),
-            None => Entry::Varying(Cause::Other),
+            None => Entry::Varying(Cause::of_address()),
         }
+    }
+
+    /// The header of a loop.
+    pub fn header(&self, this: crate::loops::Loop) -> Block {
+        self.loops.header(this)
     }
 
     /// What is known of an atom.
     pub fn known(&self, atom: Atom) -> Known {
         self.atoms.get(atom).known
+    }
+
+    /// The parameter of the kernel, by number, that an atom is.
+    pub fn parameter_of(&self, atom: Atom) -> Option<u32> {
+        self.atoms.get(atom).parameter
     }
 
     /// What an atom stands for.
@@ -299,22 +436,53 @@ impl<'a> LanePatterns<'a> {
     /// are not uniform.
     fn seen_from(&self, value: Value, block: Block) -> Entry {
         let entry = self.entries[value.index()].clone();
-        let entry = entry.unwrap_or(Entry::Varying(Cause::Other));
+        let unknown = Cause::at(CauseKind::Arithmetic, value);
+        let entry = entry.unwrap_or(Entry::Varying(unknown));
         let Entry::Known(pattern) = &entry else {
             return entry;
         };
         let atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
+        let mut more: SmallVec<[Supposed; 2]> = SmallVec::new();
         for &atom in atoms {
             let home = self.atoms.get(atom).home;
             let mut around = home.and_then(|home| self.loops.innermost(home));
             while let Some(this) = around.filter(|&this| !self.loops.contains(this, block)) {
-                if !self.leaves_apart[this.index()].is_empty() {
-                    return Entry::Varying(Cause::Other);
+                for &exit in &self.leaves_apart[this.index()] {
+                    if !self.may_suppose_together(exit) {
+                        return Entry::Varying(self.apart_at(exit, CauseKind::LoopExit, value));
+                    }
+                    more.push(Supposed::Together(exit));
                 }
                 around = self.loops.parent(this);
             }
         }
-        entry
+        match more.is_empty() {
+            true => entry,
+            false => Entry::Known(Rc::new(pattern.as_ref().clone().assuming(&more))),
+        }
+    }
+
+    /// Whether it may be supposed that lanes leave a block the same way: its condition is no matter of data.
+    fn may_suppose_together(&self, block: Block) -> bool {
+        let Some(last) = self.function.last_instruction(block) else {
+            return false;
+        };
+        let is_data = |value: Value| self.data_dependent.contains(value);
+        self.setting.supposing
+            && self.function.format(last).effects.terminator != Terminator::IndirectBranch
+            && matches!(self.function.guard(last), Some(Operand::Value(guard)) if !is_data(guard))
+    }
+
+    /// Why a value is lost where lanes leave a block in different ways.
+    fn apart_at(&self, block: Block, kind: CauseKind, value: Value) -> Cause {
+        let last = self.function.last_instruction(block);
+        let guard = last.and_then(|last| self.function.guard(last));
+        match guard {
+            Some(Operand::Value(guard)) if self.data_dependent.contains(guard) => {
+                Cause::at(CauseKind::Data, guard)
+            }
+            _ => Cause::at(kind, value),
+        }
     }
 
     /// Computes a value and what it needs.
@@ -343,7 +511,7 @@ impl<'a> LanePatterns<'a> {
     fn needs(&self, value: Value, needs: &mut Vec<Value>) {
         match self.function.values()[value].definition {
             Definition::Instruction(instruction) => {
-                if self.is_evaluated(instruction) {
+                if self.is_evaluated(instruction) || self.is_exchange(instruction) {
                     needs.extend(self.function.uses(instruction));
                 }
             }
@@ -354,12 +522,12 @@ impl<'a> LanePatterns<'a> {
 
     fn result(&mut self, value: Value) -> Entry {
         if self.function.values()[value].scalar_type.bits() > 64 {
-            return Entry::Varying(Cause::Other);
+            return Entry::Varying(Cause::at(CauseKind::Arithmetic, value));
         }
         match self.function.values()[value].definition {
             Definition::Instruction(instruction) => self.instruction(value, instruction),
             Definition::Parameter(block) => self.join(value, block),
-            Definition::Undefined => Entry::Varying(Cause::Other),
+            Definition::Undefined => Entry::Varying(Cause::at(CauseKind::Arithmetic, value)),
         }
     }
 
@@ -371,6 +539,7 @@ impl<'a> LanePatterns<'a> {
             key: AtomKey::Value(value),
             known,
             home: self.function.defining_block(value),
+            parameter: None,
         });
         Pattern::atom(atom, bits)
     }
@@ -386,10 +555,23 @@ impl<'a> LanePatterns<'a> {
 
     /// Something uniform that a value is made of.
     fn part(&mut self, value: Value, slot: u32, known: Known, bits: u32) -> Pattern {
+        self.part_of(value, slot, known, bits, None)
+    }
+
+    /// Likewise, if it is a parameter of the kernel, too.
+    fn part_of(
+        &mut self,
+        value: Value,
+        slot: u32,
+        known: Known,
+        bits: u32,
+        parameter: Option<u32>,
+    ) -> Pattern {
         let atom = self.atoms.intern(AtomData {
             key: AtomKey::Part(value, slot),
             known: known.truncate(bits),
             home: self.function.defining_block(value),
+            parameter,
         });
         Pattern::atom(atom, bits)
     }

@@ -76,6 +76,10 @@ pub enum AtomKey {
     Symbol(Symbol),
     /// The uniform part of a value, or of one of its operands.
     Part(Value, u32),
+    /// A bit of a value that is the same in all lanes.
+    Bit(Value, u32),
+    /// How often a loop, by its header, has gone round.
+    Rounds(Block),
 }
 
 /// An atom.
@@ -87,6 +91,8 @@ pub struct AtomData {
     pub known: Known,
     /// The block that computes it; nothing for what never changes.
     pub home: Option<Block>,
+    /// The parameter of the kernel, by number, that it is, if it is all of one.
+    pub parameter: Option<u32>,
 }
 
 /// All atoms of a warp.
@@ -94,16 +100,34 @@ pub struct AtomData {
 pub struct Atoms {
     data: Vec<AtomData>,
     numbers: BTreeMap<AtomKey, Atom>,
+    /// Whether different things were said of one atom.
+    conflict: bool,
 }
 
 impl Atoms {
     /// The atom with this key, made if there is none.
     pub fn intern(&mut self, data: AtomData) -> Atom {
-        let Atoms { data: all, numbers } = self;
-        *numbers.entry(data.key).or_insert_with(|| {
+        let Atoms {
+            data: all,
+            numbers,
+            conflict,
+        } = self;
+        let atom = *numbers.entry(data.key).or_insert_with(|| {
             all.push(data);
             Atom::from_index(all.len() - 1)
-        })
+        });
+        *conflict |= all[atom.index()].known != data.known;
+        atom
+    }
+
+    /// Forgets that different things were said of one atom.
+    pub fn forget_conflict(&mut self) {
+        self.conflict = false;
+    }
+
+    /// Whether different things were said of one atom since then.
+    pub fn has_conflict(&self) -> bool {
+        self.conflict
     }
 
     /// What an atom is.
@@ -113,9 +137,14 @@ impl Atoms {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        let Atoms { data, numbers } = self;
+        let Atoms {
+            data,
+            numbers,
+            conflict,
+        } = self;
         data.clear();
         numbers.clear();
+        *conflict = false;
     }
 }
 
@@ -142,6 +171,10 @@ pub enum Supposed {
     NoWrap(Value),
     /// A parameter, by number, is a multiple of what the setting says.
     Multiple(u32),
+    /// All lanes leave a block the same way, each time.
+    Together(Block),
+    /// The division that computes a value has the same quotient in all lanes.
+    SameQuotient(Value),
 }
 
 /// The numbers of a value in all lanes: `lanes + sum of terms`, modulo two to the width.
@@ -187,6 +220,55 @@ impl Pattern {
             terms: vec![term],
             ..Pattern::concrete(Lanes::Same(0), bits)
         }
+    }
+
+    /// A product of atoms times a number for each lane.
+    pub fn term(monomial: Monomial, factor: Lanes, bits: u32) -> Pattern {
+        let mut pattern = Pattern::concrete(Lanes::Same(0), bits);
+        pattern.push(monomial, &factor);
+        pattern
+    }
+
+    /// With a number in place of an atom.
+    pub fn with_atom(&self, atom: Atom, number: u64) -> Pattern {
+        let mut result = Pattern::concrete(self.lanes.clone(), self.bits);
+        for term in &self.terms {
+            let mut factor = term.factor.clone();
+            let mut monomial = Monomial::new();
+            for &own in &term.monomial {
+                match own == atom {
+                    true => factor = factor.map(|lane| lane.wrapping_mul(number)),
+                    false => monomial.push(own),
+                }
+            }
+            if monomial.is_empty() {
+                let sum = result.lanes.zip(&factor, u64::wrapping_add);
+                result.lanes = sum.map(|lane| lane & mask(self.bits));
+                continue;
+            }
+            // Products that differ by this atom only become one.
+            let place = result.terms.iter().position(|own| own.monomial == monomial);
+            match place {
+                Some(place) => {
+                    let sum = result.terms[place].factor.zip(&factor, u64::wrapping_add);
+                    result.terms[place].factor = sum.map(|lane| lane & mask(self.bits));
+                }
+                None => result.push(monomial, &factor),
+            }
+        }
+        result.terms.retain(|term| term.factor != Lanes::Same(0));
+        result.terms.sort_by(|left, right| left.monomial.cmp(&right.monomial));
+        result.assuming(&self.assumed)
+    }
+
+    /// The numbers of other lanes.
+    pub fn permuted(&self, source: &[usize; LANES]) -> Pattern {
+        let moved = |lanes: &Lanes| Lanes::from_fn(|lane| lanes.get(source[lane]));
+        let mut result = Pattern::concrete(moved(&self.lanes), self.bits);
+        for term in &self.terms {
+            result.push(term.monomial.clone(), &moved(&term.factor));
+        }
+        result.assuming(&self.assumed)
     }
 
     /// Whether everything is known.

@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::cost::WarpCost;
-use crate::lane_patterns::Cause;
+use crate::lane_patterns::{Cause, CauseKind};
 use oriole_isa::Space;
 
 /// What kind of access a request is.
@@ -70,8 +70,8 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
         return Class::Inactive;
     };
     match cause {
-        Some(Cause::Data) => return Class::DataDependent,
-        Some(Cause::Other) => return Class::Unknown,
+        Some(cause) if cause.kind == CauseKind::Data => return Class::DataDependent,
+        Some(_) => return Class::Unknown,
         None => {}
     }
     let is_shared = matches!(request.space, Space::Shared | Space::SharedCluster);

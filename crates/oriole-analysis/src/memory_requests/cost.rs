@@ -1,6 +1,6 @@
 //! What a pattern of addresses costs a warp.
 
-use super::Request;
+use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
 use oriole_ir::Symbol;
@@ -11,6 +11,8 @@ use oriole_isa::{Space, memory_cost};
 pub(super) struct WarpCost {
     /// The lanes that take part.
     pub lanes: u32,
+    /// Those that do in other rounds of a loop, if it was followed.
+    pub masks: Vec<u32>,
     pub least: u64,
     pub mean: f64,
     pub most: u64,
@@ -29,6 +31,8 @@ pub(super) struct WarpCost {
     pub least_apart: u64,
     /// Whether they are taken to have nothing in common.
     pub is_apart: bool,
+    /// What it costs by what a parameter is.
+    pub strides: Vec<StrideRow>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
 }
@@ -57,6 +61,7 @@ impl WarpCost {
     pub fn none(lanes: u32) -> WarpCost {
         WarpCost {
             lanes,
+            masks: Vec::new(),
             least: 0,
             mean: 0.0,
             most: 0,
@@ -68,6 +73,7 @@ impl WarpCost {
             groups: Vec::new(),
             least_apart: 0,
             is_apart: false,
+            strides: Vec::new(),
             offsets: None,
         }
     }
@@ -91,8 +97,54 @@ impl WarpCost {
         self
     }
 
-    /// Counts what addresses cost, given what is known of atoms.
+    /// Counts what addresses cost, given what is known of atoms. Where lanes differ by something of which only a few values are
+    /// possible, each of them is tried.
     pub fn count(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
+        let Some(cases) = cases(pattern, self.lanes, known) else {
+            return self.count_case(request, pattern, known);
+        };
+        let mut found: Vec<WarpCost> = Vec::new();
+        for case in &cases {
+            let mut own = self.clone();
+            own.count_case(request, case, known);
+            // A case that would trap is none.
+            if own.cause.is_none() {
+                found.push(own);
+            }
+        }
+        let Some(dearest) = found.iter().max_by_key(|own| own.most) else {
+            *self = self.clone().unknown(request, Cause::of_address());
+            return;
+        };
+        let mut all = dearest.clone();
+        let count = found.len() as f64;
+        all.least = found.iter().map(|own| own.least).min().unwrap_or(0);
+        all.mean = found.iter().map(|own| own.mean).sum::<f64>() / count;
+        all.ideal = found.iter().map(|own| own.ideal).sum::<f64>() / count;
+        all.least_apart = found.iter().map(|own| own.least_apart).min().unwrap_or(0);
+        // In some case lanes may be in other groups.
+        if found.iter().any(|own| own.groups != all.groups) {
+            all.groups = groups(pattern, self.lanes);
+            all.least_apart = 0;
+        }
+        *self = all;
+    }
+
+    /// Counts what addresses cost that have a uniform part besides, which is a multiple of two to this power.
+    pub fn count_from(&mut self, request: &Request, pattern: &Pattern, zeros: u32) {
+        let mut pattern = pattern.clone();
+        if zeros < 5 {
+            pattern = pattern.add(&Pattern::atom(Atom::from_index(0), pattern.bits)).unwrap_or(pattern);
+        }
+        let known = |_| Known {
+            zeros: crate::known_bits::mask(zeros),
+            ones: 0,
+        };
+        self.count_case(request, &pattern, &known);
+    }
+
+    /// Counts what addresses cost.
+    fn count_case(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);
         self.groups.clone_from(&groups);
         let first = self.lanes.trailing_zeros() as usize;
@@ -164,12 +216,37 @@ impl WarpCost {
         }
         if contradicts {
             // Every case would trap: something that was taken for granted does not hold.
-            *self = self.clone().unknown(request, Cause::Other);
+            *self = self.clone().unknown(request, Cause::of_address());
         }
     }
 }
 
 impl WarpCost {
+    /// The cost over all rounds of a loop, given that of each.
+    pub fn of_rounds(rounds: Vec<WarpCost>) -> WarpCost {
+        let mut rounds = rounds;
+        rounds.retain(|own| own.lanes != 0);
+        let dearest = rounds.iter().max_by_key(|own| own.most).cloned();
+        let Some(mut all) = dearest else {
+            return WarpCost::none(0);
+        };
+        let count = rounds.len() as f64;
+        all.least = rounds.iter().map(|own| own.least).min().unwrap_or(0);
+        all.mean = rounds.iter().map(|own| own.mean).sum::<f64>() / count;
+        all.ideal = rounds.iter().map(|own| own.ideal).sum::<f64>() / count;
+        all.cause = rounds.iter().filter_map(|own| own.cause).max();
+        for own in &rounds {
+            all.masks.push(own.lanes);
+            all.is_supposed |= own.is_supposed;
+            all.is_apart |= own.is_apart;
+            all.assumed.extend(own.assumed.iter().copied());
+            all.pointers.extend(own.pointers.iter().copied());
+        }
+        all.masks.sort_unstable();
+        all.masks.dedup();
+        all
+    }
+
     /// Whether groups of lanes in global memory have one cost if they have nothing in common.
     pub fn is_exact_apart(&self, request: &Request) -> bool {
         memory(request.space) == Memory::Global
@@ -183,6 +260,56 @@ impl WarpCost {
         self.is_apart = true;
         self.least = self.most;
         self.mean = self.most as f64;
+    }
+}
+
+/// So many cases are tried, and so many of one atom.
+const MOST_CASES: usize = 64;
+
+/// The pattern with every choice of what the atoms may be that lanes have different factors of, if these choices are few.
+fn cases(pattern: &Pattern, lanes: u32, known: &dyn Fn(Atom) -> Known) -> Option<Vec<Pattern>> {
+    let mut atoms: Vec<Atom> = Vec::new();
+    let first = lanes.trailing_zeros() as usize % LANES;
+    for term in &pattern.terms {
+        let differs = |lane: usize| {
+            lanes >> lane & 1 != 0 && term.factor.get(lane) != term.factor.get(first)
+        };
+        if (0..LANES).any(differs) {
+            let more = term.monomial.iter().filter(|atom| !atoms.contains(atom));
+            let more: Vec<Atom> = more.copied().collect();
+            atoms.extend(more);
+        }
+    }
+    if atoms.is_empty() {
+        return None;
+    }
+    let mut cases = vec![pattern.clone()];
+    for atom in atoms {
+        let values = possible(known(atom), MOST_CASES / cases.len())?;
+        let with = |case: &Pattern| {
+            let case = case.clone();
+            let values = values.iter();
+            values.map(move |&value| case.with_atom(atom, value)).collect::<Vec<_>>()
+        };
+        cases = cases.iter().flat_map(with).collect();
+    }
+    Some(cases)
+}
+
+/// All numbers with these bits, if they are few.
+fn possible(known: Known, most: usize) -> Option<Vec<u64>> {
+    let unknown = !(known.zeros | known.ones);
+    if unknown.count_ones() > 6 || 1 << unknown.count_ones() > most {
+        return None;
+    }
+    let mut values = Vec::new();
+    let mut subset = 0u64;
+    loop {
+        values.push(known.ones | subset);
+        subset = subset.wrapping_sub(unknown) & unknown;
+        if subset == 0 {
+            return Some(values);
+        }
     }
 }
 

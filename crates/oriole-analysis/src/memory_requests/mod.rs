@@ -20,15 +20,21 @@
 //! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants, and
 //! functions that are no kernels.
 
+mod chains;
 mod class;
 mod cost;
+mod fixes;
+mod rounds;
+mod strides;
 
+pub use chains::chains;
 pub use class::Class;
+pub use fixes::{Fix, FixKind, fixes};
+pub use strides::{StrideCase, StrideRow};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
-use crate::lane_patterns::{Cause, Entry, LANES, LanePatterns, Setting, Supposed};
-use crate::launch::LaunchShape;
+use crate::lane_patterns::{AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed};
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
@@ -65,6 +71,10 @@ pub enum Assumption {
     Multiple(u32),
     /// Conditions that cannot be told hold for all lanes of the warp.
     FullWarp,
+    /// All lanes leave a block the same way, each time.
+    Together(Block),
+    /// The division that computes a value has the same quotient in all lanes.
+    SameQuotient(Value),
     /// Lanes that are apart by an unknown stride have no sector in common.
     Apart,
     /// A generic address is one of global memory.
@@ -111,6 +121,8 @@ pub struct WarpClaim {
     pub most: u64,
     /// The lanes that take part.
     pub lanes: u32,
+    /// The lanes that take part in one or the other round of the loops around it, where these were followed.
+    pub masks: Vec<u32>,
     /// The groups of lanes that differ by known numbers.
     pub groups: Vec<u32>,
 }
@@ -132,10 +144,14 @@ pub struct RequestCost {
     pub class: Class,
     /// How much is known.
     pub status: Status,
+    /// Why nothing is known.
+    pub cause: Option<Cause>,
     /// What is taken for granted, in order.
     pub assumptions: Vec<Assumption>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
     pub trips: f64,
+    /// What it costs by what a parameter of the kernel is, if that decides it.
+    pub strides: Vec<StrideRow>,
     /// What is claimed of each warp.
     pub warps: Vec<WarpClaim>,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
@@ -255,14 +271,20 @@ fn of_instruction(function: &Function, instruction: Instruction, requests: &mut 
 
 /// What all requests of a kernel cost, in order.
 pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Vec<RequestCost> {
+    let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
+    costs_by(function, analyses, setting, &evolution)
+}
+
+/// Likewise, with the evolution of the function in launches of that shape.
+pub fn costs_by(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+) -> Vec<RequestCost> {
     let flow = analyses.get::<ControlFlow>(function);
     let all = requests(function, &flow);
-    let bounds = LaunchShape {
-        block: Some(setting.block),
-        ..LaunchShape::default()
-    };
-    let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
-    let of_warps = warp_costs(function, analyses, setting, &evolution, &all);
+    let of_warps = warp_costs(function, analyses, setting, evolution, &all);
     let loops = analyses.get::<Loops>(function);
     let mut costs: Vec<RequestCost> = Vec::new();
     {
@@ -273,23 +295,47 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
             costs.push(summary(request, warps, trips));
         }
     }
-    let is_bounded = |cost: &RequestCost| cost.status == Status::Bounded;
-    if costs.iter().any(is_bounded) {
+    rounds::settle(function, analyses, setting, evolution, &mut costs);
+    // What more is supposed where that tells something.
+    let supposed = [(false, true), (true, false), (true, true)];
+    for (supposing, has_multiple) in supposed {
         let supposing = Setting {
-            multiple: Some(PARAMETER_MULTIPLE),
+            multiple: has_multiple.then_some(PARAMETER_MULTIPLE),
+            supposing,
             ..setting.clone()
         };
-        let again = warp_costs(function, analyses, &supposing, &evolution, &all);
-        for (cost, warps) in costs.iter_mut().zip(&again) {
-            if cost.status == Status::Bounded {
-                let other = summary(&cost.request, warps, cost.trips);
-                if other.status == Status::ProvedIf {
-                    *cost = other;
-                }
-            }
-        }
+        settle(function, analyses, &supposing, evolution, &mut costs);
     }
     costs
+}
+
+/// Counts again what is not settled, supposing more.
+fn settle(
+    function: &Function,
+    analyses: &mut Analyses,
+    supposing: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &mut [RequestCost],
+) {
+    let is_open = |cost: &RequestCost| match cost.status {
+        Status::Bounded => supposing.multiple.is_some(),
+        Status::Unknown => supposing.supposing,
+        Status::Proved | Status::ProvedIf => false,
+    };
+    let open: Vec<usize> = (0..costs.len()).filter(|&it| is_open(&costs[it])).collect();
+    if open.is_empty() {
+        return;
+    }
+    let requests: Vec<Request> = open.iter().map(|&index| costs[index].request).collect();
+    let again = warp_costs(function, analyses, supposing, evolution, &requests);
+    for (&index, warps) in open.iter().zip(&again) {
+        let cost = &mut costs[index];
+        let other = summary(&cost.request, warps, cost.trips);
+        // A better reason counts, too.
+        if other.status < cost.status || cost.status == Status::Unknown {
+            *cost = other;
+        }
+    }
 }
 
 /// What requests cost, by request and warp.
@@ -351,13 +397,13 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         return cost;
     }
     let Some(address) = request.address else {
-        return cost.unknown(request, Cause::Other);
+        return cost.unknown(request, Cause::of_address());
     };
     let block = function.block_of(request.instruction);
     let entry = match (address.base, block) {
         (Base::Value(value), Some(block)) => patterns.entry(value, block),
         (Base::Symbol(symbol), _) => patterns.variable(symbol),
-        _ => Entry::Varying(Cause::Other),
+        _ => Entry::Varying(Cause::of_address()),
     };
     let pattern = match entry {
         Entry::Known(pattern) => pattern.plus(address.offset as u64),
@@ -368,6 +414,8 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.count(request, &pattern, &plain);
     if cost.least != cost.most {
         let mut pointers = Vec::new();
+        let settled = patterns.setting().pointer_alignment;
+        let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
         for term in &pattern.terms {
             if let [atom] = term.monomial[..]
                 && term.factor.as_same() == Some(1)
@@ -380,8 +428,8 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             let known = patterns.known(atom);
             match pointers.iter().any(|pointer| pointer.0 == atom) {
                 true => Known {
-                    zeros: known.zeros | (POINTER_ALIGNMENT - 1),
-                    ones: known.ones & !(POINTER_ALIGNMENT - 1),
+                    zeros: known.zeros | (alignment - 1),
+                    ones: known.ones & !(alignment - 1),
                 },
                 false => known,
             }
@@ -389,14 +437,35 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
         if (assuming.least, assuming.most) != (cost.least, cost.most) {
-            assuming.pointers = pointers.into_iter().map(|pointer| pointer.1).collect();
+            if settled.is_none() {
+                assuming.pointers = pointers.iter().map(|pointer| pointer.1).collect();
+            }
             cost = assuming;
         }
+        if cost.least != cost.most {
+            let parameter = |atom| patterns.parameter_of(atom);
+            cost.strides = strides::rows(request, &pattern, lanes, &parameter, &aligned);
+        }
     }
-    if cost.least != cost.most && cost.is_exact_apart(request) {
+    // In the first rounds of a loop lanes are as near as they start.
+    let is_round = |atom| matches!(patterns.atom_key(atom), AtomKey::Rounds(_));
+    let mut atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
+    let goes_apart = atoms.any(|&atom| is_round(atom));
+    if cost.least != cost.most && !goes_apart && cost.is_exact_apart(request) {
         cost.take_apart();
     }
     cost
+}
+
+/// The table that all warps have.
+fn strides(warps: &[&WarpCost]) -> Vec<StrideRow> {
+    let Some((first, others)) = warps.split_first() else {
+        return Vec::new();
+    };
+    match others.iter().all(|other| other.strides == first.strides) {
+        true => first.strides.clone(),
+        false => Vec::new(),
+    }
 }
 
 fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
@@ -408,6 +477,8 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
             Supposed::NoWrap(value) => Assumption::NoWrap(value),
             Supposed::Multiple(number) => Assumption::Multiple(number),
+            Supposed::Together(block) => Assumption::Together(block),
+            Supposed::SameQuotient(value) => Assumption::SameQuotient(value),
         }));
         let pointers = warp.pointers.iter();
         assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
@@ -444,14 +515,17 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         ideal: executing.iter().map(|warp| warp.ideal).sum::<f64>() / count,
         class: class::of(request, dearest, cause),
         status,
+        cause,
         assumptions,
         trips,
+        strides: strides(&executing),
         warps: warps
             .iter()
             .map(|warp| WarpClaim {
                 least: warp.least,
                 most: warp.most,
                 lanes: warp.lanes,
+                masks: warp.masks.clone(),
                 groups: warp.groups.clone(),
             })
             .collect(),

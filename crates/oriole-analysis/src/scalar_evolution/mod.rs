@@ -195,6 +195,11 @@ impl Query<'_> {
         self.state.shape.loops.depth(block)
     }
 
+    /// The block that a value is defined in.
+    pub fn defining_block(&self, value: Value) -> Option<Block> {
+        self.function.defining_block(value)
+    }
+
     /// Whether a block is in the loop with this header.
     pub fn contains(&self, header: Block, block: Block) -> bool {
         self.state.shape.contains(header, block)

@@ -1,0 +1,187 @@
+//! Sums of products of factors with integer coefficients.
+
+use crate::scalar_evolution::{Expression, Kind, Query};
+use oriole_ir::Block;
+use std::collections::BTreeMap;
+
+/// A factor of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Factor {
+    /// How often a loop, by its header, has gone round.
+    Counter(Block),
+    /// An expression that is not taken apart.
+    Leaf(Expression),
+}
+
+/// A product of factors, in order.
+pub type Product = Vec<Factor>;
+
+/// Products with their coefficients, none of which is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Polynomial {
+    terms: BTreeMap<Product, i128>,
+}
+
+/// The most terms that a polynomial may have.
+const MOST_TERMS: usize = 24;
+
+impl Polynomial {
+    /// A number.
+    pub fn constant(number: i128) -> Polynomial {
+        Polynomial::term(Vec::new(), number)
+    }
+
+    /// A product with a coefficient.
+    pub fn term(product: Product, coefficient: i128) -> Polynomial {
+        let mut terms = BTreeMap::new();
+        if coefficient != 0 {
+            terms.insert(product, coefficient);
+        }
+        Polynomial { terms }
+    }
+
+    /// The terms, in order.
+    pub fn terms(&self) -> impl Iterator<Item = (&Product, i128)> {
+        self.terms
+            .iter()
+            .map(|(product, &coefficient)| (product, coefficient))
+    }
+
+    /// Whether it is zero.
+    pub fn is_zero(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The number, if it is one.
+    pub fn as_constant(&self) -> Option<i128> {
+        match self.terms.len() {
+            0 => Some(0),
+            1 => self.terms.get(&Vec::new()).copied(),
+            _ => None,
+        }
+    }
+
+    /// Whether a factor is in it.
+    pub fn contains(&self, factor: Factor) -> bool {
+        self.terms.keys().any(|product| product.contains(&factor))
+    }
+
+    /// The sum; nothing if it is too large.
+    pub fn add(&self, other: &Polynomial) -> Option<Polynomial> {
+        let mut terms = self.terms.clone();
+        for (product, &coefficient) in &other.terms {
+            let own = terms.entry(product.clone()).or_insert(0);
+            *own = own.checked_add(coefficient)?;
+        }
+        terms.retain(|_, coefficient| *coefficient != 0);
+        (terms.len() <= MOST_TERMS).then_some(Polynomial { terms })
+    }
+
+    /// The product with a number; nothing if it is too large.
+    pub fn scale(&self, factor: i128) -> Option<Polynomial> {
+        self.multiply(&Polynomial::constant(factor))
+    }
+
+    /// The difference; nothing if it is too large.
+    pub fn subtract(&self, other: &Polynomial) -> Option<Polynomial> {
+        self.add(&other.scale(-1)?)
+    }
+
+    /// The product; nothing if it is too large.
+    pub fn multiply(&self, other: &Polynomial) -> Option<Polynomial> {
+        let mut result = Polynomial::default();
+        for (left, &one) in &self.terms {
+            for (right, &two) in &other.terms {
+                let mut product: Product = left.iter().chain(right).copied().collect();
+                product.sort_unstable();
+                let coefficient = one.checked_mul(two)?;
+                if product.len() > 6 || coefficient.unsigned_abs() > 1 << 80 {
+                    return None;
+                }
+                result = result.add(&Polynomial::term(product, coefficient))?;
+            }
+        }
+        Some(result)
+    }
+
+    /// The terms without a factor, and the factor's coefficient, if it comes in no other power than the first.
+    pub fn split(&self, factor: Factor) -> Option<(Polynomial, Polynomial)> {
+        let (mut rest, mut coefficient) = (Polynomial::default(), Polynomial::default());
+        for (product, &number) in &self.terms {
+            match product.iter().filter(|&&own| own == factor).count() {
+                0 => {
+                    rest.terms.insert(product.clone(), number);
+                }
+                1 => {
+                    let others = product.iter().copied().filter(|&own| own != factor);
+                    coefficient.terms.insert(others.collect(), number);
+                }
+                _ => return None,
+            }
+        }
+        Some((rest, coefficient))
+    }
+}
+
+/// The polynomial of an expression, and whether it takes for granted that sums do not wrap where they are widened. Numbers are signed.
+pub(super) fn of_expression(
+    query: &Query<'_>,
+    root: Expression,
+    fixed: &dyn Fn(Expression) -> Option<i128>,
+) -> Option<(Polynomial, bool)> {
+    let expressions = query.expressions();
+    let mut done: BTreeMap<Expression, (Polynomial, bool)> = BTreeMap::new();
+    if expressions.is_unknown(root) || expressions.size(root) > MOST_NODES {
+        return None;
+    }
+    for each in expressions.postorder(root) {
+        let operands = expressions.operands(each);
+        let leaf = || (Polynomial::term(vec![Factor::Leaf(each)], 1), false);
+        let of = |operand: &Expression| done.get(operand).cloned();
+        let found = match expressions.kind(each) {
+            Kind::Constant => {
+                let number = expressions.as_signed(each)?;
+                (Polynomial::constant(number.into()), false)
+            }
+            Kind::Add => {
+                let mut sum = (Polynomial::default(), false);
+                for operand in operands {
+                    let (own, assumed) = of(operand)?;
+                    sum = (sum.0.add(&own)?, sum.1 | assumed);
+                }
+                sum
+            }
+            Kind::Multiply => {
+                let mut product = (Polynomial::constant(1), false);
+                for operand in operands {
+                    let (own, assumed) = of(operand)?;
+                    product = (product.0.multiply(&own)?, product.1 | assumed);
+                }
+                product
+            }
+            Kind::SignExtend | Kind::ZeroExtend => {
+                let (own, assumed) = of(operands.first()?)?;
+                let is_leaf = expressions.as_leaf(operands[0]).is_some();
+                (own, assumed || !is_leaf)
+            }
+            Kind::AddressCast => of(operands.first()?)?,
+            Kind::Recurrence => match expressions.as_affine(each) {
+                Some((header, start, step)) => {
+                    let ((start, one), (step, two)) = (of(&start)?, of(&step)?);
+                    let counter = Polynomial::term(vec![Factor::Counter(header)], 1);
+                    (start.add(&step.multiply(&counter)?)?, one | two)
+                }
+                None => leaf(),
+            },
+            _ => match fixed(each) {
+                Some(number) => (Polynomial::constant(number), false),
+                None => leaf(),
+            },
+        };
+        done.insert(each, found);
+    }
+    done.remove(&root)
+}
+
+/// Expressions with more nodes are not looked at.
+const MOST_NODES: u32 = 400;

@@ -1,0 +1,189 @@
+//! Instructions that move bits or combine them one by one.
+//!
+//! A bit of a result is known in each lane, or unknown and the same in all, or it is known in each lane once one unknown bit that all
+//! lanes share is: then that bit is an atom, which is zero or one, and the result is linear in it.
+
+use super::evaluate::Input;
+use super::pattern::{BitView, LANES, Lanes, Monomial, Pattern};
+use super::{AtomData, AtomKey, LanePatterns};
+use crate::known_bits::{Known, mask};
+use oriole_collections::SmallVec;
+use oriole_ir::Value;
+use oriole_isa::{Bits, Mnemonic, Opcode, ScalarType, evaluate};
+
+/// Slots of [`AtomKey::Part`].
+pub(super) const BITS: u32 = 1000;
+const SPLIT: u32 = 4000;
+
+/// So many unknown bits of one instruction may become atoms.
+const MOST_SPLIT: u32 = 6;
+
+impl LanePatterns<'_> {
+    /// Known bits by lane and unknown ones that are the same in all lanes.
+    pub(super) fn of_bits(
+        &mut self,
+        value: Value,
+        slot: u32,
+        lanes: Lanes,
+        unknown: u64,
+        bits: u32,
+    ) -> Option<Pattern> {
+        let known = Pattern::concrete(lanes, bits);
+        if unknown == 0 {
+            return Some(known);
+        }
+        let rest = Known {
+            zeros: !unknown,
+            ones: 0,
+        };
+        let part = self.part(value, slot, rest, bits);
+        known.add(&part)
+    }
+
+    /// Instructions that move bits, the same way in all lanes.
+    pub(super) fn moved_bits(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        given: ScalarType,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        // How many of the operands are moved; the others say where to.
+        let moved = match mnemonic.opcode() {
+            Opcode::Shr | Opcode::Bfe => 1,
+            _ => 2,
+        };
+        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
+        for (index, input) in inputs.iter().enumerate() {
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
+            if index >= moved && (view.unknown != 0 || view.lanes.as_same().is_none()) {
+                return None;
+            }
+            views.push(view);
+        }
+        let run = |bits: &dyn Fn(&BitView) -> u64| {
+            let inputs: SmallVec<[Bits; 4]> = views
+                .iter()
+                .enumerate()
+                .map(|(index, view)| match index < moved {
+                    true => Bits::from(bits(view)),
+                    false => Bits::from(view.lanes.get(0)),
+                })
+                .collect();
+            let outputs = evaluate(mnemonic, &inputs)?;
+            Some(*outputs.values().first()? as u64 & mask(given.bits()))
+        };
+        let unknown = run(&|view| view.unknown)?;
+        let mut lanes = [0; LANES];
+        for (lane, result) in lanes.iter_mut().enumerate() {
+            // Bits that are filled up with a sign that is not known are not known either.
+            *result = run(&|view| view.lanes.get(lane))? & !unknown;
+        }
+        self.of_bits(
+            value,
+            BITS,
+            Lanes::from_fn(|lane| lanes[lane]),
+            unknown,
+            given.bits(),
+        )
+    }
+
+    /// Logic, bit by bit.
+    pub(super) fn bitwise(
+        &mut self,
+        value: Value,
+        mnemonic: &Mnemonic,
+        given: ScalarType,
+        inputs: &[Input],
+    ) -> Option<Pattern> {
+        let operands = match mnemonic.opcode() {
+            Opcode::Not => 1,
+            Opcode::Lop3 => 3,
+            _ => 2,
+        };
+        let mut views: SmallVec<[BitView; 4]> = SmallVec::new();
+        for input in inputs.get(..operands)? {
+            let view = input
+                .pattern
+                .bit_view(input.known, &|atom| self.known(atom))?;
+            views.push(view);
+        }
+        let others: SmallVec<[u64; 2]> = inputs[operands..]
+            .iter()
+            .map(|input| input.pattern.lanes.as_same())
+            .collect::<Option<_>>()?;
+        // With every choice of all-zeros and all-ones for what is unknown.
+        let run = |lane: usize, choice: u32| {
+            let mut bits: SmallVec<[Bits; 4]> = SmallVec::new();
+            for (index, view) in views.iter().enumerate() {
+                let filled = if choice >> index & 1 != 0 {
+                    view.unknown
+                } else {
+                    0
+                };
+                bits.push(Bits::from(view.lanes.get(lane) | filled));
+            }
+            bits.extend(others.iter().map(|&other| Bits::from(other)));
+            let outputs = evaluate(mnemonic, &bits)?;
+            Some(*outputs.values().first()? as u64 & mask(given.bits()))
+        };
+        let mut lanes = [0; LANES];
+        let mut unknown = 0;
+        for (lane, result) in lanes.iter_mut().enumerate() {
+            *result = run(lane, 0)?;
+            for choice in 1..1 << operands {
+                unknown |= run(lane, choice)? ^ *result;
+            }
+        }
+        // Bits that lanes make different things of.
+        let mut split = 0;
+        for view in &views {
+            for lane in 1..LANES {
+                split |= (view.lanes.get(lane) ^ view.lanes.get(0)) & unknown;
+            }
+        }
+        unknown &= !split;
+        let known = Lanes::from_fn(|lane| lanes[lane] & !unknown);
+        let mut result = self.of_bits(value, BITS, known, unknown, given.bits())?;
+        if split.count_ones() > MOST_SPLIT {
+            return None;
+        }
+        while split != 0 {
+            let bit = split.trailing_zeros();
+            split &= split - 1;
+            let mut among = views.iter().map(|view| view.unknown >> bit & 1 != 0);
+            let source = among.position(|is_unknown| is_unknown)?;
+            if among.any(|is_unknown| is_unknown) {
+                return None;
+            }
+            let mut set = [0; LANES];
+            for (lane, set) in set.iter_mut().enumerate() {
+                *set = run(lane, 1 << source)? >> bit & 1;
+            }
+            let factor = Lanes::from_fn(|lane| {
+                let difference = set[lane].wrapping_sub(lanes[lane] >> bit & 1);
+                difference << bit & mask(given.bits())
+            });
+            let atom = self.bit_of(value, source as u32, &inputs[source], bit);
+            let monomial: Monomial = std::iter::once(atom).collect();
+            result = result.add(&Pattern::term(monomial, factor, given.bits()))?;
+        }
+        Some(result)
+    }
+
+    /// An unknown bit of an operand that is the same in all lanes.
+    fn bit_of(&mut self, value: Value, operand: u32, input: &Input, bit: u32) -> super::Atom {
+        let (key, home) = match input.value {
+            Some(source) => (AtomKey::Bit(source, bit), source),
+            None => (AtomKey::Part(value, SPLIT + 64 * operand + bit), value),
+        };
+        self.atoms.intern(AtomData {
+            key,
+            known: Known::unknown(1),
+            home: self.function.defining_block(home),
+            parameter: None,
+        })
+    }
+}

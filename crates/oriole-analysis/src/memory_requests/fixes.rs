@@ -1,0 +1,581 @@
+//! What would make accesses cheaper, counted before it is said.
+//!
+//! ## Example
+//! `tile[threadIdx.x][threadIdx.y]` with rows of 32 floats costs 32 wavefronts. With rows of 33 it costs one, and what else accesses the tile
+//! still costs one: 31 wavefronts are saved for 128 bytes.
+//!
+//! ## Method
+//! Each fix is a change of addresses: a longer row, bits that are exclusive-ored with others, threads whose numbers along x and y are
+//! exchanged, blocks of another shape, elements in arrays of their own, accesses in one. The same counting as everywhere says what
+//! accesses cost then: all that the change touches, in every warp. What does not become cheaper in sum is not given.
+//!
+//! ## Not done
+//! Arrays in shared memory whose size is given at launch, and those that something accesses of which nothing is known. Exchanged loops.
+
+use super::cost::WarpCost;
+use super::{POINTER_ALIGNMENT, Request, RequestCost, Status, costs};
+use crate::known_bits::{Known, sign_extend};
+use crate::lane_patterns::{AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, Setting};
+use crate::manager::Analyses;
+use crate::scalar_evolution::ScalarEvolution;
+use oriole_ir::{AccessKind, Base, Function, Symbol};
+use oriole_isa::{Space, memory_cost};
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixKind {
+    /// Rows of a shared array of so many bytes get so many more.
+    Pad {
+        /// The variable.
+        variable: Symbol,
+        /// Bytes of a row.
+        row: u64,
+        /// Bytes to add to each.
+        pad: u64,
+        /// Bytes that the array grows by.
+        more: u64,
+    },
+    /// Offsets in a shared array have so many bits, from one on, exclusive-ored with those from a higher one on.
+    Swizzle {
+        /// The variable.
+        variable: Symbol,
+        /// The lowest bit that changes.
+        to: u32,
+        /// The lowest bit that it is changed with.
+        from: u32,
+        /// How many bits.
+        bits: u32,
+    },
+    /// The numbers of threads along x and y change places, and so do the sizes of blocks.
+    ExchangeThreads,
+    /// Blocks of another shape.
+    BlockShape([u32; 3]),
+    /// Adjacent accesses of a thread are made one of so many bytes.
+    Vector(u32),
+    /// Members of structures of so many bytes lie in arrays of their own.
+    StructureOfArrays(u64),
+    /// Tiles of so many bytes go through shared memory, rows one element longer than they need.
+    Stage(u64),
+}
+
+impl FixKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FixKind::Pad { .. } => "pad",
+            FixKind::Swizzle { .. } => "swizzle",
+            FixKind::ExchangeThreads => "exchange-threads",
+            FixKind::BlockShape(_) => "block-shape",
+            FixKind::Vector(_) => "vector",
+            FixKind::StructureOfArrays(_) => "structure-of-arrays",
+            FixKind::Stage(_) => "stage",
+        }
+    }
+}
+
+/// A fix, and what it gains.
+#[derive(Clone, Copy, Debug)]
+pub struct Fix {
+    /// What to do.
+    pub kind: FixKind,
+    /// The request that it is for, by number; nothing if it is for the kernel.
+    pub request: Option<usize>,
+    /// What the request costs in a warp, on average, before and after; of the kernel, what all waste.
+    pub before: f64,
+    /// Likewise, after.
+    pub after: f64,
+}
+
+/// A change of offsets in a shared array that repeats.
+#[derive(Clone, Copy)]
+struct Change {
+    kind: FixKind,
+    period: u64,
+}
+
+impl Change {
+    fn apply(&self, offset: u64) -> u64 {
+        match self.kind {
+            FixKind::Pad { row, pad, .. } => offset + offset / row * pad,
+            FixKind::Swizzle { to, from, bits, .. } => {
+                offset ^ ((offset >> from & crate::known_bits::mask(bits)) << to)
+            }
+            _ => offset,
+        }
+    }
+}
+
+/// What a request's addresses are in a warp.
+struct Sample {
+    lanes: u32,
+    pattern: Option<Pattern>,
+    /// The shared variable that it accesses; the pattern is of the offset then.
+    variable: Option<Symbol>,
+    /// What is known of the uniform part.
+    uniform: Known,
+}
+
+/// So many residues of an offset are tried.
+const MOST_RESIDUES: u64 = 128;
+
+/// Fixes of requests whose waste is known, those of one request in order of what they gain; `rows` are bytes of rows that addresses show, and
+/// `bytes` are those of shared variables.
+pub fn fixes(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &[RequestCost],
+    rows: &dyn Fn(usize) -> Option<u64>,
+    bytes: &dyn Fn(Symbol) -> Option<u32>,
+) -> Vec<Fix> {
+    let wastes = |cost: &RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
+    if !costs.iter().any(wastes) {
+        return Vec::new();
+    }
+    let samples = samples(function, analyses, setting, evolution, costs);
+    let mut found = Vec::new();
+    let exchanged = exchanged(function, analyses, setting, costs);
+    for (index, cost) in costs.iter().enumerate() {
+        if !wastes(cost) {
+            continue;
+        }
+        let mut own = Vec::new();
+        match cost.request.space {
+            Space::Shared | Space::SharedCluster => {
+                own.extend(shared_fix(index, costs, &samples, rows, bytes));
+            }
+            Space::Global | Space::Generic => {
+                own.extend(vector_fix(index, costs, &samples));
+                own.extend(array_fix(index, costs, &samples));
+                own.extend(stage_fix(index, costs, &exchanged));
+            }
+            _ => {}
+        }
+        own.sort_by(|left, right| left.after.total_cmp(&right.after));
+        found.extend(own);
+    }
+    let weight = |costs: &[RequestCost]| costs.iter().map(RequestCost::weight).sum::<f64>();
+    let (before, after) = (weight(costs), exchanged.as_deref().map(weight));
+    // As much must be accessed as before: threads that all access the same save nothing.
+    let ideal = |costs: &[RequestCost]| costs.iter().map(|cost| cost.ideal).sum::<f64>();
+    let is_as_much = exchanged
+        .as_deref()
+        .is_some_and(|exchanged| ideal(exchanged) >= ideal(costs) * 0.99);
+    if let Some(after) = after.filter(|&after| is_as_much && after < before * 0.9) {
+        found.push(Fix {
+            kind: FixKind::ExchangeThreads,
+            request: None,
+            before,
+            after,
+        });
+    }
+    found
+}
+
+/// The addresses of all requests, by request and warp.
+fn samples(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &[RequestCost],
+) -> Vec<Vec<Sample>> {
+    let mut samples: Vec<Vec<Sample>> = costs.iter().map(|_| Vec::new()).collect();
+    let supposing = Setting {
+        supposing: true,
+        ..setting.clone()
+    };
+    let query = evolution.on(function);
+    let mut patterns = LanePatterns::new(function, analyses, supposing, query);
+    for warp in 0..setting.warps() {
+        let of_warp = patterns.ask(warp, |patterns| {
+            let sample = |cost: &RequestCost| sample(function, patterns, &cost.request);
+            costs.iter().map(sample).collect::<Vec<Sample>>()
+        });
+        for (own, sample) in samples.iter_mut().zip(of_warp) {
+            own.push(sample);
+        }
+    }
+    samples
+}
+
+fn sample(function: &Function, patterns: &mut LanePatterns<'_>, request: &Request) -> Sample {
+    let lanes = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
+    let mut sample = Sample {
+        lanes,
+        pattern: None,
+        variable: None,
+        uniform: Known::unknown(64),
+    };
+    let (Some(address), Some(block)) = (request.address, function.block_of(request.instruction))
+    else {
+        return sample;
+    };
+    let entry = match address.base {
+        Base::Value(value) => patterns.entry(value, block),
+        Base::Symbol(symbol) => patterns.variable(symbol),
+        _ => return sample,
+    };
+    let Entry::Known(pattern) = entry else {
+        return sample;
+    };
+    let mut pattern = pattern.plus(address.offset as u64);
+    let place = pattern.terms.iter().position(|term| {
+        let is_variable = match term.monomial[..] {
+            [atom] => matches!(patterns.atom_key(atom), AtomKey::Symbol(_)),
+            _ => false,
+        };
+        is_variable && term.factor.as_same() == Some(1)
+    });
+    if let Some(place) = place
+        && matches!(request.space, Space::Shared | Space::SharedCluster)
+        && let AtomKey::Symbol(symbol) = patterns.atom_key(pattern.terms[place].monomial[0])
+    {
+        sample.variable = Some(symbol);
+        pattern.terms.remove(place);
+    }
+    let first = lanes.trailing_zeros().min(31) as usize;
+    let known = |atom| {
+        let known = patterns.known(atom);
+        match patterns.pointer(atom) {
+            Some(_) => Known {
+                zeros: known.zeros | (POINTER_ALIGNMENT - 1),
+                ones: 0,
+            },
+            None => known,
+        }
+    };
+    sample.uniform = pattern.symbolic_known(first, &known);
+    sample.pattern = Some(pattern);
+    sample
+}
+
+/// The costs of all requests if threads along x and y change places, if there are several along both, or could be.
+fn exchanged(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    before: &[RequestCost],
+) -> Option<Vec<RequestCost>> {
+    let [x, y, z] = setting.block;
+    if y <= 1 && x <= 32 || y <= 1 {
+        return None;
+    }
+    let is_global = |cost: &&RequestCost| {
+        matches!(cost.request.space, Space::Global | Space::Generic) && cost.waste() > 1e-9
+    };
+    before.iter().find(is_global)?;
+    let setting = Setting {
+        block: [y, x, z],
+        exchanges_threads: true,
+        ..setting.clone()
+    };
+    Some(costs(function, analyses, &setting))
+}
+
+/// The change of a shared array that makes all its accesses together cheapest.
+fn shared_fix(
+    index: usize,
+    costs: &[RequestCost],
+    samples: &[Vec<Sample>],
+    rows: &dyn Fn(usize) -> Option<u64>,
+    bytes: &dyn Fn(Symbol) -> Option<u32>,
+) -> Vec<Fix> {
+    let Some(variable) = samples[index].iter().find_map(|sample| sample.variable) else {
+        return Vec::new();
+    };
+    let Some(bytes) = bytes(variable).map(u64::from).filter(|&bytes| bytes > 0) else {
+        return Vec::new();
+    };
+    // All that accesses the array, and nothing that may.
+    let mut members = Vec::new();
+    for (other, cost) in costs.iter().enumerate() {
+        if !matches!(cost.request.space, Space::Shared | Space::SharedCluster) {
+            continue;
+        }
+        let executing = samples[other].iter().filter(|sample| sample.lanes != 0);
+        let variables: Vec<_> = executing.map(|sample| sample.variable).collect();
+        if variables.iter().any(Option::is_none) {
+            return Vec::new();
+        }
+        if variables.contains(&Some(variable)) {
+            members.push(other);
+        }
+    }
+    let widest = members.iter().map(|&it| costs[it].request.bytes).max();
+    let widest = u64::from(widest.unwrap_or(4).max(4));
+    let total = |change: Option<Change>| {
+        let mut sum = 0.0;
+        let mut own = 0.0;
+        for &member in &members {
+            let cost = &costs[member];
+            let mean = match change {
+                None => cost.mean,
+                Some(change) => changed(&cost.request, &samples[member], change)?,
+            };
+            sum += (mean - cost.ideal).max(0.0) * cost.trips;
+            if member == index {
+                own = mean;
+            }
+        }
+        Some((sum, own))
+    };
+    let Some((before, mean)) = total(None) else {
+        return Vec::new();
+    };
+    let mut fixes = Vec::new();
+    let best = |changes: Vec<Change>| {
+        let mut best: Option<(f64, f64, Change)> = None;
+        for change in changes {
+            if let Some((sum, own)) = total(Some(change))
+                && sum < before * 0.75
+                && own < mean
+                && best.is_none_or(|best| sum < best.0)
+            {
+                best = Some((sum, own, change));
+            }
+        }
+        best
+    };
+    for changes in [
+        pads(variable, rows(index), bytes, widest),
+        swizzles(variable, bytes, widest),
+    ] {
+        fixes.extend(best(changes).map(|(_, after, change)| Fix {
+            kind: change.kind,
+            request: Some(index),
+            before: mean,
+            after,
+        }));
+    }
+    fixes
+}
+
+/// Longer rows, the least bytes first.
+fn pads(variable: Symbol, row: Option<u64>, bytes: u64, widest: u64) -> Vec<Change> {
+    let mut rows: Vec<u64> = row.into_iter().collect();
+    rows.extend([128, 256, 64, 512, 1024].into_iter().filter(|&own| Some(own) != row));
+    rows.retain(|&row| row >= widest && row < bytes && row.is_multiple_of(widest));
+    rows.retain(|&row| bytes.is_multiple_of(row));
+    let mut changes = Vec::new();
+    for row in rows {
+        for pad in [widest, 2 * widest] {
+            let kind = FixKind::Pad {
+                variable,
+                row,
+                pad,
+                more: bytes / row * pad,
+            };
+            changes.push(Change { kind, period: row });
+        }
+    }
+    changes
+}
+
+/// Exchanges of words within an array, the fewest bits first.
+fn swizzles(variable: Symbol, bytes: u64, widest: u64) -> Vec<Change> {
+    let to = widest.trailing_zeros();
+    let mut changes = Vec::new();
+    for bits in 1..=5 {
+        for from in to + bits..=12 {
+            if !bytes.is_multiple_of(1 << (to + bits)) || 1 << from >= bytes {
+                continue;
+            }
+            let kind = FixKind::Swizzle {
+                variable,
+                to,
+                from,
+                bits,
+            };
+            let period = 1 << (from + bits);
+            changes.push(Change { kind, period });
+        }
+    }
+    changes
+}
+
+/// What a request costs with changed offsets, on average over warps; the dearest of what is not known counts.
+fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64> {
+    let (mut sum, mut count) = (0, 0u32);
+    for sample in samples.iter().filter(|sample| sample.lanes != 0) {
+        let pattern = sample.pattern.as_ref()?;
+        if !pattern.has_one_group() {
+            return None;
+        }
+        let residues: Vec<u64> = match sample.uniform.as_constant() {
+            Some(number) => vec![number % change.period],
+            None => {
+                let zeros = (!sample.uniform.zeros).trailing_zeros().min(32);
+                let step = common_divisor(1 << zeros, change.period);
+                if change.period / step > MOST_RESIDUES {
+                    return None;
+                }
+                (0..change.period).step_by(step as usize).collect()
+            }
+        };
+        // Far enough from zero for lanes that are before the uniform part.
+        let middle = change.period << 32;
+        let dearest = residues
+            .iter()
+            .map(|residue| {
+                let addresses = std::array::from_fn(|lane| {
+                    let own = sign_extend(pattern.lanes.get(lane), pattern.bits);
+                    change.apply((middle + residue).wrapping_add_signed(own))
+                });
+                memory_cost::wavefronts(&addresses, sample.lanes, request.bytes).0
+            })
+            .max()?;
+        sum += dearest;
+        count += 1;
+    }
+    (count > 0).then(|| sum as f64 / f64::from(count))
+}
+
+fn common_divisor(mut left: u64, mut right: u64) -> u64 {
+    while right != 0 {
+        (left, right) = (right, left % right);
+    }
+    left.max(1)
+}
+
+/// What addresses cost on average over warps, if that is known.
+fn counted(request: &Request, samples: &[Sample], pattern: &dyn Fn(&Sample) -> Option<Pattern>) -> Option<f64> {
+    let (mut sum, mut count) = (0, 0u32);
+    for sample in samples.iter().filter(|sample| sample.lanes != 0) {
+        let pattern = pattern(sample)?;
+        let base = sample.uniform;
+        let mut cost = WarpCost::none(sample.lanes);
+        // The uniform part is one number of which this is known.
+        let mut alone = Pattern::concrete(pattern.lanes.clone(), pattern.bits);
+        let zeros = (!base.zeros).trailing_zeros().min(8);
+        alone.lanes = Lanes::from_fn(|lane| pattern.lanes.get(lane));
+        cost.count_from(request, &alone, zeros);
+        if cost.cause.is_some() || cost.least != cost.most {
+            return None;
+        }
+        sum += cost.most;
+        count += 1;
+    }
+    (count > 0).then(|| sum as f64 / f64::from(count))
+}
+
+/// Adjacent accesses of a thread in one.
+fn vector_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
+    let cost = &costs[index];
+    let request = &cost.request;
+    let address = request.address?;
+    let bytes = i64::from(request.bytes);
+    let same = |other: &&RequestCost| {
+        let own = &other.request;
+        own.bytes == request.bytes
+            && own.kind == request.kind
+            && own.kind != AccessKind::Atomic
+            && own.space == request.space
+            && own.address.is_some_and(|own| own.base == address.base)
+    };
+    let offsets: Vec<i64> = costs
+        .iter()
+        .filter(same)
+        .filter_map(|other| Some(other.request.address?.offset))
+        .collect();
+    for count in [4, 2] {
+        let width = bytes * count;
+        if width > 16 {
+            continue;
+        }
+        let start = address.offset - address.offset.rem_euclid(width);
+        let mut all = (0..count).map(|place| start + place * bytes);
+        if !all.all(|offset| offsets.contains(&offset)) {
+            continue;
+        }
+        if start != address.offset {
+            // It is said of the first one.
+            return None;
+        }
+        let wide = Request {
+            bytes: width as u32,
+            ..*request
+        };
+        let is_aligned = |sample: &Sample| {
+            let pattern = sample.pattern.as_ref()?;
+            let zeros = (!sample.uniform.zeros).trailing_zeros();
+            let is_multiple = |lane: usize| pattern.lanes.get(lane).is_multiple_of(width as u64);
+            let fits = 1u64 << zeros.min(32) >= width as u64 && (0..LANES).all(is_multiple);
+            (fits && pattern.has_one_group()).then(|| pattern.clone())
+        };
+        let after = counted(&wide, &samples[index], &is_aligned)?;
+        let before = cost.mean * count as f64;
+        return (after < before * 0.75).then_some(Fix {
+            kind: FixKind::Vector(width as u32),
+            request: Some(index),
+            before,
+            after,
+        });
+    }
+    None
+}
+
+/// Members of structures in arrays of their own.
+fn array_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
+    let cost = &costs[index];
+    let super::Class::Strided(stride) = cost.class else {
+        return None;
+    };
+    let bytes = u64::from(cost.request.bytes);
+    if stride <= bytes || stride > 256 || !stride.is_multiple_of(bytes) {
+        return None;
+    }
+    // Every lane's element, at its number times its size, from the start of an array.
+    let packed = |sample: &Sample| {
+        let pattern = sample.pattern.as_ref().filter(|own| own.has_one_group())?;
+        let spread = pattern.spread();
+        let whole = (0..LANES).all(|lane| spread(lane) % stride as i64 == 0);
+        let lanes = Lanes::from_fn(|lane| (spread(lane) / stride as i64 * bytes as i64) as u64);
+        whole.then(|| Pattern::concrete(lanes, 64))
+    };
+    let aligned: Vec<Sample> = samples[index]
+        .iter()
+        .map(|sample| Sample {
+            lanes: sample.lanes,
+            pattern: sample.pattern.clone(),
+            variable: None,
+            uniform: Known::constant(0),
+        })
+        .collect();
+    let after = counted(&cost.request, &aligned, &packed)?;
+    (after < cost.mean * 0.75).then_some(Fix {
+        kind: FixKind::StructureOfArrays(stride),
+        request: Some(index),
+        before: cost.mean,
+        after,
+    })
+}
+
+/// A tile in shared memory between an access and the threads, which then access adjacent elements.
+fn stage_fix(
+    index: usize,
+    costs: &[RequestCost],
+    exchanged: &Option<Vec<RequestCost>>,
+) -> Option<Fix> {
+    let cost = &costs[index];
+    let other = exchanged.as_ref()?.get(index)?;
+    let bytes = u64::from(cost.request.bytes);
+    let is_cheaper = other.mean < cost.mean * 0.75 && other.ideal >= cost.ideal * 0.99;
+    if bytes > 8 || other.status == Status::Unknown || !is_cheaper {
+        return None;
+    }
+    // A tile of 32 rows of 33 elements, by rows and by columns.
+    let wavefronts = |rows: u64, columns: u64| {
+        let addresses = std::array::from_fn(|lane| (lane as u64 * (33 * rows + columns)) * bytes);
+        memory_cost::wavefronts(&addresses, u32::MAX, bytes as u32)
+    };
+    let is_free = |(cost, ideal): (u64, u64)| cost == ideal;
+    let is_known = is_free(wavefronts(0, 1)) && is_free(wavefronts(1, 0));
+    is_known.then_some(Fix {
+        kind: FixKind::Stage(32 * 33 * bytes),
+        request: Some(index),
+        before: cost.mean,
+        after: other.mean,
+    })
+}

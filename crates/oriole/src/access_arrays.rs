@@ -1,0 +1,301 @@
+//! Which arrays accesses go to, with their subscripts, and what iterations of loops have to do with each other.
+
+use oriole_analysis::delinearization::{
+    Delinearizer, Dependence, Factor, Polynomial, Subscripts, dependence,
+};
+use oriole_analysis::lane_patterns::Setting;
+use oriole_analysis::memory_requests::{Request, RequestCost};
+use oriole_analysis::scalar_evolution::{Leaf, Names, Query, ScalarEvolution};
+use oriole_analysis::{Analyses, Loop, Loops};
+use oriole_ir::{AccessKind, Function, Instruction, Symbol, VariableKind};
+use oriole_isa::Space;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// An access to an array with subscripts.
+#[derive(Clone, Debug)]
+pub struct ArrayAccess {
+    /// The array: `arg 2`, or a variable.
+    pub name: String,
+    /// Bytes of an element.
+    pub element: u32,
+    /// The subscripts, outermost first.
+    pub subscripts: Vec<String>,
+    /// The sizes of the dimensions; nothing for the outermost one.
+    pub sizes: Vec<Option<String>>,
+    /// The dimensions, by number from 0, whose subscripts contain the number of a thread along x.
+    pub varies_with_thread: Vec<usize>,
+    /// Bytes of a row of the last dimension, if it is one of several and they are a number.
+    pub row_bytes: Option<u64>,
+    /// Whether it is taken for granted that sums do not wrap.
+    pub is_assumed: bool,
+}
+
+impl std::fmt::Display for ArrayAccess {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.name)?;
+        for subscript in &self.subscripts {
+            write!(formatter, "[{subscript}]")?;
+        }
+        let sizes: Vec<&str> = self.sizes.iter().flatten().map(String::as_str).collect();
+        if !sizes.is_empty() {
+            write!(formatter, " of rows of {}", sizes.join(" by "))?;
+        }
+        Ok(())
+    }
+}
+
+impl ArrayAccess {
+    /// Which dimension threads along x go through, in words, if it is one that makes them skip rows.
+    pub fn advice(&self) -> Option<String> {
+        let last = self.subscripts.len() - 1;
+        match self.varies_with_thread[..] {
+            [dimension] if dimension < last => Some(format!(
+                "threadIdx.x is in subscript {} of {}, and not in the last one",
+                dimension + 1,
+                self.subscripts.len()
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// How two accesses of a loop's iterations are related, in one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct DependenceReport {
+    /// The first instruction of the loop's header.
+    pub header: Instruction,
+    /// The accesses.
+    pub between: [Instruction; 2],
+    /// How.
+    pub dependence: Dependence,
+}
+
+/// So many pairs of accesses are looked at in a kernel.
+const MOST_PAIRS: usize = 400;
+
+/// The arrays of requests, in order, and how iterations are related.
+pub(crate) fn arrays(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &[RequestCost],
+    text: &str,
+) -> Arrays {
+    let loops = analyses.get::<Loops>(function);
+    let mut query = evolution.on(function);
+    let arguments = arguments(function, setting);
+    let mut delinearizer = Delinearizer::new(setting, arguments);
+    let mut found: Vec<Option<Rc<Subscripts>>> = Vec::new();
+    for cost in costs {
+        let element = element(function, &cost.request);
+        let address = cost.request.address;
+        let subscripts = address
+            .filter(|_| cost.request.space != Space::Local)
+            .and_then(|address| delinearizer.subscripts(&mut query, address, element));
+        found.push(subscripts);
+    }
+    let depth = |header| format!("i{}", loops.depth(header));
+    let names = Names {
+        text,
+        header: &|header| depth(header),
+    };
+    let printed = found
+        .iter()
+        .map(|subscripts| {
+            let subscripts = subscripts.as_ref()?;
+            array(function, &query, &names, &loops, subscripts)
+        })
+        .collect();
+    let trips = costs
+        .iter()
+        .map(|cost| trips(function, &mut query, &names, &loops, cost))
+        .collect();
+    let dependences = dependences(function, &query, &loops, costs, &found);
+    Arrays {
+        arrays: printed,
+        trips,
+        dependences,
+    }
+}
+
+/// What is known of requests besides their cost, in their order.
+pub(crate) struct Arrays {
+    pub arrays: Vec<Option<ArrayAccess>>,
+    /// How often they are made, where that is no number.
+    pub trips: Vec<Option<String>>,
+    pub dependences: Vec<DependenceReport>,
+}
+
+/// How often the loops around a request go round, as a product, if one of these counts is no number.
+fn trips(
+    function: &Function,
+    query: &mut Query<'_>,
+    names: &Names<'_>,
+    loops: &Loops,
+    cost: &RequestCost,
+) -> Option<String> {
+    let block = function.block_of(cost.request.instruction)?;
+    let mut around = loops.innermost(block);
+    let mut parts = Vec::new();
+    let mut is_number = true;
+    while let Some(this) = around {
+        let taken = query.backedge_taken(loops.header(this));
+        let exact = taken.map(|taken| taken.exact);
+        let exact = exact.filter(|&exact| !query.expressions().is_unknown(exact));
+        let number = exact.and_then(|exact| query.expressions().as_constant(exact));
+        parts.push(match (number, exact) {
+            (Some(number), _) => number.saturating_add(1).to_string(),
+            (None, Some(exact)) => format!("(1 + {})", query.print(names, exact)),
+            (None, None) => "an unknown number".to_owned(),
+        });
+        is_number &= number.is_some();
+        around = loops.parent(this);
+    }
+    parts.reverse();
+    (!is_number).then(|| parts.join(" * "))
+}
+
+/// What parameters are, by symbol.
+fn arguments(function: &Function, setting: &Setting) -> BTreeMap<Symbol, i128> {
+    let symbols = function.symbols().iter();
+    let known = symbols.filter_map(|(symbol, _)| {
+        let number = parameter_number(function, symbol)?;
+        let argument = setting.arguments.get(&(number as u32))?;
+        Some((symbol, i128::from(*argument as i64)))
+    });
+    known.collect()
+}
+
+/// The number of a kernel's parameter.
+pub(crate) fn parameter_number(function: &Function, symbol: Symbol) -> Option<usize> {
+    let variable = function.symbols()[symbol].variable()?;
+    let variables = function.variables().iter();
+    let mut parameters = variables.filter(|(_, data)| data.kind == VariableKind::Parameter);
+    parameters.position(|(own, _)| own == variable)
+}
+
+/// Bytes of an element that is accessed.
+fn element(function: &Function, request: &Request) -> u32 {
+    let access = function.access(request.instruction);
+    let own = access.map_or(0, |access| access.element.bits() / 8);
+    match own {
+        0 => request.bytes,
+        own => own,
+    }
+}
+
+fn array(
+    function: &Function,
+    query: &Query<'_>,
+    names: &Names<'_>,
+    loops: &Loops,
+    subscripts: &Subscripts,
+) -> Option<ArrayAccess> {
+    let leaf = |expression| match query.expressions().as_leaf(expression) {
+        Some(Leaf::Parameter(symbol, 0)) => match parameter_number(function, symbol) {
+            Some(number) => format!("arg {number}"),
+            None => query.print(names, expression),
+        },
+        _ => query.print(names, expression),
+    };
+    let factor = |factor: &Factor| match *factor {
+        Factor::Counter(header) => format!("i{}", loops.depth(header)),
+        Factor::Leaf(expression) => leaf(expression),
+    };
+    let dimensions = &subscripts.dimensions;
+    let text = |polynomial: &Polynomial| printed(polynomial, &factor);
+    Some(ArrayAccess {
+        name: leaf(subscripts.base),
+        element: subscripts.element,
+        subscripts: dimensions.iter().map(|it| text(&it.subscript)).collect(),
+        sizes: dimensions
+            .iter()
+            .map(|it| it.size.as_ref().map(text))
+            .collect(),
+        varies_with_thread: subscripts.varying_with_thread(query),
+        row_bytes: row_bytes(subscripts),
+        is_assumed: subscripts.is_assumed,
+    })
+}
+
+/// Bytes of a row, if its size is a number.
+fn row_bytes(subscripts: &Subscripts) -> Option<u64> {
+    let last = subscripts.dimensions.last()?.size.as_ref()?;
+    let size = u64::try_from(last.as_constant()?).ok()?;
+    size.checked_mul(subscripts.element.into())
+}
+
+/// A polynomial as text.
+fn printed(polynomial: &Polynomial, factor: &dyn Fn(&Factor) -> String) -> String {
+    let mut text = String::new();
+    // What varies comes first, the constant last.
+    let terms: Vec<_> = polynomial.terms().collect();
+    for (product, coefficient) in terms.into_iter().rev() {
+        let sign = match (text.is_empty(), coefficient < 0) {
+            (true, false) => "",
+            (true, true) => "-",
+            (false, false) => " + ",
+            (false, true) => " - ",
+        };
+        text.push_str(sign);
+        let mut parts: Vec<String> = product.iter().map(factor).collect();
+        let number = coefficient.unsigned_abs();
+        if number != 1 || parts.is_empty() {
+            parts.insert(0, number.to_string());
+        }
+        text.push_str(&parts.join(" * "));
+    }
+    match text.is_empty() {
+        true => "0".to_owned(),
+        false => text,
+    }
+}
+
+/// How iterations of the innermost loops are related by accesses, one of which writes.
+fn dependences(
+    function: &Function,
+    query: &Query<'_>,
+    loops: &Loops,
+    costs: &[RequestCost],
+    found: &[Option<Rc<Subscripts>>],
+) -> Vec<DependenceReport> {
+    let mut of_loops: BTreeMap<usize, (Loop, Vec<usize>)> = BTreeMap::new();
+    for (index, cost) in costs.iter().enumerate() {
+        let block = function.block_of(cost.request.instruction);
+        if let Some(this) = block.and_then(|block| loops.innermost(block)) {
+            let group = of_loops.entry(this.index()).or_insert((this, Vec::new()));
+            group.1.push(index);
+        }
+    }
+    let mut reports = Vec::new();
+    for (this, members) in of_loops.into_values() {
+        let header = loops.header(this);
+        let Some(first) = function.instructions_of(header).next() else {
+            continue;
+        };
+        for (place, &one) in members.iter().enumerate() {
+            for &other in &members[place..] {
+                let (left, right) = (&costs[one].request, &costs[other].request);
+                let writes = |request: &Request| request.kind != AccessKind::Load;
+                let memory = |request: &Request| request.space;
+                if !(writes(left) || writes(right)) || memory(left) != memory(right) {
+                    continue;
+                }
+                let (Some(a), Some(b)) = (&found[one], &found[other]) else {
+                    continue;
+                };
+                if reports.len() == MOST_PAIRS {
+                    return reports;
+                }
+                reports.push(DependenceReport {
+                    header: first,
+                    between: [left.instruction, right.instruction],
+                    dependence: dependence(query, header, (a, left.bytes), (b, right.bytes)),
+                });
+            }
+        }
+    }
+    reports
+}
