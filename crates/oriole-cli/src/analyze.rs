@@ -1,13 +1,11 @@
 //! `oriole analyze`: which memory accesses waste sectors or wavefronts, worst first.
 
 use crate::Failure;
-use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
+use crate::arguments::AnalyzeArguments;
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
-use oriole::{
-    AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
-};
+use oriole::{AccessOptions, AccessReport, EvolutionOptions, Finding, KernelAccesses, Module};
 use oriole_analysis::memory_requests::Status;
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
@@ -49,10 +47,9 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             return Err(Failure::message(format!("there is no kernel `{name}`")));
         }
         for kernel in &kernels {
-            is_found |= kernel
-                .findings()
-                .iter()
-                .any(|&(_, kind, waste)| fails(&arguments.fail_on, kind, waste));
+            let findings = kernel.ranked();
+            let mut asked = arguments.fail_on.iter();
+            is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
             render(kernel, arguments.all, &mut text);
         }
         if arguments.json {
@@ -74,54 +71,34 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
     }
 }
 
-fn fails(asked: &[AnalyzeFailOn], kind: FindingKind, waste: Waste) -> bool {
-    asked.iter().any(|asked| match asked {
-        AnalyzeFailOn::Low => true,
-        AnalyzeFailOn::Medium => waste >= Waste::Medium,
-        AnalyzeFailOn::High => waste >= Waste::High,
-        AnalyzeFailOn::UncoalescedAccess => kind == FindingKind::UncoalescedAccess,
-        AnalyzeFailOn::BankConflict => kind == FindingKind::BankConflict,
-        AnalyzeFailOn::UncoalescedLocal => kind == FindingKind::UncoalescedLocal,
-    })
-}
-
-fn place(access: &AccessReport) -> String {
-    match &access.source {
-        Some(source) => format!("{source} (PTX line {})", access.line),
-        None => format!("PTX line {}", access.line),
+fn place(line: u32, source: Option<&oriole::SourceLine>) -> String {
+    match source {
+        Some(source) => format!("{source} (PTX line {line})"),
+        None => format!("PTX line {line}"),
     }
 }
 
 fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
     let [x, y, z] = kernel.block;
     let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
-    let findings = kernel.findings();
-    for (index, (access, kind, waste)) in findings.iter().enumerate() {
-        let (kind, waste, at) = (kind.text(), waste.text(), place(access));
-        let mnemonic = &access.mnemonic;
-        let _ = writeln!(text, "  {waste} {kind} at {at}: `{mnemonic}`");
-        let _ = writeln!(text, "      {access}");
-        let weight = rounded(access.cost.weight());
-        let unit = access.unit();
-        let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
-        let _ = writeln!(
-            text,
-            "      weight {weight}: {waste} {unit} wasted, {trips} times"
+    let findings = kernel.ranked();
+    let mut is_pictured = false;
+    for finding in &findings {
+        let (kind, severity) = (finding.kind.text(), finding.severity.text());
+        let (at, mnemonic) = (
+            place(finding.line, finding.source.as_ref()),
+            &finding.mnemonic,
         );
-        if let (0, Some(picture)) = (index, oriole::picture(access)) {
-            let same = match access.is_shared() {
-                true => "bank",
-                false => "sector",
-            };
-            let _ = writeln!(
-                text,
-                "      lanes {picture} (the same sign: the same {same})"
-            );
+        let _ = writeln!(text, "  {severity} {kind} at {at}: `{mnemonic}`");
+        let _ = writeln!(text, "      {}", finding.message);
+        if let Some(access) = finding.access {
+            of_access(&kernel.accesses[access], &mut is_pictured, text);
         }
     }
     if all {
         for access in &kernel.accesses {
-            let (at, mnemonic) = (place(access), &access.mnemonic);
+            let at = place(access.line, access.source.as_ref());
+            let mnemonic = &access.mnemonic;
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
         }
     }
@@ -141,6 +118,29 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
         count(Status::Unknown),
         findings.len()
     );
+}
+
+/// What an access wastes, and a picture of its lanes if there was none yet.
+fn of_access(access: &AccessReport, is_pictured: &mut bool, text: &mut String) {
+    let weight = rounded(access.cost.weight());
+    let unit = access.unit();
+    let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
+    let _ = writeln!(
+        text,
+        "      weight {weight}: {waste} {unit} wasted, {trips} times"
+    );
+    let picture = oriole::picture(access).filter(|_| !*is_pictured);
+    if let Some(picture) = picture {
+        *is_pictured = true;
+        let same = match access.is_shared() {
+            true => "bank",
+            false => "sector",
+        };
+        let _ = writeln!(
+            text,
+            "      lanes {picture} (the same sign: the same {same})"
+        );
+    }
 }
 
 /// With three digits behind the point at most.
@@ -167,6 +167,17 @@ fn access_json(access: &AccessReport) -> Value {
     })
 }
 
+fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind.text(),
+        "severity": finding.severity.text(),
+        "line": finding.line,
+        "source": scev::source_json(finding.source.as_ref()),
+        "message": format!("`{}`: {}", finding.mnemonic, finding.message),
+        "weight": rounded(finding.weight),
+    })
+}
+
 fn as_json(
     arguments: &AnalyzeArguments,
     input: &Input,
@@ -184,20 +195,7 @@ fn as_json(
     let summaries = pressure::summaries(module, &input.source(), arguments.block)?;
     let mut values = Vec::new();
     for kernel in kernels {
-        let findings: Vec<Value> = kernel
-            .findings()
-            .into_iter()
-            .map(|(access, kind, waste)| {
-                json!({
-                    "kind": kind.text(),
-                    "severity": waste.text(),
-                    "line": access.line,
-                    "source": scev::source_json(access.source.as_ref()),
-                    "message": format!("`{}`: {access}", access.mnemonic),
-                    "weight": rounded(access.cost.weight()),
-                })
-            })
-            .collect();
+        let findings: Vec<Value> = kernel.ranked().iter().map(finding_json).collect();
         let own_loops = loops.iter().find(|own| own.name == kernel.name);
         let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
         let summary = summaries.iter().find(|own| own.0 == kernel.name);

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oriole::Profile;
+use oriole::{Finding, FindingKind, FindingSeverity, Profile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -80,8 +80,14 @@ pub enum Command {
     Pressure(PressureArguments),
     /// Show how often loops run, and integers as functions of their iterations
     Scev(ScevArguments),
-    /// Show which memory accesses waste sectors or wavefronts, and how sure that is
+    /// Show which memory accesses waste sectors or wavefronts and how sure that is, and what else is wrong
     Analyze(AnalyzeArguments),
+    /// Explain a kind of finding of `oriole analyze`: what it is, why it costs, how to fix it; without one, list all
+    Explain {
+        /// The kind.
+        #[arg(value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::text)))]
+        kind: Option<String>,
+    },
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -413,7 +419,8 @@ pub struct ScevArguments {
     oriole analyze kernel.ptx                     findings of every kernel, worst first\n  \
     oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
     oriole analyze kernel.ptx --all               every access\n  \
-    oriole analyze kernel.ptx --fail-on high,bank-conflict"
+    oriole analyze kernel.ptx --fail-on high,bank-conflict\n  \
+    oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
     /// The files to read, `-` for the standard input; without one, an embedded example
@@ -430,8 +437,13 @@ pub struct AnalyzeArguments {
     /// Print every access, not only those with findings
     #[arg(long)]
     pub all: bool,
-    /// Fail if there is a finding that wastes so much or more, or one of a kind
-    #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
+    /// Fail if there is a finding of this severity or above, or of this kind
+    #[arg(
+        long,
+        value_name = "KIND|SEVERITY,…",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(AnalyzeFailOn::names()).try_map(|text| text.parse::<AnalyzeFailOn>())
+    )]
     pub fail_on: Vec<AnalyzeFailOn>,
     /// Print JSON
     #[arg(long)]
@@ -439,20 +451,42 @@ pub struct AnalyzeArguments {
 }
 
 /// What `oriole analyze` can fail on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalyzeFailOn {
-    /// Any finding.
-    Low,
-    /// Half of the cost is wasted, or more.
-    Medium,
-    /// Three quarters of the cost are wasted, or more.
-    High,
-    /// Global memory.
-    UncoalescedAccess,
-    /// Shared memory.
-    BankConflict,
-    /// Local memory.
-    UncoalescedLocal,
+    /// A finding that matters so much or more.
+    Severity(FindingSeverity),
+    /// A finding of this kind.
+    Kind(FindingKind),
+}
+
+impl AnalyzeFailOn {
+    /// What can be given.
+    fn names() -> impl Iterator<Item = &'static str> {
+        let severities = FindingSeverity::ALL.map(FindingSeverity::text);
+        let kinds = FindingKind::ALL.map(FindingKind::text);
+        severities.into_iter().chain(kinds)
+    }
+
+    /// Whether a finding is one to fail on.
+    pub fn is_met_by(self, finding: &Finding) -> bool {
+        match self {
+            AnalyzeFailOn::Severity(least) => finding.severity >= least,
+            AnalyzeFailOn::Kind(kind) => finding.kind == kind,
+        }
+    }
+}
+
+impl std::str::FromStr for AnalyzeFailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AnalyzeFailOn, String> {
+        let mut severities = FindingSeverity::ALL.into_iter();
+        let severity = severities.find(|severity| severity.text() == text);
+        let kind = FindingKind::from_text(text);
+        let severity = severity.map(AnalyzeFailOn::Severity);
+        let found = severity.or(kind.map(AnalyzeFailOn::Kind));
+        found.ok_or_else(|| format!("there is no finding `{text}`"))
+    }
 }
 
 /// A number of a parameter and what it is, `3=4096`, `3=-1` or `3=0x1000`.

@@ -107,3 +107,42 @@ fn the_block_is_an_assumption_unless_it_is_given() {
     let text = out(&oriole(&["analyze", &path, "--all", "--block", "256"]));
     assert!(!text.contains("proved-if: block"), "{text}");
 }
+
+#[test]
+fn kinds_are_listed_and_explained() {
+    let all = oriole(&["explain"]);
+    assert_eq!(all.status.code(), Some(0));
+    let text = out(&all);
+    for kind in oriole::FindingKind::ALL {
+        assert!(text.contains(&format!("{}\n    {}\n", kind.text(), kind.summary())));
+        assert!(!kind.summary().is_empty() && !kind.summary().contains('\n'));
+        let page = oriole(&["explain", kind.text()]);
+        assert_eq!(out(&page), kind.page());
+    }
+    assert_eq!(oriole(&["explain", "nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_kind_and_severity_can_fail() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/findings");
+    for kind in oriole::FindingKind::ALL {
+        let name = kind.text();
+        let found = folder.join(format!("{name}.ptx")).display().to_string();
+        let absent = folder.join(format!("{name}.false.ptx"));
+        let absent = absent.display().to_string();
+        let status = |path: &str| {
+            let output = oriole(&["analyze", path, "--fail-on", name]);
+            output.status.code()
+        };
+        assert_eq!(status(&found), Some(1), "{name}");
+        assert_eq!(status(&absent), Some(0), "{name}");
+        let report = json(&["analyze", &found, "--json"]);
+        let findings = report["kernels"][0]["findings"].as_array().unwrap();
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding["kind"] == name && finding["line"].is_u64()),
+            "{name}"
+        );
+    }
+}

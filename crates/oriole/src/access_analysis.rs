@@ -1,6 +1,7 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
 use crate::evolution::{name_spaces, translated_or_noted};
+use crate::findings::{self, Finding, FindingKind, FindingSeverity};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::Setting;
@@ -11,7 +12,8 @@ use oriole_analysis::memory_requests::{
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Environment, Formats, Function, FunctionId, FunctionKind, Symbol, VariableKind,
+    AccessKind, Environment, Formats, Function, FunctionId, FunctionKind, Instruction, Symbol,
+    VariableKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -28,60 +30,6 @@ pub struct AccessOptions {
     pub arguments: BTreeMap<u32, u64>,
     /// Only the kernel of this name.
     pub kernel: Option<String>,
-}
-
-/// What is wrong with an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// An access to global memory touches more sectors than its bytes need.
-    UncoalescedAccess,
-    /// Lanes ask a bank of shared memory for different words.
-    BankConflict,
-    /// Lanes access different offsets of local memory.
-    UncoalescedLocal,
-}
-
-impl FindingKind {
-    /// All kinds.
-    pub const ALL: [FindingKind; 3] = [
-        FindingKind::UncoalescedAccess,
-        FindingKind::BankConflict,
-        FindingKind::UncoalescedLocal,
-    ];
-
-    /// Its name.
-    pub fn text(self) -> &'static str {
-        match self {
-            FindingKind::UncoalescedAccess => "uncoalesced-access",
-            FindingKind::BankConflict => "bank-conflict",
-            FindingKind::UncoalescedLocal => "uncoalesced-local",
-        }
-    }
-}
-
-/// How much is wasted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Waste {
-    /// Less than half of it, or perhaps nothing.
-    Low,
-    /// At least half.
-    Medium,
-    /// At least three quarters.
-    High,
-}
-
-impl Waste {
-    /// All degrees.
-    pub const ALL: [Waste; 3] = [Waste::Low, Waste::Medium, Waste::High];
-
-    /// Its name.
-    pub fn text(self) -> &'static str {
-        match self {
-            Waste::Low => "low",
-            Waste::Medium => "medium",
-            Waste::High => "high",
-        }
-    }
 }
 
 /// An access. An instruction that copies is two.
@@ -125,7 +73,7 @@ impl AccessReport {
     }
 
     /// What is wrong with it, and how bad that is; nothing where nothing is wasted or nobody knows.
-    pub fn finding(&self) -> Option<(FindingKind, Waste)> {
+    pub fn finding(&self) -> Option<(FindingKind, FindingSeverity)> {
         let cost = &self.cost;
         if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
             return None;
@@ -137,10 +85,10 @@ impl AccessReport {
         };
         let may_be_ideal = cost.least as f64 <= cost.ideal;
         let waste = match cost.mean / cost.ideal.max(1.0) {
-            _ if may_be_ideal && cost.status == Status::Bounded => Waste::Low,
-            ratio if ratio >= 4.0 => Waste::High,
-            ratio if ratio >= 2.0 => Waste::Medium,
-            _ => Waste::Low,
+            _ if may_be_ideal && cost.status == Status::Bounded => FindingSeverity::Low,
+            ratio if ratio >= 4.0 => FindingSeverity::High,
+            ratio if ratio >= 2.0 => FindingSeverity::Medium,
+            _ => FindingSeverity::Low,
         };
         Some((kind, waste))
     }
@@ -179,25 +127,8 @@ pub struct KernelAccesses {
     pub block: [u32; 3],
     /// Its accesses, in order.
     pub accesses: Vec<AccessReport>,
-}
-
-impl KernelAccesses {
-    /// The accesses with something wrong, worst first.
-    pub fn findings(&self) -> Vec<(&AccessReport, FindingKind, Waste)> {
-        let mut findings: Vec<_> = self
-            .accesses
-            .iter()
-            .filter_map(|access| {
-                let (kind, waste) = access.finding()?;
-                Some((access, kind, waste))
-            })
-            .collect();
-        findings.sort_by(|left, right| {
-            let weight = right.0.cost.weight().total_cmp(&left.0.cost.weight());
-            weight.then(left.0.line.cmp(&right.0.line))
-        });
-        findings
-    }
+    /// What is wrong besides what accesses cost, in order.
+    pub found: Vec<Finding>,
 }
 
 /// What the memory accesses of the kernels of a module cost, and notes about those it can say nothing of.
@@ -234,6 +165,7 @@ pub fn accesses(
         };
         let mut ssa = translated.function;
         let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
+        let generic = findings::generic_accesses(&ssa);
         name_spaces(&mut ssa, &environment);
         let required = environment.bounds().required_block;
         let given = options.block.or(required);
@@ -256,11 +188,21 @@ pub fn accesses(
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
+        let input = findings::Input {
+            function: &ssa,
+            text: module.whole_text(),
+            setting: &setting,
+            costs: &costs,
+            generic: &generic,
+            place: &|instruction| reporter.place(instruction),
+        };
+        let found = findings::find(&input, &mut analyses);
         let accesses = costs.into_iter().filter_map(|cost| reporter.report(cost));
         kernels.push(KernelAccesses {
             name: name.to_owned(),
             block: setting.block,
             accesses: accesses.collect(),
+            found,
         });
         formats = ssa.into_formats();
     }
@@ -277,6 +219,14 @@ struct Reporter<'report> {
 }
 
 impl Reporter<'_> {
+    /// Where an instruction stands.
+    fn place(&self, instruction: Instruction) -> Option<findings::Place> {
+        let statement = self.function.location(instruction)?;
+        let offset = (self.offset_of)(statement)?;
+        let line = self.source.position(offset).line;
+        Some((line, offset, self.lines.at(statement)))
+    }
+
     fn report(&self, cost: RequestCost) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
         let statement = self.function.location(instruction)?;

@@ -34,6 +34,7 @@ mod access_analysis;
 mod cost;
 mod driver;
 mod evolution;
+mod findings;
 pub mod machine;
 mod module_passes;
 mod reduce;
@@ -46,12 +47,11 @@ use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
-pub use access_analysis::{
-    AccessOptions, AccessReport, FindingKind, KernelAccesses, Waste, accesses, picture,
-};
+pub use access_analysis::{AccessOptions, AccessReport, KernelAccesses, accesses, picture};
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };
+pub use findings::{Finding, FindingKind, FindingSeverity};
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
