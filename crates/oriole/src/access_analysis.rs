@@ -195,6 +195,9 @@ pub fn accesses(
             costs: &costs,
             generic: &generic,
             place: &|instruction| reporter.place(instruction),
+            least_registers: &|| {
+                findings::least_registers(module, &globals, index, &declared, &ssa)
+            },
         };
         let found = findings::find(&input, &mut analyses);
         let accesses = costs.into_iter().filter_map(|cost| reporter.report(cost));

@@ -9,9 +9,11 @@ mod kind;
 mod loads;
 mod local;
 mod origins;
+mod pressure;
 mod roots;
 
 pub use kind::{FindingKind, FindingSeverity};
+pub(crate) use pressure::least_registers;
 
 use crate::access_analysis::{AccessReport, KernelAccesses};
 use crate::remarks::SourceLine;
@@ -76,6 +78,7 @@ pub(crate) struct Subject<'run> {
     /// Accesses that were generic before it was found which state space they reach.
     generic: &'run [Instruction],
     place: &'run dyn Fn(Instruction) -> Option<Place>,
+    least_registers: &'run dyn Fn() -> Option<u32>,
 }
 
 impl Subject<'_> {
@@ -145,6 +148,8 @@ pub(crate) struct Input<'run> {
     pub generic: &'run [Instruction],
     /// Where instructions stand.
     pub place: &'run dyn Fn(Instruction) -> Option<Place>,
+    /// The registers that it needs; takes longer than the rest.
+    pub least_registers: &'run dyn Fn() -> Option<u32>,
 }
 
 /// Generic accesses of a function.
@@ -181,6 +186,7 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
         costs: input.costs,
         generic: input.generic,
         place: input.place,
+        least_registers: input.least_registers,
     };
     let mut found = Vec::new();
     loads::find(&subject, &mut found);
