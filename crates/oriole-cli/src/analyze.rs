@@ -5,12 +5,15 @@ use crate::arguments::AnalyzeArguments;
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
-use oriole::{AccessOptions, AccessReport, EvolutionOptions, Finding, KernelAccesses, Module};
+use oriole::{
+    AccessOptions, AccessReport, EvolutionOptions, Finding, FindingSeverity, KernelAccesses, Module,
+};
 use oriole_analysis::memory_requests::Status;
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
     let options = AccessOptions {
@@ -50,7 +53,8 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             let findings = kernel.ranked();
             let mut asked = arguments.fail_on.iter();
             is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-            render(kernel, arguments.all, &mut text);
+            let mut sources = Sources::of(path);
+            render(kernel, arguments.all, &mut sources, &mut text);
         }
         if arguments.json {
             values.extend(as_json(arguments, &input, &module, &kernels)?);
@@ -78,22 +82,38 @@ fn place(line: u32, source: Option<&oriole::SourceLine>) -> String {
     }
 }
 
-fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
+fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
     let [x, y, z] = kernel.block;
     let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
     let findings = kernel.ranked();
-    let mut is_pictured = false;
-    for finding in &findings {
+    let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
+    let mut pictured = Vec::new();
+    for finding in findings.iter().filter(|finding| !is_low(finding)) {
         let (kind, severity) = (finding.kind.text(), finding.severity.text());
         let (at, mnemonic) = (
             place(finding.line, finding.source.as_ref()),
             &finding.mnemonic,
         );
         let _ = writeln!(text, "  {severity} {kind} at {at}: `{mnemonic}`");
+        if let Some(excerpt) = sources.excerpt(finding) {
+            text.push_str(&excerpt);
+        }
         let _ = writeln!(text, "      {}", finding.message);
         if let Some(access) = finding.access {
-            of_access(&kernel.accesses[access], &mut is_pictured, text);
+            of_access(&kernel.accesses[access], &mut pictured, text);
         }
+    }
+    // What matters little takes a line, and not many of them.
+    let shown = if all { usize::MAX } else { MOST_LOW };
+    for finding in findings.iter().filter(is_low).take(shown) {
+        let (kind, message) = (finding.kind.text(), &finding.message);
+        let at = place(finding.line, finding.source.as_ref());
+        let _ = writeln!(text, "  low {kind} at {at}: {message}");
+    }
+    let low = findings.iter().filter(is_low).count();
+    if low > shown {
+        let more = low - shown;
+        let _ = writeln!(text, "  {more} more of low severity, which --all shows");
     }
     if all {
         for access in &kernel.accesses {
@@ -120,8 +140,11 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
     );
 }
 
-/// What an access wastes, and a picture of its lanes if there was none yet.
-fn of_access(access: &AccessReport, is_pictured: &mut bool, text: &mut String) {
+/// Findings of low severity that are shown of a kernel.
+const MOST_LOW: usize = 5;
+
+/// What an access wastes, and a picture of its lanes if there was none yet of this memory.
+fn of_access(access: &AccessReport, pictured: &mut Vec<bool>, text: &mut String) {
     let weight = rounded(access.cost.weight());
     let unit = access.unit();
     let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
@@ -129,18 +152,69 @@ fn of_access(access: &AccessReport, is_pictured: &mut bool, text: &mut String) {
         text,
         "      weight {weight}: {waste} {unit} wasted, {trips} times"
     );
-    let picture = oriole::picture(access).filter(|_| !*is_pictured);
-    if let Some(picture) = picture {
-        *is_pictured = true;
-        let same = match access.is_shared() {
-            true => "bank",
-            false => "sector",
-        };
-        let _ = writeln!(
-            text,
-            "      lanes {picture} (the same sign: the same {same})"
-        );
+    if pictured.contains(&access.is_shared()) {
+        return;
     }
+    if let Some(picture) = oriole::picture(access) {
+        pictured.push(access.is_shared());
+        for line in picture.lines() {
+            let _ = writeln!(text, "      {line}");
+        }
+    }
+}
+
+/// The texts that kernels were compiled from, as far as they are there.
+struct Sources {
+    /// Where the PTX lies; nothing for the embedded example.
+    folder: Option<PathBuf>,
+    texts: BTreeMap<String, Option<String>>,
+}
+
+/// Longer texts are not read.
+const MOST_SOURCE: u64 = 1 << 24;
+
+impl Sources {
+    fn of(path: Option<&Path>) -> Sources {
+        let folder = path.map(|path| path.parent().unwrap_or(Path::new("")).to_path_buf());
+        let mut texts = BTreeMap::new();
+        if folder.is_none() {
+            let (name, text) = oriole::EXAMPLE_SOURCE;
+            texts.insert(name.to_owned(), Some(text.to_owned()));
+        }
+        Sources { folder, texts }
+    }
+
+    /// The line of a finding, with a caret below.
+    fn excerpt(&mut self, finding: &Finding) -> Option<String> {
+        let source = finding.source.as_ref()?;
+        let folder = self.folder.as_deref();
+        let text = self
+            .texts
+            .entry(source.file.clone())
+            .or_insert_with(|| read_source(folder?, &source.file));
+        let line = text.as_ref()?.lines().nth(source.line as usize - 1)?;
+        let number = source.line.to_string();
+        let line = line.replace('\t', " ");
+        let mut excerpt = format!("      {number} | {line}\n");
+        if let Some(column) = finding.column {
+            let before = column as usize - 1;
+            if before <= line.chars().count() {
+                let margin = " ".repeat(number.len());
+                let _ = writeln!(excerpt, "      {margin} | {:before$}^", "");
+            }
+        }
+        Some(excerpt)
+    }
+}
+
+/// The text of a source file, if it is a file and no longer than that.
+fn read_source(folder: &Path, name: &str) -> Option<String> {
+    let path = folder.join(name);
+    let data = std::fs::metadata(&path).ok()?;
+    let is_readable = data.is_file() && data.len() <= MOST_SOURCE;
+    is_readable
+        .then(|| std::fs::read_to_string(path).ok())
+        .flatten()
 }
 
 /// With three digits behind the point at most.

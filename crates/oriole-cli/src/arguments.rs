@@ -214,7 +214,7 @@ pub struct CheckArguments {
     oriole dump --ssa kernel.ptx             every function in SSA form\n  \
     oriole dump --ssa --lines kernel.ptx     the same, and which line each instruction is from\n  \
     oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
-    oriole dump --tree --function saxpy      part of the embedded example")]
+    oriole dump --tree --function center     part of the embedded example")]
 pub struct DumpArguments {
     /// What to show
     #[command(flatten)]

@@ -149,6 +149,15 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if arguments.stats {
         statistics(&done);
     }
+    if arguments.file.is_none() {
+        for function in &done.functions {
+            let (name, before, after) = (&function.name, function.before, function.after);
+            let gain = format!(
+                "{name}: {before} instructions before, {after} after; `oriole analyze` shows what its accesses waste"
+            );
+            report.message("note", &gain);
+        }
+    }
     let text = oriole::print(&module);
     if let Some(original) = original.as_ref().filter(|_| arguments.verify) {
         let limits = verify::Limits {

@@ -39,6 +39,8 @@ pub struct AccessReport {
     pub line: u32,
     /// Its line in the source.
     pub source: Option<SourceLine>,
+    /// Its column there, from 1.
+    pub column: Option<u32>,
     /// Where its mnemonic starts in the text.
     pub offset: u32,
     /// The instruction, without operands.
@@ -226,14 +228,17 @@ impl Reporter<'_> {
     fn place(&self, instruction: Instruction) -> Option<findings::Place> {
         let statement = self.function.location(instruction)?;
         let offset = (self.offset_of)(statement)?;
-        let line = self.source.position(offset).line;
-        Some((line, offset, self.lines.at(statement)))
+        Some(findings::Place {
+            line: self.source.position(offset).line,
+            offset,
+            source: self.lines.at(statement),
+            column: self.lines.column(statement),
+        })
     }
 
     fn report(&self, cost: RequestCost) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
-        let statement = self.function.location(instruction)?;
-        let offset = (self.offset_of)(statement)?;
+        let place = self.place(instruction)?;
         let mut assumptions = Vec::new();
         if let Some([x, y, z]) = self.default_block {
             assumptions.push(format!("block {x}x{y}x{z}"));
@@ -247,9 +252,10 @@ impl Reporter<'_> {
             cost.status = Status::ProvedIf;
         }
         Some(AccessReport {
-            line: self.source.position(offset).line,
-            source: self.lines.at(statement),
-            offset,
+            line: place.line,
+            source: place.source,
+            column: place.column,
+            offset: place.offset,
             mnemonic: self.function.format(instruction).mnemonic.text().to_owned(),
             space: cost.request.space,
             operation: match cost.request.kind {
@@ -296,35 +302,4 @@ impl Reporter<'_> {
         let mut parameters = variables.filter(|(_, data)| data.kind == VariableKind::Parameter);
         parameters.position(|(own, _)| own == variable)
     }
-}
-
-/// A picture of where lanes are: one character for each lane, the lanes of one sector or bank word alike.
-pub fn picture(access: &AccessReport) -> Option<String> {
-    let offsets = access.cost.offsets?;
-    let mut text = String::new();
-    let size = if access.is_shared() { 4 } else { 32 };
-    let least = offsets.iter().flatten().copied().min()?;
-    let mut places: Vec<i64> = Vec::new();
-    for offset in offsets {
-        let Some(offset) = offset else {
-            text.push('.');
-            continue;
-        };
-        let place = (offset - least).div_euclid(size);
-        let key = if access.is_shared() {
-            place.rem_euclid(32)
-        } else {
-            place
-        };
-        let number = places
-            .iter()
-            .position(|&own| own == key)
-            .unwrap_or_else(|| {
-                places.push(key);
-                places.len() - 1
-            });
-        let letters = b"0123456789abcdefghijklmnopqrstuv";
-        text.push(letters[number.min(letters.len() - 1)].into());
-    }
-    Some(text)
 }

@@ -557,7 +557,8 @@ mod tests {
         let start = EXAMPLE
             .find(".visible .entry")
             .expect("the example has a kernel");
-        let (header, kernel) = EXAMPLE.split_at(start);
+        let end = EXAMPLE.find("\n}\n").map_or(EXAMPLE.len(), |end| end + 3);
+        let (header, kernel) = EXAMPLE[..end].split_at(start);
         let name = kernel["visible .entry ".len() + 1..]
             .split('(')
             .next()

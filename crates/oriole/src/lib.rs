@@ -47,11 +47,11 @@ use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
-pub use access_analysis::{AccessOptions, AccessReport, KernelAccesses, accesses, picture};
+pub use access_analysis::{AccessOptions, AccessReport, KernelAccesses, accesses};
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };
-pub use findings::{Finding, FindingKind, FindingSeverity};
+pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
@@ -62,6 +62,9 @@ pub use remarks::{Remark, SourceLine};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
+
+/// What [`EXAMPLE`] was compiled from, as its debug information names it.
+pub const EXAMPLE_SOURCE: (&str, &str) = ("example.cu", include_str!("example.cu"));
 
 /// Reads PTX text. `name` is what diagnostics call it.
 ///
@@ -414,12 +417,17 @@ mod tests {
 
     #[test]
     fn every_amount_of_fuel_gives_a_sound_module() {
-        let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &Options::default()).unwrap();
+        // Some rewrites pay only together with others: all are kept.
+        let all = Options {
+            keep: Keep::All,
+            ..Options::default()
+        };
+        let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &all).unwrap();
         for fuel in 0..=full.rewrites {
             let mut module = parse("e.ptx", EXAMPLE).unwrap();
             let options = Options {
                 fuel: Fuel::limited(fuel),
-                ..Options::default()
+                ..all.clone()
             };
             let report = optimize(&mut module, &options).unwrap();
             assert_eq!(report.rewrites, fuel);

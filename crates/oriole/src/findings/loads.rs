@@ -166,7 +166,6 @@ struct LoopChanges {
 const MOST_STORES: usize = 64;
 
 fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<Found>) {
-    let function = subject.function;
     let mut changes: Vec<LoopChanges> = Vec::new();
     changes.resize_with(subject.loops.iter().count(), LoopChanges::default);
     for (block, instruction) in subject.instructions() {
@@ -204,7 +203,7 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
         let Some((access, base, _)) = global_load(subject, instruction) else {
             continue;
         };
-        if changes.others || !is_outside(subject, base, this) || !is_always(subject, this, block) {
+        if changes.others || !is_same(subject, base, this) || !is_always(subject, this, block) {
             continue;
         }
         let roots = roots.get_or_insert_with(|| Roots::of(subject));
@@ -223,8 +222,9 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
             None => "nothing in the loop changes it: load it before the loop".to_owned(),
         };
         let trips = subject.executions(block);
-        let around = subject.executions(subject.loops.header(this)) / trips.max(1.0);
-        debug_assert!(function.block_of(instruction) == Some(block));
+        let parent = subject.loops.parent(this);
+        let parent = parent.map(|parent| subject.executions(subject.loops.header(parent)));
+        let around = parent.unwrap_or(1.0);
         found.push(Found {
             kind: FindingKind::LoopInvariantLoad,
             severity: FindingSeverity::Medium,
@@ -238,12 +238,16 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
     }
 }
 
-/// Whether an address is computed outside of a loop.
-fn is_outside(subject: &Subject<'_>, base: Base, this: Loop) -> bool {
+/// Whether an address is the same in all iterations of a loop.
+fn is_same(subject: &Subject<'_>, base: Base, this: Loop) -> bool {
     match base {
         Base::Value(value) => {
             let home = subject.function.defining_block(value);
+            let mut query = subject.evolution.on(subject.function);
+            let expression = query.expression(value);
             home.is_some_and(|home| !subject.loops.contains(this, home))
+                || query.expressions().bits(expression) >= 32
+                    && query.is_invariant(expression, subject.loops.header(this))
         }
         Base::Symbol(_) => true,
         Base::Absolute => false,

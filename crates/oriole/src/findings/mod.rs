@@ -9,10 +9,12 @@ mod kind;
 mod loads;
 mod local;
 mod origins;
+mod picture;
 mod pressure;
 mod roots;
 
 pub use kind::{FindingKind, FindingSeverity};
+pub use picture::picture;
 pub(crate) use pressure::least_registers;
 
 use crate::access_analysis::{AccessReport, KernelAccesses};
@@ -40,6 +42,8 @@ pub struct Finding {
     pub offset: u32,
     /// The line in the source.
     pub source: Option<SourceLine>,
+    /// The column there, from 1, where the PTX says one.
+    pub column: Option<u32>,
     /// The instruction, without operands.
     pub mnemonic: String,
     /// What is wrong, in a sentence.
@@ -59,8 +63,17 @@ pub(crate) struct Found {
     weight: f64,
 }
 
-/// Where an instruction stands: its line in the PTX, the offset of its mnemonic, and its line in the source.
-pub(crate) type Place = (u32, u32, Option<SourceLine>);
+/// Where an instruction stands.
+pub(crate) struct Place {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Where its mnemonic starts in the text.
+    pub offset: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// Its column there, from 1.
+    pub column: Option<u32>,
+}
 
 /// What rules look at.
 pub(crate) struct Subject<'run> {
@@ -106,8 +119,12 @@ impl Subject<'_> {
     /// Where an instruction stands, in words.
     fn at(&self, instruction: Instruction) -> String {
         match (self.place)(instruction) {
-            Some((line, _, Some(source))) => format!("{source} (PTX line {line})"),
-            Some((line, _, None)) => format!("PTX line {line}"),
+            Some(Place {
+                line,
+                source: Some(source),
+                ..
+            }) => format!("{source} (PTX line {line})"),
+            Some(Place { line, .. }) => format!("PTX line {line}"),
             None => "another line".to_owned(),
         }
     }
@@ -201,14 +218,14 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
 fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
     let mut findings: Vec<(Finding, u32)> = Vec::new();
     for own in found {
-        let Some((line, offset, source)) = (subject.place)(own.instruction) else {
+        let Some(place) = (subject.place)(own.instruction) else {
             continue;
         };
         let same = findings.iter_mut().find(|(finding, _)| {
             finding.kind == own.kind
-                && match (&finding.source, &source) {
+                && match (&finding.source, &place.source) {
                     (Some(left), Some(right)) => left == right,
-                    (None, None) => finding.line == line,
+                    (None, None) => finding.line == place.line,
                     _ => false,
                 }
         });
@@ -222,9 +239,10 @@ fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
         let finding = Finding {
             kind: own.kind,
             severity: own.severity,
-            line,
-            offset,
-            source,
+            line: place.line,
+            offset: place.offset,
+            source: place.source,
+            column: place.column,
             mnemonic: format.mnemonic.text().to_owned(),
             message: own.message,
             weight: own.weight,
@@ -265,6 +283,7 @@ fn of_access(index: usize, access: &AccessReport) -> Option<Finding> {
         line: access.line,
         offset: access.offset,
         source: access.source.clone(),
+        column: access.column,
         mnemonic: access.mnemonic.clone(),
         message: access.to_string(),
         weight: access.cost.weight(),
