@@ -113,6 +113,7 @@ pub enum Command {
     oriole opt k.ptx --passes dead-code --stats --print-after all\n  \
     oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
     oriole opt k.ptx --diff --remarks        what changes, and why\n  \
+    oriole opt k.ptx --swizzle-shared        also remove bank conflicts, without a change to the source\n  \
     oriole opt k.ptx --verify -o out.ptx     written only if no generated input tells the two apart\n  \
     oriole opt k.ptx --ptxas -o out.ptx      functions stay as they were if ptxas makes worse code of them\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
@@ -145,6 +146,9 @@ pub struct OptArguments {
     /// The architecture the profile goes by, and --ptxas assembles for [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
+    /// Permute words of shared memory where that takes fewer wavefronts, as -O3 does
+    #[arg(long, conflicts_with = "passes")]
+    pub swizzle_shared: bool,
     /// Stop behind the first phase with this pass
     #[arg(long, value_name = "PASS")]
     pub stop_after: Option<String>,

@@ -40,6 +40,12 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
             oriole_opt::select(names).map_err(|error| Failure::message(error.to_string()))?;
         options.keep = Keep::All;
     }
+    let is_in = |phase: &oriole::Phase| phase.pass.includes("swizzle-shared");
+    if arguments.swizzle_shared && !options.phases.iter().any(is_in) {
+        let more = oriole_opt::select(["swizzle-shared"]);
+        let more = more.map_err(|error| Failure::message(error.to_string()))?;
+        options.phases.extend(more);
+    }
     for name in arguments
         .print_after
         .iter()
