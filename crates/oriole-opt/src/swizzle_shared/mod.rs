@@ -34,6 +34,7 @@
 
 mod search;
 
+use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
@@ -53,6 +54,9 @@ pub(crate) const PASS: Pass = Pass {
     summary: "Permute words of shared memory so that lanes find theirs in different banks",
     action: Action::Once(run, Trigger::Rewrites),
 };
+
+// Settings.
+const ALWAYS: Number = Number::named("SwizzleSharedAlways");
 
 /// The counter of kernels that were changed.
 pub const SWIZZLED: &str = "swizzle-shared.kernels";
@@ -75,7 +79,14 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let Some(first) = arrays.first().map(|array| array.symbol) else {
         return;
     };
-    let Some(swizzle) = search::best(function, analyses, &accesses, first) else {
+    // Arrays that consist of whole lines may have been permuted before.
+    let is_new = arrays.iter().any(|array| array.is_changed);
+    let always = match context.knobs.number(ALWAYS) {
+        number @ (1 | 2) if is_new => Some(Swizzle::widest(&accesses, number == 2)),
+        _ => None,
+    };
+    let Some(swizzle) = always.or_else(|| search::best(function, analyses, &accesses, first))
+    else {
         return;
     };
     let rewrite = Rewrite {
@@ -103,6 +114,8 @@ struct Array {
     variable: oriole_ir::Variable,
     /// Its type if it consists of whole lines.
     closed: VariableType,
+    /// Whether that is another one than it has.
+    is_changed: bool,
 }
 
 /// The arrays that the kernel names, in order; nothing if one of them cannot be made to consist of whole lines.
@@ -148,6 +161,7 @@ fn arrays(function: &Function) -> Option<Vec<Array>> {
                     symbol,
                     variable,
                     closed,
+                    is_changed: closed != was,
                 });
             }
         }

@@ -1,6 +1,6 @@
 //! Which permutation of the words of a line saves most wavefronts.
 
-use oriole_analysis::lane_patterns::{AtomKey, Entry, LANES, LanePatterns, Setting};
+use oriole_analysis::lane_patterns::{AtomKey, Cause, Entry, LANES, LanePatterns, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
@@ -28,6 +28,17 @@ impl Swizzle {
         mask: 0,
         is_relative: true,
     };
+
+    /// The one that moves most, of those that leave accesses whole.
+    pub fn widest(requests: &[Request], is_relative: bool) -> Swizzle {
+        let widest = requests.iter().map(|request| request.bytes).max();
+        let low = widest.unwrap_or(4).max(4).trailing_zeros();
+        Swizzle {
+            shift: LINE_BITS - low,
+            mask: (1 << LINE_BITS) - (1 << low),
+            is_relative,
+        }
+    }
 
     fn apply(self, address: u64) -> u64 {
         address ^ ((address >> self.shift) & u64::from(self.mask))
@@ -61,7 +72,7 @@ struct Pattern {
     ones: u64,
 }
 
-/// Patterns of an access, by number, each with how many warps have it; nothing where one is not known.
+/// Patterns of an access, by number, each with how many warps have it; nothing where addresses are data.
 struct Access {
     trips: f64,
     has_offset: bool,
@@ -212,7 +223,8 @@ fn accesses(
         for (access, asked) in found.iter_mut().zip(of_warp) {
             match asked {
                 Asked::Nothing => {}
-                Asked::Unknown => (access.relative, access.absolute) = (None, None),
+                Asked::Unknown => return None,
+                Asked::Data => (access.relative, access.absolute) = (None, None),
                 Asked::Known([relative, absolute]) => {
                     if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
                         one.push((costs.number(relative), 1.0));
@@ -240,6 +252,9 @@ fn accesses(
 
 enum Asked {
     Nothing,
+    /// Addresses are data: one permutation is as good as another.
+    Data,
+    /// They follow a rule that is not known, and which may suit the banks as it is.
     Unknown,
     Known([Pattern; 2]),
 }
@@ -264,8 +279,10 @@ fn pattern(
         Base::Symbol(symbol) => patterns.variable(symbol),
         Base::Absolute => return Asked::Unknown,
     };
-    let Entry::Known(pattern) = entry else {
-        return Asked::Unknown;
+    let pattern = match entry {
+        Entry::Known(pattern) => pattern,
+        Entry::Varying(Cause::Data) => return Asked::Data,
+        Entry::Varying(Cause::Other) => return Asked::Unknown,
     };
     let pattern = pattern.plus(address.offset as u64);
     if !pattern.has_one_group() {
