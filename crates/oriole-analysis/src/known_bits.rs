@@ -152,7 +152,7 @@ impl Known {
     }
 
     /// The sum with a carry in that is known.
-    pub(crate) const fn add(self, other: Known, carry: bool, width: u32) -> Known {
+    pub const fn add(self, other: Known, carry: bool, width: u32) -> Known {
         // The largest and the smallest sum agree with every sum in the bits where both operands and the carry are known.
         let carry = carry as u64;
         let largest = self

@@ -116,6 +116,13 @@ impl<'files> SourceLines<'files> {
         SourceLines { files, places }
     }
 
+    /// The column of the source line that a statement comes from, from 1, if one is given.
+    pub fn column(&self, statement: u32) -> Option<u32> {
+        let behind = self.places.partition_point(|place| place.0 <= statement);
+        let (_, (_, _, column)) = self.places.get(behind.checked_sub(1)?)?;
+        (*column > 0).then_some(*column)
+    }
+
     /// Where a statement comes from.
     pub fn at(&self, statement: u32) -> Option<SourceLine> {
         let behind = self.places.partition_point(|place| place.0 <= statement);

@@ -1,20 +1,21 @@
 //! `oriole analyze`: which memory accesses waste sectors or wavefronts, worst first.
 
 use crate::Failure;
-use crate::arguments::{AnalyzeArguments, AnalyzeFailOn, Assumed};
+use crate::arguments::{AnalyzeArguments, Assumed};
 use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
-    AccessFix, AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, ShapeWaste,
-    Waste,
+    AccessFix, AccessOptions, AccessReport, EvolutionOptions, Finding, FindingSeverity,
+    KernelAccesses, Module, ShapeWaste,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::{Status, StrideCase};
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
     let options = AccessOptions {
@@ -65,11 +66,11 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             return Err(Failure::message(format!("there is no kernel `{name}`")));
         }
         for kernel in &kernels {
-            is_found |= kernel
-                .findings()
-                .iter()
-                .any(|&(_, kind, waste)| fails(&arguments.fail_on, kind, waste));
-            render(kernel, arguments.all, &mut text);
+            let findings = kernel.ranked();
+            let mut asked = arguments.fail_on.iter();
+            is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
+            let mut sources = Sources::of(path);
+            render(kernel, arguments.all, &mut sources, &mut text);
         }
         if arguments.json {
             values.extend(as_json(arguments, &input, &module, &kernels)?);
@@ -90,77 +91,50 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
     }
 }
 
-fn fails(asked: &[AnalyzeFailOn], kind: FindingKind, waste: Waste) -> bool {
-    asked.iter().any(|asked| match asked {
-        AnalyzeFailOn::Low => true,
-        AnalyzeFailOn::Medium => waste >= Waste::Medium,
-        AnalyzeFailOn::High => waste >= Waste::High,
-        AnalyzeFailOn::UncoalescedAccess => kind == FindingKind::UncoalescedAccess,
-        AnalyzeFailOn::BankConflict => kind == FindingKind::BankConflict,
-        AnalyzeFailOn::UncoalescedLocal => kind == FindingKind::UncoalescedLocal,
-    })
-}
-
-fn place(access: &AccessReport) -> String {
-    match &access.source {
-        Some(source) => format!("{source} (PTX line {})", access.line),
-        None => format!("PTX line {}", access.line),
+fn place(line: u32, source: Option<&oriole::SourceLine>) -> String {
+    match source {
+        Some(source) => format!("{source} (PTX line {line})"),
+        None => format!("PTX line {line}"),
     }
 }
 
-fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
+fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
     let [x, y, z] = kernel.block;
     let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
-    let findings = kernel.findings();
-    for (index, (access, kind, waste)) in findings.iter().enumerate() {
-        let (kind, waste, at) = (kind.text(), waste.text(), place(access));
-        let mnemonic = &access.mnemonic;
-        let _ = writeln!(text, "  {waste} {kind} at {at}: `{mnemonic}`");
-        let _ = writeln!(text, "      {access}");
-        if !access.cost.strides.is_empty() {
-            let _ = writeln!(text, "      {}", access.strides());
-        }
-        if let Some(array) = &access.array {
-            let _ = writeln!(text, "      {array}");
-            if let Some(advice) = array.advice() {
-                let _ = writeln!(text, "      {advice}");
-            }
-        }
-        for fix in &access.fixes {
-            let _ = writeln!(text, "      fix: {fix} {}", access.unit());
-        }
-        let weight = rounded(access.cost.weight());
-        let unit = access.unit();
-        let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
-        let symbolic = match &access.trips {
-            Some(count) => format!(" (assumed for {count})"),
-            None => String::new(),
-        };
-        let _ = writeln!(
-            text,
-            "      weight {weight}: {waste} {unit} wasted, {trips} times{symbolic}"
+    let findings = kernel.ranked();
+    let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
+    let mut pictured = Vec::new();
+    for finding in findings.iter().filter(|finding| !is_low(finding)) {
+        let (kind, severity) = (finding.kind.text(), finding.severity.text());
+        let (at, mnemonic) = (
+            place(finding.line, finding.source.as_ref()),
+            &finding.mnemonic,
         );
-        for link in &access.chain {
-            let at = match &link.source {
-                Some(source) => source.to_string(),
-                None => format!("line {}", link.line),
-            };
-            let _ = writeln!(text, "      from {at}: {}", link.text);
+        let _ = writeln!(text, "  {severity} {kind} at {at}: `{mnemonic}`");
+        if let Some(excerpt) = sources.excerpt(finding) {
+            text.push_str(&excerpt);
         }
-        if let (0, Some(picture)) = (index, oriole::picture(access)) {
-            let same = match access.is_shared() {
-                true => "bank",
-                false => "sector",
-            };
-            let _ = writeln!(
-                text,
-                "      lanes {picture} (the same sign: the same {same})"
-            );
+        let _ = writeln!(text, "      {}", finding.message);
+        if let Some(access) = finding.access {
+            of_access(&kernel.accesses[access], &mut pictured, text);
         }
+    }
+    // What matters little takes a line, and not many of them.
+    let shown = if all { usize::MAX } else { MOST_LOW };
+    for finding in findings.iter().filter(is_low).take(shown) {
+        let (kind, message) = (finding.kind.text(), &finding.message);
+        let at = place(finding.line, finding.source.as_ref());
+        let _ = writeln!(text, "  low {kind} at {at}: {message}");
+    }
+    let low = findings.iter().filter(is_low).count();
+    if low > shown {
+        let more = low - shown;
+        let _ = writeln!(text, "  {more} more of low severity, which --all shows");
     }
     if all {
         for access in &kernel.accesses {
-            let (at, mnemonic) = (place(access), &access.mnemonic);
+            let at = place(access.line, access.source.as_ref());
+            let mnemonic = &access.mnemonic;
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
         }
     }
@@ -192,6 +166,106 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
         count(Status::Unknown),
         findings.len()
     );
+}
+
+/// Findings of low severity that are shown of a kernel.
+const MOST_LOW: usize = 5;
+
+/// What an access wastes, and a picture of its lanes if there was none yet of this memory.
+fn of_access(access: &AccessReport, pictured: &mut Vec<bool>, text: &mut String) {
+    if !access.cost.strides.is_empty() {
+        let _ = writeln!(text, "      {}", access.strides());
+    }
+    if let Some(array) = &access.array {
+        let _ = writeln!(text, "      {array}");
+        if let Some(advice) = array.advice() {
+            let _ = writeln!(text, "      {advice}");
+        }
+    }
+    for fix in &access.fixes {
+        let _ = writeln!(text, "      fix: {fix} {}", access.unit());
+    }
+    let weight = rounded(access.cost.weight());
+    let unit = access.unit();
+    let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));
+    let symbolic = match &access.trips {
+        Some(count) => format!(" (assumed for {count})"),
+        None => String::new(),
+    };
+    let _ = writeln!(
+        text,
+        "      weight {weight}: {waste} {unit} wasted, {trips} times{symbolic}"
+    );
+    for link in &access.chain {
+        let at = match &link.source {
+            Some(source) => source.to_string(),
+            None => format!("line {}", link.line),
+        };
+        let _ = writeln!(text, "      from {at}: {}", link.text);
+    }
+    if pictured.contains(&access.is_shared()) {
+        return;
+    }
+    if let Some(picture) = oriole::picture(access) {
+        pictured.push(access.is_shared());
+        for line in picture.lines() {
+            let _ = writeln!(text, "      {line}");
+        }
+    }
+}
+
+/// The texts that kernels were compiled from, as far as they are there.
+struct Sources {
+    /// Where the PTX lies; nothing for the embedded example.
+    folder: Option<PathBuf>,
+    texts: BTreeMap<String, Option<String>>,
+}
+
+/// Longer texts are not read.
+const MOST_SOURCE: u64 = 1 << 24;
+
+impl Sources {
+    fn of(path: Option<&Path>) -> Sources {
+        let folder = path.map(|path| path.parent().unwrap_or(Path::new("")).to_path_buf());
+        let mut texts = BTreeMap::new();
+        if folder.is_none() {
+            let (name, text) = oriole::EXAMPLE_SOURCE;
+            texts.insert(name.to_owned(), Some(text.to_owned()));
+        }
+        Sources { folder, texts }
+    }
+
+    /// The line of a finding, with a caret below.
+    fn excerpt(&mut self, finding: &Finding) -> Option<String> {
+        let source = finding.source.as_ref()?;
+        let folder = self.folder.as_deref();
+        let text = self
+            .texts
+            .entry(source.file.clone())
+            .or_insert_with(|| read_source(folder?, &source.file));
+        let line = text.as_ref()?.lines().nth(source.line as usize - 1)?;
+        let number = source.line.to_string();
+        let line = line.replace('\t', " ");
+        let mut excerpt = format!("      {number} | {line}\n");
+        if let Some(column) = finding.column {
+            let before = column as usize - 1;
+            if before <= line.chars().count() {
+                let margin = " ".repeat(number.len());
+                let _ = writeln!(excerpt, "      {margin} | {:before$}^", "");
+            }
+        }
+        Some(excerpt)
+    }
+}
+
+/// The text of a source file, if it is a file and no longer than that.
+fn read_source(folder: &Path, name: &str) -> Option<String> {
+    let path = folder.join(name);
+    let data = std::fs::metadata(&path).ok()?;
+    let is_readable = data.is_file() && data.len() <= MOST_SOURCE;
+    is_readable
+        .then(|| std::fs::read_to_string(path).ok())
+        .flatten()
 }
 
 /// With three digits behind the point at most.
@@ -253,6 +327,25 @@ fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
     fixes.iter().map(of).collect()
 }
 
+fn finding_json(finding: &Finding, kernel: &KernelAccesses) -> Value {
+    let access = finding.access.map(|access| &kernel.accesses[access]);
+    let chain = access.map_or(&[][..], |access| &access.chain);
+    json!({
+        "kind": finding.kind.text(),
+        "severity": finding.severity.text(),
+        "line": finding.line,
+        "source": scev::source_json(finding.source.as_ref()),
+        "fixes": fixes_json(access.map_or(&[][..], |access| &access.fixes)),
+        "chain": chain.iter().map(|link| json!({
+            "line": link.line,
+            "source": scev::source_json(link.source.as_ref()),
+            "instruction": link.text,
+        })).collect::<Vec<_>>(),
+        "message": format!("`{}`: {}", finding.mnemonic, finding.message),
+        "weight": rounded(finding.weight),
+    })
+}
+
 fn as_json(
     arguments: &AnalyzeArguments,
     input: &Input,
@@ -270,25 +363,10 @@ fn as_json(
     let summaries = pressure::summaries(module, &input.source(), arguments.block)?;
     let mut values = Vec::new();
     for kernel in kernels {
-        let findings: Vec<Value> = kernel
-            .findings()
-            .into_iter()
-            .map(|(access, kind, waste)| {
-                json!({
-                    "kind": kind.text(),
-                    "severity": waste.text(),
-                    "line": access.line,
-                    "source": scev::source_json(access.source.as_ref()),
-                    "fixes": fixes_json(&access.fixes),
-                    "chain": access.chain.iter().map(|link| json!({
-                        "line": link.line,
-                        "source": scev::source_json(link.source.as_ref()),
-                        "instruction": link.text,
-                    })).collect::<Vec<_>>(),
-                    "message": format!("`{}`: {access}", access.mnemonic),
-                    "weight": rounded(access.cost.weight()),
-                })
-            })
+        let findings = kernel.ranked();
+        let findings: Vec<Value> = findings
+            .iter()
+            .map(|finding| finding_json(finding, kernel))
             .collect();
         let own_loops = loops.iter().find(|own| own.name == kernel.name);
         let own_loops = own_loops.map_or(&[][..], |own| &own.loops);

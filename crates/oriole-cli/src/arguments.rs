@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oriole::Profile;
+use oriole::{Finding, FindingKind, FindingSeverity, Profile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -80,8 +80,14 @@ pub enum Command {
     Pressure(PressureArguments),
     /// Show how often loops run, and integers as functions of their iterations
     Scev(ScevArguments),
-    /// Show which memory accesses waste sectors or wavefronts, and how sure that is
+    /// Show which memory accesses waste sectors or wavefronts and how sure that is, and what else is wrong
     Analyze(AnalyzeArguments),
+    /// Explain a kind of finding of `oriole analyze`: what it is, why it costs, how to fix it; without one, list all
+    Explain {
+        /// The kind.
+        #[arg(value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::text)))]
+        kind: Option<String>,
+    },
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -107,6 +113,7 @@ pub enum Command {
     oriole opt k.ptx --passes dead-code --stats --print-after all\n  \
     oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
     oriole opt k.ptx --diff --remarks        what changes, and why\n  \
+    oriole opt k.ptx --swizzle-shared        also remove bank conflicts, without a change to the source\n  \
     oriole opt k.ptx --verify -o out.ptx     written only if no generated input tells the two apart\n  \
     oriole opt k.ptx --ptxas -o out.ptx      functions stay as they were if ptxas makes worse code of them\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
@@ -139,6 +146,9 @@ pub struct OptArguments {
     /// The architecture the profile goes by, and --ptxas assembles for [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
+    /// Permute words of shared memory where that takes fewer wavefronts, as -O3 does
+    #[arg(long, conflicts_with = "passes")]
+    pub swizzle_shared: bool,
     /// Stop behind the first phase with this pass
     #[arg(long, value_name = "PASS")]
     pub stop_after: Option<String>,
@@ -208,7 +218,7 @@ pub struct CheckArguments {
     oriole dump --ssa kernel.ptx             every function in SSA form\n  \
     oriole dump --ssa --lines kernel.ptx     the same, and which line each instruction is from\n  \
     oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
-    oriole dump --tree --function saxpy      part of the embedded example")]
+    oriole dump --tree --function center     part of the embedded example")]
 pub struct DumpArguments {
     /// What to show
     #[command(flatten)]
@@ -413,7 +423,8 @@ pub struct ScevArguments {
     oriole analyze kernel.ptx                     findings of every kernel, worst first\n  \
     oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
     oriole analyze kernel.ptx --all               every access\n  \
-    oriole analyze kernel.ptx --fail-on high,bank-conflict"
+    oriole analyze kernel.ptx --fail-on high,bank-conflict\n  \
+    oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
     /// The files to read, `-` for the standard input; without one, an embedded example
@@ -436,8 +447,13 @@ pub struct AnalyzeArguments {
     /// Print every access, not only those with findings
     #[arg(long)]
     pub all: bool,
-    /// Fail if there is a finding that wastes so much or more, or one of a kind
-    #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
+    /// Fail if there is a finding of this severity or above, or of this kind
+    #[arg(
+        long,
+        value_name = "KIND|SEVERITY,…",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(AnalyzeFailOn::names()).try_map(|text| text.parse::<AnalyzeFailOn>())
+    )]
     pub fail_on: Vec<AnalyzeFailOn>,
     /// Print JSON
     #[arg(long)]
@@ -445,20 +461,42 @@ pub struct AnalyzeArguments {
 }
 
 /// What `oriole analyze` can fail on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalyzeFailOn {
-    /// Any finding.
-    Low,
-    /// Half of the cost is wasted, or more.
-    Medium,
-    /// Three quarters of the cost are wasted, or more.
-    High,
-    /// Global memory.
-    UncoalescedAccess,
-    /// Shared memory.
-    BankConflict,
-    /// Local memory.
-    UncoalescedLocal,
+    /// A finding that matters so much or more.
+    Severity(FindingSeverity),
+    /// A finding of this kind.
+    Kind(FindingKind),
+}
+
+impl AnalyzeFailOn {
+    /// What can be given.
+    fn names() -> impl Iterator<Item = &'static str> {
+        let severities = FindingSeverity::ALL.map(FindingSeverity::text);
+        let kinds = FindingKind::ALL.map(FindingKind::text);
+        severities.into_iter().chain(kinds)
+    }
+
+    /// Whether a finding is one to fail on.
+    pub fn is_met_by(self, finding: &Finding) -> bool {
+        match self {
+            AnalyzeFailOn::Severity(least) => finding.severity >= least,
+            AnalyzeFailOn::Kind(kind) => finding.kind == kind,
+        }
+    }
+}
+
+impl std::str::FromStr for AnalyzeFailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AnalyzeFailOn, String> {
+        let mut severities = FindingSeverity::ALL.into_iter();
+        let severity = severities.find(|severity| severity.text() == text);
+        let kind = FindingKind::from_text(text);
+        let severity = severity.map(AnalyzeFailOn::Severity);
+        let found = severity.or(kind.map(AnalyzeFailOn::Kind));
+        found.ok_or_else(|| format!("there is no finding `{text}`"))
+    }
 }
 
 /// A number of a parameter and what it is, `3=4096`, `3=-1` or `3=0x1000`.
@@ -491,7 +529,9 @@ impl std::str::FromStr for Assumed {
             || "expected `ptr-align=16` or a parameter and a power of two, `3%8`".to_owned();
         let power = |text: &str| {
             let number = text.parse::<u64>().ok();
-            number.filter(|number| number.is_power_of_two()).ok_or_else(wrong)
+            number
+                .filter(|number| number.is_power_of_two())
+                .ok_or_else(wrong)
         };
         if let Some(alignment) = text.strip_prefix("ptr-align=") {
             return Ok(Assumed::PointerAlignment(power(alignment)?));

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::Arguments;
 use clap::CommandFactory;
-use oriole::Level;
+use oriole::{FindingKind, Level};
 use std::io::Write;
 use std::path::Path;
 
@@ -30,6 +30,19 @@ pub fn passes() -> Result<(), Failure> {
                 .map_or(String::new(), |number| number.to_string());
             writeln!(output, "  {number:>4}  {}", phase.pass.name)?;
         }
+    }
+    Ok(())
+}
+
+/// The page of a kind of finding, or all kinds with what they are.
+pub fn explain(kind: Option<&str>) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    if let Some(kind) = kind.and_then(FindingKind::from_text) {
+        write!(output, "{}", kind.page())?;
+        return Ok(());
+    }
+    for kind in FindingKind::ALL {
+        writeln!(output, "{}\n    {}", kind.text(), kind.summary())?;
     }
     Ok(())
 }

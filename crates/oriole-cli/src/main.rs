@@ -120,6 +120,7 @@ fn command() -> ExitCode {
         Command::Pressure(options) => pressure::run(options, &report),
         Command::Scev(options) => scev::run(options, &report),
         Command::Analyze(options) => analyze::run(options, &report),
+        Command::Explain { kind } => lists::explain(kind.as_deref()),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

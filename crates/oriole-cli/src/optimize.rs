@@ -40,6 +40,12 @@ fn options(arguments: &OptArguments) -> Result<Options, Failure> {
             oriole_opt::select(names).map_err(|error| Failure::message(error.to_string()))?;
         options.keep = Keep::All;
     }
+    let is_in = |phase: &oriole::Phase| phase.pass.includes("swizzle-shared");
+    if arguments.swizzle_shared && !options.phases.iter().any(is_in) {
+        let more = oriole_opt::select(["swizzle-shared"]);
+        let more = more.map_err(|error| Failure::message(error.to_string()))?;
+        options.phases.extend(more);
+    }
     for name in arguments
         .print_after
         .iter()
@@ -148,6 +154,15 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     }
     if arguments.stats {
         statistics(&done);
+    }
+    if arguments.file.is_none() {
+        for function in &done.functions {
+            let (name, before, after) = (&function.name, function.before, function.after);
+            let gain = format!(
+                "{name}: {before} instructions before, {after} after; `oriole analyze` shows what its accesses waste"
+            );
+            report.message("note", &gain);
+        }
     }
     let text = oriole::print(&module);
     if let Some(original) = original.as_ref().filter(|_| arguments.verify) {

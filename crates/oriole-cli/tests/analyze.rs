@@ -25,7 +25,7 @@ fn findings_are_ranked_and_pictured() {
     let first = text.find("conflict 32-way, 32 wavefronts, ideal 1, proved\n");
     let second = text.find("conflict 4-way, 8 wavefronts, ideal 2, proved\n");
     assert!(first.is_some() && first < second, "{text}");
-    let picture = format!("lanes {} (the same sign: the same bank)", "0".repeat(32));
+    let picture = format!("      bank +0 {}  32 words\n", "#".repeat(32));
     assert_eq!(text.matches(&picture).count(), 1, "{text}");
     assert!(!text.contains("conflict-free"), "{text}");
     let all = oriole(&["analyze", &file("shared.ptx"), "--all"]);
@@ -70,7 +70,7 @@ fn findings_fail_if_that_was_asked_for() {
     assert_eq!(status("bank-conflict"), Some(1));
     assert_eq!(status("uncoalesced-local"), Some(0));
     assert_eq!(status("nonsense"), Some(2));
-    let example = oriole(&["analyze", "--fail-on", "low"]);
+    let example = oriole(&["analyze", "--fail-on", "contended-atomic"]);
     assert_eq!(example.status.code(), Some(0));
 }
 
@@ -106,4 +106,72 @@ fn the_block_is_an_assumption_unless_it_is_given() {
     assert!(text.contains("block 256x1x1, arg 0 % 256 == 0"), "{text}");
     let text = out(&oriole(&["analyze", &path, "--all", "--block", "256"]));
     assert!(!text.contains("proved-if: block"), "{text}");
+}
+
+#[test]
+fn kinds_are_listed_and_explained() {
+    let all = oriole(&["explain"]);
+    assert_eq!(all.status.code(), Some(0));
+    let text = out(&all);
+    for kind in oriole::FindingKind::ALL {
+        assert!(text.contains(&format!("{}\n    {}\n", kind.text(), kind.summary())));
+        assert!(!kind.summary().is_empty() && !kind.summary().contains('\n'));
+        let page = oriole(&["explain", kind.text()]);
+        assert_eq!(out(&page), kind.page());
+    }
+    assert_eq!(oriole(&["explain", "nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_kind_and_severity_can_fail() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/findings");
+    for kind in oriole::FindingKind::ALL {
+        let name = kind.text();
+        let found = folder.join(format!("{name}.ptx")).display().to_string();
+        let absent = folder.join(format!("{name}.false.ptx"));
+        let absent = absent.display().to_string();
+        let status = |path: &str| {
+            let output = oriole(&["analyze", path, "--fail-on", name]);
+            output.status.code()
+        };
+        assert_eq!(status(&found), Some(1), "{name}");
+        assert_eq!(status(&absent), Some(0), "{name}");
+        let report = json(&["analyze", &found, "--json"]);
+        let findings = report["kernels"][0]["findings"].as_array().unwrap();
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding["kind"] == name && finding["line"].is_u64()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_example_shows_lines_carets_and_lanes() {
+    let output = oriole(&["analyze"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = out(&output);
+    for part in [
+        "  high bank-conflict at example.cu:18 (PTX line 96): `ld.shared.f32`\n",
+        "      18 |         out[(y + row) * n + x] = tile[threadIdx.x][threadIdx.y + row];\n         |                                  ^\n",
+        "  high uncoalesced-access at example.cu:13 (PTX line 53): `ld.global.f32`\n",
+        "      sector +1  .#..............................  4 of 32 bytes\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let report = json(&["analyze", "--json"]);
+    assert_eq!(report["kernels"][0]["findings"][0]["kind"], "bank-conflict");
+    assert_eq!(report["kernels"][0]["findings"][0]["source"]["line"], 18);
+}
+
+#[test]
+fn source_files_beside_the_ptx_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("k.ptx");
+    std::fs::write(&path, oriole::EXAMPLE).unwrap();
+    let analyze = || out(&oriole(&["analyze", path.to_str().unwrap()]));
+    assert!(!analyze().contains("18 | "));
+    std::fs::write(folder.path().join("example.cu"), oriole::EXAMPLE_SOURCE.1).unwrap();
+    assert!(analyze().contains("      18 |         out["));
 }

@@ -26,11 +26,12 @@ fn opt_without_a_file_uses_the_example_and_says_so() {
     let output = oriole(&["opt"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(err(&output).contains("no file given: using the embedded example kernel"));
-    assert!(out(&output).contains(".visible .entry saxpy("));
-    // The dead loop counter is gone.
-    assert!(!out(&output).contains("%r10"));
+    assert!(err(&output).contains("center: 70 instructions before, "));
+    assert!(out(&output).contains(".visible .entry center("));
+    // The second read of `%tid.x` is gone.
+    assert!(!out(&output).contains("mov.u32 %r19, %tid.x"));
     let unchanged = oriole(&["opt", "-O0"]);
-    assert!(out(&unchanged).contains("%r10"));
+    assert!(out(&unchanged).contains("mov.u32 %r19, %tid.x"));
 }
 
 #[test]
@@ -42,7 +43,8 @@ fn a_second_run_changes_nothing() {
 
 #[test]
 fn statistics_passes_knobs_and_fuel() {
-    let output = oriole(&["opt", "--stats", "--passes", "dead-code"]);
+    let saxpy = common::saxpy();
+    let output = oriole(&["opt", &saxpy, "--stats", "--passes", "dead-code"]);
     assert!(
         err(&output).contains("4  dead-code.instructions"),
         "{}",
@@ -50,6 +52,7 @@ fn statistics_passes_knobs_and_fuel() {
     );
     let output = oriole(&[
         "opt",
+        &saxpy,
         "--stats",
         "--passes",
         "dead-code",
@@ -61,9 +64,9 @@ fn statistics_passes_knobs_and_fuel() {
         "{}",
         err(&output)
     );
-    let output = oriole(&["opt", "--stats", "--fuel", "2"]);
+    let output = oriole(&["opt", &saxpy, "--stats", "--fuel", "2"]);
     assert!(err(&output).contains("2  rewrites"), "{}", err(&output));
-    let output = oriole(&["opt", "--print-after", "all"]);
+    let output = oriole(&["opt", &saxpy, "--print-after", "all"]);
     assert!(err(&output).contains("// after dead-code\nentry saxpy {"));
 }
 
@@ -185,7 +188,7 @@ fn output_files_are_replaced_whole_or_not_at_all() {
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
     let output = oriole(&["opt", "-o", target_text]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(std::fs::read_to_string(&target).unwrap().contains("saxpy"));
+    assert!(std::fs::read_to_string(&target).unwrap().contains("center"));
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "no temporary files are left");
     let output = oriole(&["opt", "-o", "/nonexistent/out.ptx"]);
@@ -195,15 +198,16 @@ fn output_files_are_replaced_whole_or_not_at_all() {
 
 #[test]
 fn dumps_show_tree_ssa_and_graph() {
-    let tree = out(&oriole(&["dump", "--tree"]));
+    let saxpy = common::saxpy();
+    let tree = out(&oriole(&["dump", "--tree", &saxpy]));
     assert!(
         tree.contains("instruction ld.global.f32 Name(%f2) Address[Name(%rd6)]"),
         "{tree}"
     );
-    let ssa = out(&oriole(&["dump", "--ssa"]));
+    let ssa = out(&oriole(&["dump", "--ssa", &saxpy]));
     assert!(ssa.contains("= fma.rn.f32 #0, "), "{ssa}");
     assert!(ssa.contains("block1("), "{ssa}");
-    let graph = out(&oriole(&["dump", "--cfg"]));
+    let graph = out(&oriole(&["dump", "--cfg", &saxpy]));
     assert!(graph.starts_with("digraph \"saxpy\" {"), "{graph}");
     assert!(graph.contains("block1 -> block1"), "{graph}");
 }
@@ -231,8 +235,8 @@ fn run_executes_saves_profiles_and_compares() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (before, after, saved) = (path("before.ptx"), path("after.ptx"), path("y.npy"));
-    std::fs::write(&before, &oriole(&["opt", "-O0"]).stdout).unwrap();
-    std::fs::write(&after, &oriole(&["opt", "-O2"]).stdout).unwrap();
+    std::fs::write(&before, &oriole(&["opt", &common::saxpy(), "-O0"]).stdout).unwrap();
+    std::fs::write(&after, &oriole(&["opt", &common::saxpy(), "-O2"]).stdout).unwrap();
     let save = format!("saxpy_y={saved}");
     let launch = [
         "--kernel",
@@ -392,7 +396,7 @@ fn approximate_results_are_replayed() {
 fn reduce_keeps_what_the_test_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("it's.ptx");
-    std::fs::write(&file, &oriole(&["opt", "-O0"]).stdout).unwrap();
+    std::fs::write(&file, &oriole(&["opt", &common::saxpy(), "-O0"]).stdout).unwrap();
     let file = file.to_str().unwrap();
     let output = oriole(&["reduce", file, "--test", "grep -q fma.rn.f32 {}"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));

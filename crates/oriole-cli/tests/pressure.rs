@@ -22,7 +22,8 @@ fn the_example_is_reported() {
     let output = oriole(&["pressure"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(err(&output).contains("no file given: using the embedded example kernel"));
-    let text = out(&output);
+    assert!(out(&output).contains("kernel center, 70 instructions, sm_80\n"));
+    let text = out(&oriole(&["pressure", &common::saxpy()]));
     for part in [
         "kernel saxpy, 29 instructions, sm_80\n",
         "pressure   13 data registers, 1 predicate at most, at PTX line 40\n",
@@ -152,7 +153,7 @@ fn what_ptxas_says_counts() {
          echo 'ptxas info    : Used 128 registers, used 1 barriers, 2048 bytes smem, 380 bytes cmem[0]' >&2\n",
     );
     let option = format!("--ptxas={}", path.display());
-    let output = oriole(&["pressure", &option]);
+    let output = oriole(&["pressure", &common::saxpy(), &option]);
     let text = out(&output);
     assert!(
         text.contains("; 128 says ptxas\n"),
@@ -168,7 +169,7 @@ fn what_ptxas_says_counts() {
         "{text}"
     );
     assert!(text.contains("above 70 registers: saxpy (128)\n"), "{text}");
-    let report = json(&["pressure", &option, "--json"]);
+    let report = json(&["pressure", &common::saxpy(), &option, "--json"]);
     assert_eq!(report["kernels"][0]["registers"]["ptxas"], 128);
     assert_eq!(report["kernels"][0]["spills"]["loads"], 12);
     assert_eq!(report["kernels"][0]["shared"]["static"], 2048);

@@ -49,6 +49,7 @@ mod remove_unused;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;
+mod swizzle_shared;
 mod tail_merging;
 
 pub use fuel::Fuel;
@@ -61,3 +62,4 @@ pub use profile::{Generation, Profile, UnknownProfile};
 pub use program::{ModuleAction, Program, ReadFunction};
 pub use remark::{Remark, Rewrite};
 pub use statistics::{PhaseStatistics, Statistics};
+pub use swizzle_shared::SWIZZLED;

@@ -6,7 +6,7 @@ use crate::{
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
     loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, predication,
-    range_comparisons, reassociate, remove_unused, speculative_hoist, tail_merging,
+    range_comparisons, reassociate, remove_unused, speculative_hoist, swizzle_shared, tail_merging,
 };
 use std::fmt;
 
@@ -66,6 +66,7 @@ pub const PASSES: &[&Pass] = &[
     &predication::PASS,
     &remove_unused::PASS,
     &speculative_hoist::PASS,
+    &swizzle_shared::PASS,
     &tail_merging::PASS,
 ];
 
@@ -114,6 +115,7 @@ const PIPELINE: &[Phase] = &[
     phase(84, Level::Less, &dead_code::PASS),
     unnumbered(Level::Less, &dead_stores::PASS),
     unnumbered(Level::Less, &dead_code::PASS),
+    unnumbered(Level::Aggressive, &swizzle_shared::PASS),
 ];
 
 /// The phases of a level.

@@ -3,21 +3,21 @@
 use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::evolution::{name_spaces, translated_or_noted};
+use crate::findings::{self, Finding, FindingKind, FindingSeverity};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
-use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
-    costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains, costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind,
-    Instruction, SymbolKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
+    SymbolKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -44,60 +44,6 @@ pub struct AccessOptions {
     pub pointer_alignment: Option<u64>,
 }
 
-/// What is wrong with an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// An access to global memory touches more sectors than its bytes need.
-    UncoalescedAccess,
-    /// Lanes ask a bank of shared memory for different words.
-    BankConflict,
-    /// Lanes access different offsets of local memory.
-    UncoalescedLocal,
-}
-
-impl FindingKind {
-    /// All kinds.
-    pub const ALL: [FindingKind; 3] = [
-        FindingKind::UncoalescedAccess,
-        FindingKind::BankConflict,
-        FindingKind::UncoalescedLocal,
-    ];
-
-    /// Its name.
-    pub fn text(self) -> &'static str {
-        match self {
-            FindingKind::UncoalescedAccess => "uncoalesced-access",
-            FindingKind::BankConflict => "bank-conflict",
-            FindingKind::UncoalescedLocal => "uncoalesced-local",
-        }
-    }
-}
-
-/// How much is wasted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Waste {
-    /// Less than half of it, or perhaps nothing.
-    Low,
-    /// At least half.
-    Medium,
-    /// At least three quarters.
-    High,
-}
-
-impl Waste {
-    /// All degrees.
-    pub const ALL: [Waste; 3] = [Waste::Low, Waste::Medium, Waste::High];
-
-    /// Its name.
-    pub fn text(self) -> &'static str {
-        match self {
-            Waste::Low => "low",
-            Waste::Medium => "medium",
-            Waste::High => "high",
-        }
-    }
-}
-
 /// An access. An instruction that copies is two.
 #[derive(Clone, Debug)]
 pub struct AccessReport {
@@ -105,6 +51,8 @@ pub struct AccessReport {
     pub line: u32,
     /// Its line in the source.
     pub source: Option<SourceLine>,
+    /// Its column there, from 1.
+    pub column: Option<u32>,
     /// Where its mnemonic starts in the text.
     pub offset: u32,
     /// The instruction, without operands.
@@ -181,7 +129,7 @@ impl AccessReport {
     }
 
     /// What is wrong with it, and how bad that is; nothing where nothing is wasted or nobody knows.
-    pub fn finding(&self) -> Option<(FindingKind, Waste)> {
+    pub fn finding(&self) -> Option<(FindingKind, FindingSeverity)> {
         let cost = &self.cost;
         if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
             return None;
@@ -193,10 +141,10 @@ impl AccessReport {
         };
         let may_be_ideal = cost.least as f64 <= cost.ideal;
         let waste = match cost.mean / cost.ideal.max(1.0) {
-            _ if may_be_ideal && cost.status == Status::Bounded => Waste::Low,
-            ratio if ratio >= 4.0 => Waste::High,
-            ratio if ratio >= 2.0 => Waste::Medium,
-            _ => Waste::Low,
+            _ if may_be_ideal && cost.status == Status::Bounded => FindingSeverity::Low,
+            ratio if ratio >= 4.0 => FindingSeverity::High,
+            ratio if ratio >= 2.0 => FindingSeverity::Medium,
+            _ => FindingSeverity::Low,
         };
         Some((kind, waste))
     }
@@ -241,6 +189,8 @@ pub struct KernelAccesses {
     pub fixes: Vec<AccessFix>,
     /// How iterations of innermost loops are related by their accesses, in one thread.
     pub dependences: Vec<LoopDependence>,
+    /// What is wrong besides what accesses cost, in order.
+    pub found: Vec<Finding>,
 }
 
 /// How two accesses of a loop are related from iteration to iteration.
@@ -263,25 +213,6 @@ pub struct ShapeWaste {
     pub weight: f64,
     /// How many accesses waste something.
     pub wasteful: usize,
-}
-
-impl KernelAccesses {
-    /// The accesses with something wrong, worst first.
-    pub fn findings(&self) -> Vec<(&AccessReport, FindingKind, Waste)> {
-        let mut findings: Vec<_> = self
-            .accesses
-            .iter()
-            .filter_map(|access| {
-                let (kind, waste) = access.finding()?;
-                Some((access, kind, waste))
-            })
-            .collect();
-        findings.sort_by(|left, right| {
-            let weight = right.0.cost.weight().total_cmp(&left.0.cost.weight());
-            weight.then(left.0.line.cmp(&right.0.line))
-        });
-        findings
-    }
 }
 
 /// What the memory accesses of the kernels of a module cost, and notes about those it can say nothing of.
@@ -318,6 +249,7 @@ pub fn accesses(
         };
         let mut ssa = translated.function;
         let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
+        let generic = findings::generic_accesses(&ssa);
         name_spaces(&mut ssa, &environment);
         let required = environment.bounds().required_block;
         let given = options.block.or(required);
@@ -377,7 +309,21 @@ pub fn accesses(
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
-        let dependences = pairs.into_iter().filter_map(|pair| reporter.dependence(pair));
+        let input = findings::Input {
+            function: &ssa,
+            text: module.whole_text(),
+            setting: &setting,
+            costs: &costs,
+            generic: &generic,
+            place: &|instruction| reporter.place(instruction),
+            least_registers: &|| {
+                findings::least_registers(module, &globals, index, &declared, &ssa)
+            },
+        };
+        let found = findings::find(&input, &mut analyses);
+        let dependences = pairs
+            .into_iter()
+            .filter_map(|pair| reporter.dependence(pair));
         let dependences = dependences.collect();
         let mut accesses = Vec::new();
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
@@ -401,6 +347,7 @@ pub fn accesses(
             shapes,
             fixes,
             dependences,
+            found,
         });
         formats = ssa.into_formats();
     }
@@ -408,13 +355,7 @@ pub fn accesses(
 }
 
 /// Shapes of blocks that are tried.
-const SHAPES: [[u32; 3]; 5] = [
-    [256, 1, 1],
-    [64, 4, 1],
-    [32, 8, 1],
-    [16, 16, 1],
-    [8, 8, 4],
-];
+const SHAPES: [[u32; 3]; 5] = [[256, 1, 1], [64, 4, 1], [32, 8, 1], [16, 16, 1], [8, 8, 4]];
 
 /// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x.
 fn shapes(
@@ -428,8 +369,7 @@ fn shapes(
     let asks = |component: Component| {
         symbols.clone().any(|(_, symbol)| match symbol.kind {
             SymbolKind::Special(special) => {
-                special.kind() == SpecialRegisterKind::Tid
-                    && special.component() == Some(component)
+                special.kind() == SpecialRegisterKind::Tid && special.component() == Some(component)
             }
             _ => false,
         })
@@ -479,18 +419,16 @@ struct Reporter<'report> {
 impl Reporter<'_> {
     /// The line of an instruction in the PTX.
     fn line_of(&self, instruction: Instruction) -> Option<u32> {
-        let offset = (self.offset_of)(self.function.location(instruction)?)?;
-        Some(self.source.position(offset).line)
+        Some(self.place(instruction)?.line)
     }
 
     fn link(&self, instruction: Instruction) -> Option<ChainLink> {
-        let statement = self.function.location(instruction)?;
-        let offset = (self.offset_of)(statement)?;
-        let text = self.source.text().get(offset as usize..)?;
+        let place = self.place(instruction)?;
+        let text = self.source.text().get(place.offset as usize..)?;
         let text = text.split(';').next()?;
         Some(ChainLink {
-            line: self.source.position(offset).line,
-            source: self.lines.at(statement),
+            line: place.line,
+            source: place.source,
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
         })
     }
@@ -504,10 +442,21 @@ impl Reporter<'_> {
         })
     }
 
-    fn report(&self, cost: RequestCost) -> Option<AccessReport> {
-        let instruction = cost.request.instruction;
+    /// Where an instruction stands.
+    fn place(&self, instruction: Instruction) -> Option<findings::Place> {
         let statement = self.function.location(instruction)?;
         let offset = (self.offset_of)(statement)?;
+        Some(findings::Place {
+            line: self.source.position(offset).line,
+            offset,
+            source: self.lines.at(statement),
+            column: self.lines.column(statement),
+        })
+    }
+
+    fn report(&self, cost: RequestCost) -> Option<AccessReport> {
+        let instruction = cost.request.instruction;
+        let place = self.place(instruction)?;
         let mut assumptions = Vec::new();
         if let Some([x, y, z]) = self.default_block {
             assumptions.push(format!("block {x}x{y}x{z}"));
@@ -521,9 +470,10 @@ impl Reporter<'_> {
             cost.status = Status::ProvedIf;
         }
         Some(AccessReport {
-            line: self.source.position(offset).line,
-            source: self.lines.at(statement),
-            offset,
+            line: place.line,
+            source: place.source,
+            column: place.column,
+            offset: place.offset,
             mnemonic: self.function.format(instruction).mnemonic.text().to_owned(),
             space: cost.request.space,
             operation: match cost.request.kind {
@@ -546,7 +496,9 @@ impl Reporter<'_> {
     fn lost(&self, cost: &RequestCost) -> Option<LostPattern> {
         let cause = cost.cause?;
         let function = self.function;
-        let definition = cause.origin.map(|origin| function.values()[origin].definition);
+        let definition = cause
+            .origin
+            .map(|origin| function.values()[origin].definition);
         let instruction = match definition {
             Some(Definition::Instruction(instruction)) => Some(instruction),
             Some(Definition::Parameter(block)) => function.instructions_of(block).next(),
@@ -565,7 +517,7 @@ impl Reporter<'_> {
     }
 
     /// The place of the instruction that an assumption is about.
-    fn place(&self, assumption: Assumption) -> Option<u32> {
+    fn assumed_at(&self, assumption: Assumption) -> Option<u32> {
         let function = self.function;
         let instruction = match assumption {
             Assumption::NoWrap(value) | Assumption::SameQuotient(value) => {
@@ -582,12 +534,12 @@ impl Reporter<'_> {
 
     fn places(&self, cost: &RequestCost) -> Vec<(Assumption, u32)> {
         let assumptions = cost.assumptions.iter();
-        let placed = assumptions.filter_map(|&own| Some((own, self.place(own)?)));
+        let placed = assumptions.filter_map(|&own| Some((own, self.assumed_at(own)?)));
         placed.collect()
     }
 
     fn line(&self, assumption: Assumption) -> u32 {
-        let offset = self.place(assumption);
+        let offset = self.assumed_at(assumption);
         offset.map_or(0, |offset| self.source.position(offset).line)
     }
 
@@ -614,35 +566,4 @@ impl Reporter<'_> {
             Assumption::Global => "address is global".to_owned(),
         }
     }
-}
-
-/// A picture of where lanes are: one character for each lane, the lanes of one sector or bank word alike.
-pub fn picture(access: &AccessReport) -> Option<String> {
-    let offsets = access.cost.offsets?;
-    let mut text = String::new();
-    let size = if access.is_shared() { 4 } else { 32 };
-    let least = offsets.iter().flatten().copied().min()?;
-    let mut places: Vec<i64> = Vec::new();
-    for offset in offsets {
-        let Some(offset) = offset else {
-            text.push('.');
-            continue;
-        };
-        let place = (offset - least).div_euclid(size);
-        let key = if access.is_shared() {
-            place.rem_euclid(32)
-        } else {
-            place
-        };
-        let number = places
-            .iter()
-            .position(|&own| own == key)
-            .unwrap_or_else(|| {
-                places.push(key);
-                places.len() - 1
-            });
-        let letters = b"0123456789abcdefghijklmnopqrstuv";
-        text.push(letters[number.min(letters.len() - 1)].into());
-    }
-    Some(text)
 }

@@ -45,7 +45,12 @@ impl Quality {
 
     /// Whether it costs less, and ptxas gets no more of any kind wrong.
     pub fn is_better_than(&self, other: &Quality) -> bool {
+        self.cost < other.cost && self.is_as_safe_as(other)
+    }
+
+    /// Whether ptxas gets no more of any kind wrong.
+    pub fn is_as_safe_as(&self, other: &Quality) -> bool {
         let mut kinds = self.hazards.iter().zip(&other.hazards);
-        self.cost < other.cost && kinds.all(|(own, other)| own <= other)
+        kinds.all(|(own, other)| own <= other)
     }
 }

@@ -408,7 +408,11 @@ impl Worker<'_, '_> {
         let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
             return Ok(false);
         };
-        let is_kept = done.changes > 0 && (!must_improve || done.quality.is_better_than(was));
+        // Fewer wavefronts of shared memory are worth instructions, and are weighed against them by who saves them.
+        let saves_wavefronts = done.statistics.get(oriole_opt::SWIZZLED) > 0;
+        let is_better =
+            done.quality.is_better_than(was) || saves_wavefronts && done.quality.is_as_safe_as(was);
+        let is_kept = done.changes > 0 && (!must_improve || is_better);
         if is_kept || done.changes == 0 {
             self.record(index, done);
             return Ok(is_kept);
@@ -565,7 +569,8 @@ mod tests {
         let start = EXAMPLE
             .find(".visible .entry")
             .expect("the example has a kernel");
-        let (header, kernel) = EXAMPLE.split_at(start);
+        let end = EXAMPLE.find("\n}\n").map_or(EXAMPLE.len(), |end| end + 3);
+        let (header, kernel) = EXAMPLE[..end].split_at(start);
         let name = kernel["visible .entry ".len() + 1..]
             .split('(')
             .next()

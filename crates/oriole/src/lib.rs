@@ -36,6 +36,7 @@ mod access_fixes;
 mod cost;
 mod driver;
 mod evolution;
+mod findings;
 pub mod machine;
 mod module_passes;
 mod reduce;
@@ -49,13 +50,15 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, ChainLink, FindingKind, KernelAccesses, LoopDependence, LostPattern, ShapeWaste, Waste, accesses, picture,
+    AccessOptions, AccessReport, ChainLink, KernelAccesses, LoopDependence, LostPattern,
+    ShapeWaste, accesses,
 };
 pub use access_arrays::ArrayAccess;
 pub use access_fixes::AccessFix;
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };
+pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
@@ -66,6 +69,9 @@ pub use remarks::{Remark, SourceLine};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
+
+/// What [`EXAMPLE`] was compiled from, as its debug information names it.
+pub const EXAMPLE_SOURCE: (&str, &str) = ("example.cu", include_str!("example.cu"));
 
 /// Reads PTX text. `name` is what diagnostics call it.
 ///
@@ -418,12 +424,17 @@ mod tests {
 
     #[test]
     fn every_amount_of_fuel_gives_a_sound_module() {
-        let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &Options::default()).unwrap();
+        // Some rewrites pay only together with others: all are kept.
+        let all = Options {
+            keep: Keep::All,
+            ..Options::default()
+        };
+        let full = optimize(&mut parse("e.ptx", EXAMPLE).unwrap(), &all).unwrap();
         for fuel in 0..=full.rewrites {
             let mut module = parse("e.ptx", EXAMPLE).unwrap();
             let options = Options {
                 fuel: Fuel::limited(fuel),
-                ..Options::default()
+                ..all.clone()
             };
             let report = optimize(&mut module, &options).unwrap();
             assert_eq!(report.rewrites, fuel);

@@ -31,11 +31,13 @@ pub enum Kind {
     Scev,
     /// Say what memory accesses cost.
     Analyze,
+    /// Say what is wrong.
+    Findings,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Syntax,
         Kind::Check,
         Kind::Ssa,
@@ -43,13 +45,14 @@ impl Kind {
         Kind::Pass,
         Kind::Scev,
         Kind::Analyze,
+        Kind::Findings,
     ];
 }
 
 /// Sections that a file of a kind must have when there is nothing wrong with it: of each group one.
 pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
     match kind {
-        Kind::Syntax | Kind::Check | Kind::Scev | Kind::Analyze => &[],
+        Kind::Syntax | Kind::Check | Kind::Scev | Kind::Analyze | Kind::Findings => &[],
         Kind::Ssa => &[&[SectionName::Output]],
         Kind::Opt | Kind::Pass => &[&[
             SectionName::Diff,
@@ -95,6 +98,7 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
         Kind::Ssa => run.ssa(&module),
         Kind::Scev => run.evolution(&module),
         Kind::Analyze => run.accesses(&module),
+        Kind::Findings => run.findings(&module),
         Kind::Opt => {
             let notes = run.optimize(&module);
             run.say(&notes);
@@ -232,6 +236,24 @@ impl Run<'_> {
                 let line = value.line as usize;
                 self.outcome.facts.push(Fact { line, text });
             }
+        }
+    }
+
+    /// Says what is wrong, with severity and kind.
+    fn findings(&mut self, module: &Module) {
+        let options = oriole::AccessOptions {
+            block: self.header.block,
+            ..oriole::AccessOptions::default()
+        };
+        let kernels = match oriole::accesses(module, &options) {
+            Ok((kernels, _)) => kernels,
+            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+        };
+        for finding in kernels.iter().flat_map(|kernel| kernel.ranked()) {
+            let (severity, kind) = (finding.severity.text(), finding.kind.text());
+            let text = self.spoil(format!("{severity} {kind}: {}", finding.message));
+            let line = finding.line as usize;
+            self.outcome.facts.push(Fact { line, text });
         }
     }
 

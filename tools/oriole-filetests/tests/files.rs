@@ -34,8 +34,12 @@ fn main() -> ExitCode {
     trials.push(Trial::test("failing twins exist", move || {
         every_kind_can_fail(&failing, count)
     }));
+    let findings = root.join("findings");
     trials.push(Trial::test("every knob has a test", move || {
         every_knob_has_a_test(&root.join("knobs"))
+    }));
+    trials.push(Trial::test("every finding has its tests", move || {
+        every_finding_has_tests(&findings)
     }));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -50,6 +54,34 @@ fn every_knob_has_a_test(folder: &Path) -> Result<(), Failed> {
         let last = file.header.knobs.last().map_or("", String::as_str);
         if last.split('=').next() != Some(knob.name) {
             return Err(format!("{}: its last knob is another one", path.display()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Each kind of finding has a page with all its parts, a file in which it is found, and one in which it is not.
+fn every_finding_has_tests(folder: &Path) -> Result<(), Failed> {
+    for kind in oriole::FindingKind::ALL {
+        let name = kind.text();
+        let page = kind.page();
+        let has_parts = ["**Why it ", "**Example.**", "**How to fix it.**"]
+            .iter()
+            .all(|part| page.contains(part));
+        if !page.starts_with(&format!("# {name}\n\n")) || !has_parts {
+            return Err(format!("the page of {name} lacks a part").into());
+        }
+        for (suffix, is_found) in [("", true), (".false", false)] {
+            let path = folder.join(format!("{name}{suffix}.ptx"));
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            let file = TestFile::parse(&text)?;
+            let says = file.facts.iter().any(|fact| {
+                let mut words = fact.text.split([' ', ':']);
+                words.nth(1) == Some(name)
+            });
+            if file.header.kind != Kind::Findings || says != is_found {
+                return Err(format!("{}: says otherwise", path.display()).into());
+            }
         }
     }
     Ok(())

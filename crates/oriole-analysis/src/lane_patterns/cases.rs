@@ -7,9 +7,9 @@
 //! The linear combination is made of the case of no bit and those of one bit, and compared with all others. Atoms that stand for
 //! what is uniform in the result must be the same in all cases.
 
+use super::LanePatterns;
 use super::evaluate::Input;
 use super::pattern::{Atom, Pattern};
-use super::LanePatterns;
 use oriole_ir::Value;
 use oriole_isa::{Mnemonic, Opcode, ScalarType};
 

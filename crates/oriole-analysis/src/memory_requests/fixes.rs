@@ -355,7 +355,11 @@ fn shared_fix(
 /// Longer rows, the least bytes first.
 fn pads(variable: Symbol, row: Option<u64>, bytes: u64, widest: u64) -> Vec<Change> {
     let mut rows: Vec<u64> = row.into_iter().collect();
-    rows.extend([128, 256, 64, 512, 1024].into_iter().filter(|&own| Some(own) != row));
+    rows.extend(
+        [128, 256, 64, 512, 1024]
+            .into_iter()
+            .filter(|&own| Some(own) != row),
+    );
     rows.retain(|&row| row >= widest && row < bytes && row.is_multiple_of(widest));
     rows.retain(|&row| bytes.is_multiple_of(row));
     let mut changes = Vec::new();
@@ -440,7 +444,11 @@ fn common_divisor(mut left: u64, mut right: u64) -> u64 {
 }
 
 /// What addresses cost on average over warps, if that is known.
-fn counted(request: &Request, samples: &[Sample], pattern: &dyn Fn(&Sample) -> Option<Pattern>) -> Option<f64> {
+fn counted(
+    request: &Request,
+    samples: &[Sample],
+    pattern: &dyn Fn(&Sample) -> Option<Pattern>,
+) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
     for sample in samples.iter().filter(|sample| sample.lanes != 0) {
         let pattern = pattern(sample)?;

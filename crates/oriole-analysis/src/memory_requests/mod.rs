@@ -291,7 +291,7 @@ pub fn costs_by(
         let mut query = evolution.on(function);
         for (request, warps) in all.iter().zip(&of_warps) {
             let block = function.block_of(request.instruction);
-            let trips = block.map_or(1.0, |block| trips(&mut query, &loops, block));
+            let trips = block.map_or(1.0, |block| executions(&mut query, &loops, block));
             costs.push(summary(request, warps, trips));
         }
     }
@@ -366,8 +366,8 @@ fn warp_costs(
 /// Iterations of a loop whose count is not known.
 const UNKNOWN_TRIPS: u64 = 8;
 
-/// How often a block is executed, about.
-fn trips(query: &mut Query<'_>, loops: &Loops, block: Block) -> f64 {
+/// How often a block is executed, about: the product of the counts of the loops around it.
+pub fn executions(query: &mut Query<'_>, loops: &Loops, block: Block) -> f64 {
     let mut product = 1.0;
     let mut around = loops.innermost(block);
     while let Some(this) = around {

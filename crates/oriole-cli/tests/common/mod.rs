@@ -21,3 +21,10 @@ pub fn out(output: &Output) -> String {
 pub fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
+
+/// The path of a small kernel: a loop with leftovers that a careless front end produces.
+#[allow(dead_code, reason = "not all tests use it")]
+pub fn saxpy() -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/saxpy.ptx");
+    path.display().to_string()
+}

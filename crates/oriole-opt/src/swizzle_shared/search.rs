@@ -1,0 +1,476 @@
+//! Which permutation of the words of a line saves most wavefronts.
+
+use oriole_analysis::lane_patterns::{AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting};
+use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
+use oriole_analysis::memory_requests::{Request, executions};
+use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
+use oriole_analysis::{Analyses, Known, Loops};
+use oriole_ir::{Base, Function, Symbol};
+use oriole_isa::memory_cost;
+use std::collections::BTreeMap;
+
+/// Words of a line are exchanged by bits of the number of the line: `address ^ ((number >> shift) & mask)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Swizzle {
+    /// How far bits are shifted down.
+    pub shift: u32,
+    /// The bits of an address within its line that they are added to.
+    pub mask: u32,
+    /// Whether what is shifted is the offset from the first array, and not the address: that takes an instruction more, and does not depend on
+    /// where the array lies.
+    pub is_relative: bool,
+}
+
+impl Swizzle {
+    /// Nothing is exchanged.
+    const NONE: Swizzle = Swizzle {
+        shift: 0,
+        mask: 0,
+        is_relative: true,
+    };
+
+    /// The one that moves most, of those that leave accesses whole.
+    pub fn widest(requests: &[Request], is_relative: bool) -> Swizzle {
+        let widest = requests.iter().map(|request| request.bytes).max();
+        let low = widest.unwrap_or(4).max(4).trailing_zeros();
+        Swizzle {
+            shift: LINE_BITS - low,
+            mask: (1 << LINE_BITS) - (1 << low),
+            is_relative,
+        }
+    }
+
+    fn apply(self, address: u64) -> u64 {
+        address ^ ((address >> self.shift) & u64::from(self.mask))
+    }
+}
+
+/// The first bit of the number of a line.
+const LINE_BITS: u32 = 7;
+/// Bits of an address from here on are not looked at.
+const TOP_BIT: u32 = 14;
+/// Machine instructions that an access takes more: a shift and a logic operation; more if an offset has to be added first, and if the place of
+/// the first array is subtracted.
+const ADDED: f64 = 2.0;
+const ADDED_FOR_OFFSET: f64 = 1.0;
+const ADDED_IF_RELATIVE: f64 = 1.0;
+/// So many unknown bits are tried in all ways: at first, and of permutations that look best.
+const FEW_UNKNOWN: u32 = 5;
+const MOST_UNKNOWN: u32 = 9;
+/// Permutations that are looked at more closely.
+const MOST_LOOKED_AT: usize = 8;
+/// Different patterns of addresses beyond this are not looked at.
+const MOST_PATTERNS: usize = 512;
+
+/// What the lanes of a warp access: numbers that differ by lane, and one that is the same for all and of which some bits are known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pattern {
+    lanes: [u64; LANES],
+    active: u32,
+    bytes: u32,
+    zeros: u64,
+    ones: u64,
+}
+
+/// Patterns of an access, by number, each with how many warps have it; nothing where addresses are data.
+struct Access {
+    trips: f64,
+    has_offset: bool,
+    /// As offsets from the first array.
+    relative: Option<Vec<(usize, f64)>>,
+    /// As addresses, of which nothing is known but that arrays are aligned to lines.
+    absolute: Option<Vec<(usize, f64)>>,
+}
+
+/// The best permutation, if one is worth it.
+pub(super) fn best(
+    function: &Function,
+    analyses: &mut Analyses,
+    requests: &[Request],
+    first: Symbol,
+) -> Option<Swizzle> {
+    let widest = requests.iter().map(|request| request.bytes).max()?.max(4);
+    let mut costs = Costs::default();
+    let mut of_shapes = Vec::new();
+    for block in shapes(analyses) {
+        of_shapes.push(accesses(
+            function, analyses, requests, first, block, &mut costs,
+        )?);
+    }
+    let wasted = |accesses: &Vec<Access>, costs: &mut Costs| {
+        let mut all = accesses.iter();
+        all.any(|access| {
+            let own = costs.of(access, Swizzle::NONE);
+            own.is_some_and(|(cost, ideal)| cost > ideal)
+        })
+    };
+    if !of_shapes
+        .iter()
+        .all(|accesses| wasted(accesses, &mut costs))
+    {
+        return None;
+    }
+    let mut found: Vec<(f64, Swizzle)> = Vec::new();
+    for swizzle in candidates(widest) {
+        // What is as good without a subtraction is better without.
+        for is_relative in [false, true] {
+            let swizzle = Swizzle {
+                is_relative,
+                ..swizzle
+            };
+            if let Some(gain) = gained_in_all(&of_shapes, swizzle, &mut costs) {
+                found.push((gain, swizzle));
+                break;
+            }
+        }
+    }
+    found.sort_by(|left, right| right.0.total_cmp(&left.0));
+    // Those that look best are looked at more closely.
+    costs.look_closely();
+    let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
+    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, &mut costs).is_some())
+}
+
+/// What a permutation gains whatever shape blocks have, if it does.
+fn gained_in_all(shapes: &[Vec<Access>], swizzle: Swizzle, costs: &mut Costs) -> Option<f64> {
+    let mut least = f64::INFINITY;
+    for accesses in shapes {
+        least = least.min(gained(accesses, swizzle, costs)?);
+    }
+    (least > 0.0).then_some(least)
+}
+
+/// Permutations that leave groups of so many bytes together, those that move fewest bits first.
+fn candidates(widest: u32) -> Vec<Swizzle> {
+    let mut all = Vec::new();
+    for width in 1..=LINE_BITS {
+        for low in widest.trailing_zeros()..LINE_BITS {
+            let high = low + width;
+            if high > LINE_BITS {
+                continue;
+            }
+            let mask = (1 << high) - (1 << low);
+            // Bits that are shifted down start at that of the line.
+            for shift in LINE_BITS - low..=TOP_BIT - high {
+                all.push(Swizzle {
+                    shift,
+                    mask,
+                    is_relative: true,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Shapes of blocks: the one that is required, or several that are usual.
+fn shapes(analyses: &Analyses) -> Vec<[u32; 3]> {
+    let bounds = analyses.environment().bounds();
+    if let Some(required) = bounds.required_block {
+        return vec![required];
+    }
+    let most = bounds.maximum_threads.unwrap_or(DEFAULT_THREADS);
+    let most = most.min(DEFAULT_THREADS).max(1);
+    let mut shapes = vec![[most, 1, 1]];
+    if most >= 64 {
+        shapes.push([32, most / 32, 1]);
+        shapes.push([16, most / 16, 1]);
+    }
+    shapes
+}
+
+/// What accesses ask for in blocks of this shape.
+fn accesses(
+    function: &Function,
+    analyses: &mut Analyses,
+    requests: &[Request],
+    first: Symbol,
+    block: [u32; 3],
+    costs: &mut Costs,
+) -> Option<Vec<Access>> {
+    let bounds = LaunchShape {
+        block: Some(block),
+        ..LaunchShape::default()
+    };
+    let setting = Setting::of_block(block);
+    let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
+    let loops = analyses.get::<Loops>(function);
+    let mut found: Vec<Access> = Vec::new();
+    {
+        let mut query = evolution.on(function);
+        for request in requests {
+            let block = function.block_of(request.instruction)?;
+            found.push(Access {
+                trips: executions(&mut query, &loops, block),
+                has_offset: request.address.is_some_and(|address| address.offset != 0),
+                relative: Some(Vec::new()),
+                absolute: Some(Vec::new()),
+            });
+        }
+    }
+    let warps = setting.warps();
+    let query = evolution.on(function);
+    let mut patterns = LanePatterns::new(function, analyses, setting, query);
+    for warp in 0..warps {
+        let of_warp = patterns.ask(warp, |patterns| {
+            let of = |request| pattern(function, patterns, request, first);
+            requests.iter().map(of).collect::<Vec<Asked>>()
+        });
+        for (access, asked) in found.iter_mut().zip(of_warp) {
+            match asked {
+                Asked::Nothing => {}
+                Asked::Unknown => return None,
+                Asked::Data => (access.relative, access.absolute) = (None, None),
+                Asked::Known([relative, absolute]) => {
+                    if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
+                        one.push((costs.number(relative), 1.0));
+                        other.push((costs.number(absolute), 1.0));
+                    }
+                }
+            }
+        }
+    }
+    let lists = found
+        .iter_mut()
+        .flat_map(|access| [&mut access.relative, &mut access.absolute]);
+    for patterns in lists.flatten() {
+        patterns.sort_by_key(|own| own.0);
+        patterns.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 += next.1;
+            }
+            is_same
+        });
+    }
+    (costs.patterns.len() <= MOST_PATTERNS).then_some(found)
+}
+
+enum Asked {
+    Nothing,
+    /// Addresses are data: one permutation is as good as another.
+    Data,
+    /// They follow a rule that is not known, and which may suit the banks as it is.
+    Unknown,
+    Known([Pattern; 2]),
+}
+
+/// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
+fn pattern(
+    function: &Function,
+    patterns: &mut LanePatterns<'_>,
+    request: &Request,
+    first: Symbol,
+) -> Asked {
+    let active = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
+    if active == 0 {
+        return Asked::Nothing;
+    }
+    let (Some(address), Some(block)) = (request.address, function.block_of(request.instruction))
+    else {
+        return Asked::Unknown;
+    };
+    let entry = match address.base {
+        Base::Value(value) => patterns.entry(value, block),
+        Base::Symbol(symbol) => patterns.variable(symbol),
+        Base::Absolute => return Asked::Unknown,
+    };
+    let pattern = match entry {
+        Entry::Known(pattern) => pattern,
+        Entry::Varying(cause) if cause.kind == CauseKind::Data => return Asked::Data,
+        Entry::Varying(_) => return Asked::Unknown,
+    };
+    let pattern = pattern.plus(address.offset as u64);
+    if !pattern.has_one_group() {
+        return Asked::Unknown;
+    }
+    // All arrays are aligned to lines. Where the first one lies is a number that is not known, or taken for zero.
+    let line = Known {
+        zeros: (1 << LINE_BITS) - 1,
+        ones: 0,
+    };
+    let known = |is_relative: bool| {
+        pattern.symbolic_known(0, &|atom| match patterns.atom_key(atom) {
+            AtomKey::Symbol(symbol) if symbol == first && is_relative => Known::constant(0),
+            AtomKey::Symbol(_) => line,
+            _ => patterns.known(atom),
+        })
+    };
+    let low = (1 << TOP_BIT) - 1;
+    Asked::Known([true, false].map(known).map(|known| Pattern {
+        lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
+        active,
+        bytes: request.bytes,
+        zeros: known.zeros & low,
+        ones: known.ones & low,
+    }))
+}
+
+/// What a permutation saves in all, less what it takes; nothing if an access gets worse.
+fn gained(accesses: &[Access], swizzle: Swizzle, costs: &mut Costs) -> Option<f64> {
+    let mut saved = 0.0;
+    let mut added = 0.0;
+    for access in accesses {
+        added += access.trips * ADDED;
+        if access.has_offset {
+            added += access.trips * ADDED_FOR_OFFSET;
+        }
+        if swizzle.is_relative {
+            added += access.trips * ADDED_IF_RELATIVE;
+        }
+        if let (Some((before, _)), Some((after, _))) =
+            (costs.of(access, Swizzle::NONE), costs.of(access, swizzle))
+        {
+            if after > before + 1e-9 {
+                return None;
+            }
+            saved += access.trips * (before - after);
+        }
+    }
+    Some(saved - added)
+}
+
+/// Patterns, and wavefronts of those that were counted.
+#[derive(Default)]
+struct Costs {
+    patterns: Vec<Pattern>,
+    numbers: BTreeMap<Pattern, usize>,
+    /// By pattern, shift and mask.
+    counted: BTreeMap<(usize, u32, u32), (f64, f64)>,
+    /// Whether more cases are tried.
+    is_close: bool,
+}
+
+impl Costs {
+    /// The number of a pattern.
+    fn number(&mut self, pattern: Pattern) -> usize {
+        let patterns = &mut self.patterns;
+        *self.numbers.entry(pattern).or_insert_with_key(|pattern| {
+            patterns.push(pattern.clone());
+            patterns.len() - 1
+        })
+    }
+
+    /// From now on more cases are tried.
+    fn look_closely(&mut self) {
+        self.is_close = true;
+        self.counted.clear();
+    }
+
+    /// Wavefronts of an access under a permutation, and what would do, on average.
+    fn of(&mut self, access: &Access, swizzle: Swizzle) -> Option<(f64, f64)> {
+        let patterns = match swizzle.is_relative {
+            true => access.relative.as_ref()?,
+            false => access.absolute.as_ref()?,
+        };
+        let bits = match self.is_close {
+            true => MOST_UNKNOWN,
+            false => FEW_UNKNOWN,
+        };
+        let (mut cost, mut ideal, mut warps) = (0.0, 0.0, 0.0);
+        for &(pattern, count) in patterns {
+            let counted = self
+                .counted
+                .entry((pattern, swizzle.shift, swizzle.mask))
+                .or_insert_with(|| wavefronts(&self.patterns[pattern], swizzle, bits));
+            cost += counted.0 * count;
+            ideal += counted.1 * count;
+            warps += count;
+        }
+        match warps > 0.0 {
+            true => Some((cost / warps, ideal / warps)),
+            false => None,
+        }
+    }
+}
+
+/// The mean of the wavefronts of a pattern, over what the unknown bits may be: all cases of so many bits, or as many others.
+fn wavefronts(pattern: &Pattern, swizzle: Swizzle, bits: u32) -> (f64, f64) {
+    let low = (1u64 << TOP_BIT) - 1;
+    let unknown = low & !(pattern.zeros | pattern.ones);
+    let count = unknown.count_ones();
+    let cases = 1u64 << count.min(bits);
+    let from = pattern.active.trailing_zeros() as usize;
+    let (mut cost, mut ideal, mut tried) = (0, 0, 0u64);
+    for case in 0..cases {
+        // Beyond what can be tried, each case stands for others that are spread evenly.
+        let chosen = match count > bits {
+            true => case.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - count),
+            false => case,
+        };
+        let same = deposit(chosen, unknown) | pattern.ones;
+        let address = |lane: usize| pattern.lanes[lane].wrapping_add(same) & low;
+        // An access that is not aligned traps.
+        if !address(from).is_multiple_of(u64::from(pattern.bytes)) {
+            continue;
+        }
+        let addresses = std::array::from_fn(|lane| swizzle.apply(address(lane)));
+        let (own, least) = memory_cost::wavefronts(&addresses, pattern.active, pattern.bytes);
+        cost += own;
+        ideal += least;
+        tried += 1;
+    }
+    let tried = tried.max(1) as f64;
+    (cost as f64 / tried, ideal as f64 / tried)
+}
+
+/// The low bits of a number at the places of a mask.
+fn deposit(mut bits: u64, mut mask: u64) -> u64 {
+    let mut result = 0;
+    while mask != 0 {
+        let place = mask & mask.wrapping_neg();
+        if bits & 1 != 0 {
+            result |= place;
+        }
+        bits >>= 1;
+        mask ^= place;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(lanes: impl Fn(u64) -> u64, bytes: u32, unknown: u64) -> Pattern {
+        Pattern {
+            lanes: std::array::from_fn(|lane| lanes(lane as u64)),
+            active: u32::MAX,
+            bytes,
+            zeros: !unknown & ((1 << TOP_BIT) - 1),
+            ones: 0,
+        }
+    }
+
+    #[test]
+    fn a_column_is_spread_over_all_banks() {
+        let column = pattern(|lane| lane * 128, 4, 0x7c);
+        let row = pattern(|lane| lane * 4, 4, 0xf80);
+        assert_eq!(wavefronts(&column, Swizzle::NONE, 9), (32.0, 1.0));
+        let by_row = Swizzle {
+            shift: 5,
+            mask: 0x7c,
+            is_relative: true,
+        };
+        assert_eq!(wavefronts(&column, by_row, 9), (1.0, 1.0));
+        assert_eq!(wavefronts(&row, by_row, 9), (1.0, 1.0));
+    }
+
+    #[test]
+    fn every_candidate_permutes_lines_and_keeps_groups() {
+        for widest in [4, 8, 16] {
+            let all = candidates(widest);
+            assert!(all.len() > 10);
+            for swizzle in all {
+                let mut seen = vec![false; 1 << TOP_BIT];
+                for address in 0..1u64 << TOP_BIT {
+                    let to = swizzle.apply(address);
+                    assert_eq!(to >> LINE_BITS, address >> LINE_BITS);
+                    let low = u64::from(widest) - 1;
+                    assert_eq!(to & low, address & low);
+                    assert!(!std::mem::replace(&mut seen[to as usize], true));
+                }
+            }
+        }
+    }
+}

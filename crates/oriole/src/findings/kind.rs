@@ -1,0 +1,142 @@
+//! The kinds of findings: their names, what they are in a sentence, and the page of each.
+
+/// What is wrong with some instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// An access to global memory touches more sectors than its bytes need.
+    UncoalescedAccess,
+    /// Lanes ask a bank of shared memory for different words.
+    BankConflict,
+    /// Lanes access different offsets of local memory.
+    UncoalescedLocal,
+    /// A load reads again what was loaded before, because a store through another pointer stands in between.
+    RepeatedLoad,
+    /// A load of a loop has the same address in all iterations.
+    LoopInvariantLoad,
+    /// The index into an array in local memory is computed from data or from the lane.
+    DivergentLocalIndex,
+    /// Loads of a loop fetch one word for all lanes, one narrow load after the other.
+    UniformLoad,
+    /// Lanes of a warp go different ways inside a loop.
+    DivergentBranch,
+    /// A barrier that only some of the lanes come to.
+    DivergentBarrier,
+    /// Arithmetic of 64 bits whose inputs and outputs have 32.
+    DoublePrecision,
+    /// An array that lies in local memory.
+    LocalArray,
+    /// More values are live than there are registers.
+    PredictedSpill,
+    /// A generic access that could name its state space.
+    GenericAccess,
+    /// All lanes aim an atomic at one word.
+    ContendedAtomic,
+    /// A vector access whose address is not known to be aligned.
+    OverwideAccess,
+    /// How often a loop runs depends on the lane.
+    LaneDependentLoop,
+}
+
+impl FindingKind {
+    /// All kinds.
+    pub const ALL: [FindingKind; 16] = [
+        FindingKind::UncoalescedAccess,
+        FindingKind::BankConflict,
+        FindingKind::UncoalescedLocal,
+        FindingKind::RepeatedLoad,
+        FindingKind::LoopInvariantLoad,
+        FindingKind::DivergentLocalIndex,
+        FindingKind::UniformLoad,
+        FindingKind::DivergentBranch,
+        FindingKind::DivergentBarrier,
+        FindingKind::DoublePrecision,
+        FindingKind::LocalArray,
+        FindingKind::PredictedSpill,
+        FindingKind::GenericAccess,
+        FindingKind::ContendedAtomic,
+        FindingKind::OverwideAccess,
+        FindingKind::LaneDependentLoop,
+    ];
+
+    /// Its name and its page.
+    fn entry(self) -> (&'static str, &'static str) {
+        macro_rules! page {
+            ($name:literal) => {
+                (
+                    $name,
+                    include_str!(concat!("../../../../docs/findings/", $name, ".md")),
+                )
+            };
+        }
+        match self {
+            FindingKind::UncoalescedAccess => page!("uncoalesced-access"),
+            FindingKind::BankConflict => page!("bank-conflict"),
+            FindingKind::UncoalescedLocal => page!("uncoalesced-local"),
+            FindingKind::RepeatedLoad => page!("repeated-load"),
+            FindingKind::LoopInvariantLoad => page!("loop-invariant-load"),
+            FindingKind::DivergentLocalIndex => page!("divergent-local-index"),
+            FindingKind::UniformLoad => page!("uniform-load"),
+            FindingKind::DivergentBranch => page!("divergent-branch"),
+            FindingKind::DivergentBarrier => page!("divergent-barrier"),
+            FindingKind::DoublePrecision => page!("double-precision"),
+            FindingKind::LocalArray => page!("local-array"),
+            FindingKind::PredictedSpill => page!("predicted-spill"),
+            FindingKind::GenericAccess => page!("generic-access"),
+            FindingKind::ContendedAtomic => page!("contended-atomic"),
+            FindingKind::OverwideAccess => page!("overwide-access"),
+            FindingKind::LaneDependentLoop => page!("lane-dependent-loop"),
+        }
+    }
+
+    /// Its name, which stays.
+    pub fn text(self) -> &'static str {
+        self.entry().0
+    }
+
+    /// The kind of a name.
+    pub fn from_text(text: &str) -> Option<FindingKind> {
+        FindingKind::ALL
+            .into_iter()
+            .find(|kind| kind.text() == text)
+    }
+
+    /// What it is, why it costs, an example, and how to fix it, as Markdown.
+    pub fn page(self) -> &'static str {
+        self.entry().1
+    }
+
+    /// What it is, in a sentence: the first paragraph of its page.
+    pub fn summary(self) -> &'static str {
+        let behind_title = self.page().split("\n\n").nth(1);
+        behind_title.unwrap_or_default().trim()
+    }
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingSeverity {
+    /// Of what is accessed, less than half is wasted, or perhaps nothing; of other findings: worth a look.
+    Low,
+    /// Half or more; worth a change.
+    Medium,
+    /// Three quarters or more; or wrong.
+    High,
+}
+
+impl FindingSeverity {
+    /// All degrees.
+    pub const ALL: [FindingSeverity; 3] = [
+        FindingSeverity::Low,
+        FindingSeverity::Medium,
+        FindingSeverity::High,
+    ];
+
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            FindingSeverity::Low => "low",
+            FindingSeverity::Medium => "medium",
+            FindingSeverity::High => "high",
+        }
+    }
+}

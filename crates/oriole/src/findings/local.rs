@@ -1,0 +1,229 @@
+//! Local memory: arrays that lie in it, indices that differ from lane to lane, and values for which there is no register.
+
+use super::origins::Origins;
+use super::{FindingKind, FindingSeverity, Found, Subject};
+use oriole_analysis::Analyses;
+use oriole_analysis::liveness::{Liveness, Pressure, Program, RegisterFile};
+use oriole_analysis::memory_requests::Status;
+use oriole_ir::{Access, AccessKind, Base, Instruction, Symbol, Value, Variable};
+use oriole_isa::Space;
+use std::collections::BTreeMap;
+
+pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
+    arrays(subject, found);
+    indices(subject, found);
+    spills(subject, analyses, found);
+}
+
+/// What is done with a local variable.
+#[derive(Default)]
+struct Uses {
+    loads: usize,
+    stores: usize,
+    executions: f64,
+    /// The first access at an address that is no constant.
+    indexed: Option<(Instruction, Value)>,
+}
+
+/// Arrays in local memory: variables that could not be kept in registers.
+fn arrays(subject: &Subject<'_>, found: &mut Vec<Found>) {
+    let function = subject.function;
+    let is_local = |symbol: Symbol| {
+        let variable = function.symbols()[symbol].variable()?;
+        let is_local = function.variables()[variable].space == Some(Space::Local);
+        is_local.then_some(variable)
+    };
+    if !function
+        .symbols()
+        .iter()
+        .any(|(own, _)| is_local(own).is_some())
+    {
+        return;
+    }
+    let roots = super::roots::Roots::of(subject);
+    let mut uses: BTreeMap<Variable, (Symbol, Uses)> = BTreeMap::new();
+    for (block, instruction) in subject.instructions() {
+        let access = function.access(instruction);
+        let base = access.and_then(|access| Some(access.address?.base));
+        let named = match base.and_then(|base| roots.of_base(base)) {
+            Some(super::roots::Root::Variable(symbol)) => Some(symbol),
+            _ => None,
+        };
+        if let (Some(access), Some(symbol)) = (access, named)
+            && let Some(variable) = is_local(symbol)
+        {
+            let own = &mut uses.entry(variable).or_insert((symbol, Uses::default())).1;
+            own.count(subject, block, &access, instruction);
+        }
+    }
+    let is_in_loop = |instruction: Instruction| {
+        let block = function.block_of(instruction);
+        block.is_some_and(|block| subject.loops.depth(block) > 0)
+    };
+    for (variable, (symbol, uses)) in uses {
+        let data = &function.variables()[variable];
+        let Some((instruction, index)) = uses.indexed else {
+            continue;
+        };
+        // What is only written is an argument of another function.
+        if uses.loads == 0 || uses.executions < LEAST_EXECUTIONS {
+            continue;
+        }
+        let bytes = data.variable_type.bytes;
+        if is_of_library(subject, bytes) {
+            continue;
+        }
+        let size = bytes.map_or(String::new(), |bytes| format!(", {bytes} bytes,"));
+        found.push(Found {
+            kind: FindingKind::LocalArray,
+            severity: match is_in_loop(instruction) {
+                true => FindingSeverity::Medium,
+                false => FindingSeverity::Low,
+            },
+            instruction,
+            message: format!(
+                "`{}`{size} lies in local memory, since {} indexes it: {} loads and {} stores",
+                subject.name(symbol),
+                subject.register(index),
+                uses.loads,
+                uses.stores
+            ),
+            weight: uses.executions,
+        });
+    }
+}
+
+/// Accesses of an array that are executed less often than this are not spoken of.
+const LEAST_EXECUTIONS: f64 = 4.0;
+
+/// Whether an array of so many bytes is what `sin` and `cos` of large numbers work with: libdevice's, and hardly ever used.
+fn is_of_library(subject: &Subject<'_>, bytes: Option<u32>) -> bool {
+    let symbols = || subject.function.symbols().iter();
+    matches!(bytes, Some(28 | 40))
+        && symbols().any(|(symbol, _)| subject.name(symbol).starts_with("__cudart_i2opi"))
+}
+
+impl Uses {
+    fn count(
+        &mut self,
+        subject: &Subject<'_>,
+        block: oriole_ir::Block,
+        access: &Access,
+        instruction: Instruction,
+    ) {
+        match access.kind {
+            AccessKind::Load => self.loads += 1,
+            AccessKind::Store | AccessKind::Atomic => self.stores += 1,
+        }
+        self.executions += subject.executions(block);
+        if let Some(Base::Value(value)) = access.address.map(|address| address.base)
+            && self.indexed.is_none()
+            && !super::roots::is_constant_place(subject.function, value)
+        {
+            self.indexed = Some((instruction, value));
+        }
+    }
+}
+
+/// Accesses to local memory at an index that differs by data.
+fn indices(subject: &Subject<'_>, found: &mut Vec<Found>) {
+    let mut origins = None;
+    let mut variables = subject.function.variables().values();
+    if variables.any(|own| is_of_library(subject, own.variable_type.bytes)) {
+        return;
+    }
+    for cost in subject.costs {
+        let request = &cost.request;
+        if request.space != Space::Local || cost.status != Status::Unknown {
+            continue;
+        }
+        let (Some(address), Some(block)) = (
+            request.address,
+            subject.function.block_of(request.instruction),
+        ) else {
+            continue;
+        };
+        let Base::Value(index) = address.base else {
+            continue;
+        };
+        let origins = origins.get_or_insert_with(|| Origins::of(subject));
+        let origin = origins.get(index);
+        if !origin.differs() {
+            continue;
+        }
+        let by = match origin.is_data() {
+            true => "from data",
+            false => "from the number of the lane",
+        };
+        found.push(Found {
+            kind: FindingKind::DivergentLocalIndex,
+            severity: FindingSeverity::Medium,
+            instruction: request.instruction,
+            message: format!(
+                "each lane computes its index into local memory {by}: up to {} sectors instead of {}",
+                cost.most, cost.ideal
+            ),
+            weight: cost.waste() * subject.executions(block),
+        });
+    }
+}
+
+/// Values that are named.
+const NAMED: usize = 4;
+
+/// Kernels with more live values than registers.
+fn spills(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
+    let function = subject.function;
+    let limit = subject.environment.bounds().register_limit();
+    // Far fewer values than registers never need more.
+    if function.values().len() < limit as usize {
+        return;
+    }
+    let liveness = analyses.get::<Liveness>(function);
+    let (program, intervals) = (&liveness.program, &liveness.intervals);
+    let pressure = Pressure::of(program, intervals);
+    let peak = pressure.peak(RegisterFile::Data);
+    let Some(at) = peak.instruction.filter(|_| peak.units > limit) else {
+        return;
+    };
+    // `ptxas` orders instructions anew and computes values again: what counts is what no order avoids, and some more. Of kernels with other
+    // limits than they were written for, those above this spilled, all of them.
+    let is_short = |least: &u32| *least > limit + limit / 4;
+    let Some(least) = (subject.least_registers)().filter(is_short) else {
+        return;
+    };
+    // Those that live longest make room for most.
+    let mut live: Vec<(u64, u32)> = Vec::new();
+    for entity in Pressure::live_at(program, intervals, RegisterFile::Data, peak.slot) {
+        let Some(segment) = intervals.segment_at(entity, peak.slot) else {
+            continue;
+        };
+        let (start, end) = (segment.start.number(), segment.end.number());
+        let length = u64::from(end.saturating_sub(start)) * u64::from(program.units(entity));
+        live.push((length, entity));
+    }
+    live.sort_by(|left, right| right.0.cmp(&left.0).then(left.1.cmp(&right.1)));
+    let is_value = |own: &&(u64, u32)| (own.1 as usize) < program.value_count();
+    let names: Vec<String> = live
+        .iter()
+        .filter(is_value)
+        .take(NAMED)
+        .map(|&(_, entity)| subject.register(Value::from_index(entity as usize)))
+        .collect();
+    let instruction = program.instruction(at);
+    let more = least - limit;
+    let count = live.len();
+    let block = function.block_of(instruction);
+    found.push(Found {
+        kind: FindingKind::PredictedSpill,
+        severity: FindingSeverity::High,
+        instruction,
+        message: format!(
+            "{count} values take {} registers here, {} in the best order, and a thread has {limit}; the longest live ones are {}",
+            peak.units,
+            least,
+            names.join(", ")
+        ),
+        weight: 2.0 * f64::from(more) * block.map_or(1.0, |block| subject.executions(block)),
+    });
+}

@@ -1,0 +1,292 @@
+//! What is wrong with a kernel besides what its accesses cost: each kind of finding with its rule.
+//!
+//! Rules are made so that what is found is worth reading: where it cannot be told whether something is wrong, nothing is said.
+
+mod accesses;
+mod divergence;
+mod double_precision;
+mod kind;
+mod loads;
+mod local;
+mod origins;
+mod picture;
+mod pressure;
+mod roots;
+
+pub use kind::{FindingKind, FindingSeverity};
+pub use picture::picture;
+pub(crate) use pressure::least_registers;
+
+use crate::access_analysis::{AccessReport, KernelAccesses};
+use crate::remarks::SourceLine;
+use oriole_analysis::lane_patterns::{LanePatterns, Setting};
+use oriole_analysis::launch::LaunchShape;
+use oriole_analysis::memory_requests::{RequestCost, executions};
+use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
+use oriole_analysis::{
+    Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity as UniformValues,
+};
+use oriole_ir::{Block, Environment, Function, Instruction, Value};
+use std::rc::Rc;
+
+/// Something that is wrong, and where.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// How much it matters.
+    pub severity: FindingSeverity,
+    /// The line in the PTX.
+    pub line: u32,
+    /// Where the instruction's mnemonic starts in the text.
+    pub offset: u32,
+    /// The line in the source.
+    pub source: Option<SourceLine>,
+    /// The column there, from 1, where the PTX says one.
+    pub column: Option<u32>,
+    /// The instruction, without operands.
+    pub mnemonic: String,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// What is wasted, about, in sectors, wavefronts or instructions of a warp, times how often.
+    pub weight: f64,
+    /// For findings about what an access costs, its place among the accesses of the kernel.
+    pub access: Option<usize>,
+}
+
+/// A finding, by instruction.
+pub(crate) struct Found {
+    kind: FindingKind,
+    severity: FindingSeverity,
+    instruction: Instruction,
+    message: String,
+    weight: f64,
+}
+
+/// Where an instruction stands.
+pub(crate) struct Place {
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Where its mnemonic starts in the text.
+    pub offset: u32,
+    /// Its line in the source.
+    pub source: Option<SourceLine>,
+    /// Its column there, from 1.
+    pub column: Option<u32>,
+}
+
+/// What rules look at.
+pub(crate) struct Subject<'run> {
+    function: &'run Function,
+    text: &'run str,
+    environment: Environment,
+    flow: Rc<ControlFlow>,
+    dominators: Rc<Dominators>,
+    post_dominators: Rc<PostDominators>,
+    loops: Rc<Loops>,
+    uniform: Rc<UniformValues>,
+    evolution: ScalarEvolution,
+    setting: &'run Setting,
+    costs: &'run [RequestCost],
+    /// Accesses that were generic before it was found which state space they reach.
+    generic: &'run [Instruction],
+    place: &'run dyn Fn(Instruction) -> Option<Place>,
+    least_registers: &'run dyn Fn() -> Option<u32>,
+}
+
+impl Subject<'_> {
+    /// The name of a variable or parameter.
+    fn name(&self, symbol: oriole_ir::Symbol) -> &str {
+        let name = self.function.symbols()[symbol].name;
+        let span = name.span();
+        let text = self.text.get(span.start as usize..span.end as usize);
+        text.unwrap_or("?")
+    }
+
+    /// How often a block is executed, about.
+    fn executions(&self, block: Block) -> f64 {
+        executions(&mut self.evolution.on(self.function), &self.loops, block)
+    }
+
+    /// A value as messages name it: by its register.
+    fn register(&self, value: Value) -> String {
+        let name = self.function.values()[value].name.expand();
+        let name = name.map(|register| self.function.registers()[register].name.span());
+        let text = name.and_then(|span| self.text.get(span.start as usize..span.end as usize));
+        text.map_or_else(|| "a value".to_owned(), |text| format!("`{text}`"))
+    }
+
+    /// Where an instruction stands, in words.
+    fn at(&self, instruction: Instruction) -> String {
+        match (self.place)(instruction) {
+            Some(Place {
+                line,
+                source: Some(source),
+                ..
+            }) => format!("{source} (PTX line {line})"),
+            Some(Place { line, .. }) => format!("PTX line {line}"),
+            None => "another line".to_owned(),
+        }
+    }
+
+    /// Instructions in order.
+    fn instructions(&self) -> impl Iterator<Item = (Block, Instruction)> + '_ {
+        let blocks = self.function.block_order().iter().copied();
+        let reachable = blocks.filter(|&block| self.flow.is_reachable(block));
+        reachable.flat_map(move |block| {
+            let instructions = self.function.instructions_of(block);
+            instructions.map(move |instruction| (block, instruction))
+        })
+    }
+
+    /// Asks about the first warp of a block.
+    fn ask<T>(
+        &self,
+        analyses: &mut Analyses,
+        questions: impl FnMut(&mut LanePatterns<'_>) -> T,
+    ) -> T {
+        let query = self.evolution.on(self.function);
+        let mut patterns = LanePatterns::new(self.function, analyses, self.setting.clone(), query);
+        patterns.ask(0, questions)
+    }
+}
+
+/// What a kernel is analyzed with.
+pub(crate) struct Input<'run> {
+    /// The kernel.
+    pub function: &'run Function,
+    /// The text of its module.
+    pub text: &'run str,
+    /// How it is launched.
+    pub setting: &'run Setting,
+    /// What its accesses cost.
+    pub costs: &'run [RequestCost],
+    /// Its generic accesses before state spaces were found.
+    pub generic: &'run [Instruction],
+    /// Where instructions stand.
+    pub place: &'run dyn Fn(Instruction) -> Option<Place>,
+    /// The registers that it needs; takes longer than the rest.
+    pub least_registers: &'run dyn Fn() -> Option<u32>,
+}
+
+/// Generic accesses of a function.
+pub(crate) fn generic_accesses(function: &Function) -> Vec<Instruction> {
+    let mut found = Vec::new();
+    for &block in function.block_order() {
+        let instructions = function.instructions_of(block);
+        found.extend(instructions.filter(|&instruction| {
+            let access = function.access(instruction);
+            access.is_some_and(|access| access.space == oriole_isa::Space::Generic)
+        }));
+    }
+    found
+}
+
+/// What is wrong with a kernel, in order of its lines. Findings of one kind at one line of the source are one.
+pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
+    let function = input.function;
+    let bounds = LaunchShape {
+        block: Some(input.setting.block),
+        ..LaunchShape::default()
+    };
+    let subject = Subject {
+        function,
+        text: input.text,
+        environment: analyses.environment().clone(),
+        flow: analyses.get::<ControlFlow>(function),
+        dominators: analyses.get::<Dominators>(function),
+        post_dominators: analyses.get::<PostDominators>(function),
+        loops: analyses.get::<Loops>(function),
+        uniform: analyses.get::<UniformValues>(function),
+        evolution: ScalarEvolution::new(function, bounds, Knobs::default()),
+        setting: input.setting,
+        costs: input.costs,
+        generic: input.generic,
+        place: input.place,
+        least_registers: input.least_registers,
+    };
+    let mut found = Vec::new();
+    loads::find(&subject, &mut found);
+    divergence::find(&subject, analyses, &mut found);
+    double_precision::find(&subject, &mut found);
+    local::find(&subject, analyses, &mut found);
+    accesses::find(&subject, analyses, &mut found);
+    merged(&subject, found)
+}
+
+/// Findings with their places, those of one kind at one line together.
+fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
+    let mut findings: Vec<(Finding, u32)> = Vec::new();
+    for own in found {
+        let Some(place) = (subject.place)(own.instruction) else {
+            continue;
+        };
+        let same = findings.iter_mut().find(|(finding, _)| {
+            finding.kind == own.kind
+                && match (&finding.source, &place.source) {
+                    (Some(left), Some(right)) => left == right,
+                    (None, None) => finding.line == place.line,
+                    _ => false,
+                }
+        });
+        if let Some((finding, more)) = same {
+            finding.weight += own.weight;
+            finding.severity = finding.severity.max(own.severity);
+            *more += 1;
+            continue;
+        }
+        let format = subject.function.format(own.instruction);
+        let finding = Finding {
+            kind: own.kind,
+            severity: own.severity,
+            line: place.line,
+            offset: place.offset,
+            source: place.source,
+            column: place.column,
+            mnemonic: format.mnemonic.text().to_owned(),
+            message: own.message,
+            weight: own.weight,
+            access: None,
+        };
+        findings.push((finding, 0));
+    }
+    let with_count = |(mut finding, more): (Finding, u32)| {
+        if more > 0 {
+            finding.message += &format!("; {more} more at this line");
+        }
+        finding
+    };
+    let mut findings: Vec<Finding> = findings.into_iter().map(with_count).collect();
+    findings.sort_by_key(|finding| finding.line);
+    findings
+}
+
+impl KernelAccesses {
+    /// All findings, those about what accesses cost included, worst first.
+    pub fn ranked(&self) -> Vec<Finding> {
+        let costly = self.accesses.iter().enumerate();
+        let costly = costly.filter_map(|(index, access)| of_access(index, access));
+        let mut findings: Vec<Finding> = costly.chain(self.found.iter().cloned()).collect();
+        findings.sort_by(|left, right| {
+            let weight = right.weight.total_cmp(&left.weight);
+            weight.then(left.line.cmp(&right.line))
+        });
+        findings
+    }
+}
+
+fn of_access(index: usize, access: &AccessReport) -> Option<Finding> {
+    let (kind, severity) = access.finding()?;
+    Some(Finding {
+        kind,
+        severity,
+        line: access.line,
+        offset: access.offset,
+        source: access.source.clone(),
+        column: access.column,
+        mnemonic: access.mnemonic.clone(),
+        message: access.to_string(),
+        weight: access.cost.weight(),
+        access: Some(index),
+    })
+}

@@ -1,0 +1,238 @@
+//! Kernels at random that write arrays in shared memory one way and read them another.
+//!
+//! What is stored at a word is computed from where the word lies, so that threads that store there at once agree. Stores, loads and
+//! atomics are in phases of their own, with barriers between them: what a kernel computes does not depend on the order of threads.
+
+use oriole_emulator::SplitMix64;
+use std::fmt::Write;
+
+/// A kernel `tiles(.u64 out)`, which writes four bytes for each thread, and a launch of it.
+#[derive(Clone, Debug)]
+pub struct TileKernel {
+    /// The module.
+    pub text: String,
+    /// The shape of blocks.
+    pub block: [u32; 3],
+}
+
+struct Writer {
+    random: SplitMix64,
+    text: String,
+    registers: u32,
+    wide: u32,
+    labels: u32,
+    /// Arrays: their bytes and alignment.
+    arrays: Vec<(u32, u32)>,
+}
+
+/// What a phase does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Store,
+    Load,
+    Add,
+}
+
+impl Writer {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.next_number() % bound
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "    {line}");
+    }
+
+    fn define(&mut self, instruction: &str, operands: &str) -> String {
+        let register = format!("%r{}", self.registers);
+        self.registers += 1;
+        self.line(&format!("{instruction} {register}, {operands};"));
+        register
+    }
+
+    /// The number of an element, by thread and iteration.
+    fn index(&mut self, counter: Option<&str>) -> String {
+        let strides = [0, 1, 1, 2, 4, 8, 16, 31, 32, 32, 33, 64];
+        let (x, y) = (self.pick(&strides), self.pick(&strides));
+        let product = self.define("mul.lo.s32", &format!("%r1, {x}"));
+        let mut index = self.define("mad.lo.s32", &format!("%r2, {y}, {product}"));
+        if self.below(4) == 0 {
+            index = self.define("xor.b32", &format!("{index}, %r2"));
+        }
+        if let Some(counter) = counter {
+            let stride = self.pick(&[0, 256, 1024, 32, 8]);
+            index = self.define("mad.lo.s32", &format!("{counter}, {stride}, {index}"));
+        }
+        index
+    }
+
+    /// The value of the word that an offset from an array lies in, plus so many words.
+    fn content(&mut self, offset: &str, plus: u32, salt: u64) -> String {
+        let word = self.define("shr.u32", &format!("{offset}, 2"));
+        let word = self.define("add.s32", &format!("{word}, {plus}"));
+        let mixed = self.define("mad.lo.s32", &format!("{word}, 40503, {salt}"));
+        let byte = self.define("bfe.u32", &format!("{mixed}, 9, 8"));
+        self.define("mul.lo.s32", &format!("{byte}, 16843009"))
+    }
+
+    fn access(&mut self, phase: Phase, counter: Option<&str>, salt: u64) {
+        let number = self.below(self.arrays.len() as u64) as usize;
+        let (bytes, alignment) = self.arrays[number];
+        let width = match phase {
+            Phase::Add => 4,
+            _ => self.pick(&[1, 2, 4, 4, 4, 8, 16]).min(alignment),
+        };
+        let index = self.index(counter);
+        let constant = self.pick(&[0, 0, 1, 3, 8]) * width;
+        let count = (bytes - constant) / width;
+        let element = match self.below(16) {
+            0 => self.define("rem.u32", &format!("{index}, {count}")),
+            _ => {
+                let mask = (1 << count.ilog2()) - 1;
+                self.define("and.b32", &format!("{index}, {mask}"))
+            }
+        };
+        let offset = self.define("mul.lo.s32", &format!("{element}, {width}"));
+        let whole = self.define("add.s32", &format!("{offset}, {constant}"));
+        let address = if self.below(4) == 0 {
+            let (base, sum) = (self.wide, self.wide + 2);
+            self.wide += 3;
+            self.line(&format!("mov.u64 %rd{base}, tile{number};"));
+            self.line(&format!("cvt.u64.u32 %rd{}, {offset};", base + 1));
+            self.line(&format!("add.s64 %rd{sum}, %rd{base}, %rd{};", base + 1));
+            format!("%rd{sum}")
+        } else {
+            let base = self.define("mov.u32", &format!("tile{number}"));
+            self.define("add.s32", &format!("{base}, {offset}"))
+        };
+        let place = match constant {
+            0 => format!("[{address}]"),
+            constant => format!("[{address}+{constant}]"),
+        };
+        let guard = match self.below(6) {
+            0 => "@%p1 ",
+            _ => "",
+        };
+        match phase {
+            Phase::Add => self.line(&format!("{guard}red.shared.add.u32 {place}, %r1;")),
+            Phase::Store => {
+                let words: Vec<String> = (0..width.div_ceil(4))
+                    .map(|plus| self.content(&whole, plus, salt))
+                    .collect();
+                let words = words.join(", ");
+                self.line(&match width {
+                    1 => format!("{guard}st.shared.u8 {place}, {words};"),
+                    2 => {
+                        format!("cvt.u16.u32 %h1, {words};\n    {guard}st.shared.u16 {place}, %h1;")
+                    }
+                    4 => format!("{guard}st.shared.u32 {place}, {words};"),
+                    8 => format!("{guard}st.shared.v2.u32 {place}, {{{words}}};"),
+                    _ => format!("{guard}st.shared.v4.u32 {place}, {{{words}}};"),
+                });
+            }
+            Phase::Load => {
+                let first = self.registers;
+                self.registers += 4;
+                let names: Vec<String> = (0..4).map(|more| format!("%r{}", first + more)).collect();
+                for name in &names {
+                    self.line(&format!("mov.u32 {name}, 7;"));
+                }
+                self.line(&match width {
+                    1 => format!("{guard}ld.shared.u8 {}, {place};", names[0]),
+                    2 => format!(
+                        "ld.shared.u16 %h1, {place};\n    cvt.u32.u16 {}, %h1;",
+                        names[0]
+                    ),
+                    4 => format!("{guard}ld.shared.u32 {}, {place};", names[0]),
+                    8 => format!(
+                        "{guard}ld.shared.v2.u32 {{{}, {}}}, {place};",
+                        names[0], names[1]
+                    ),
+                    _ => format!("{guard}ld.shared.v4.u32 {{{}}}, {place};", names.join(", ")),
+                });
+                for name in names {
+                    self.line(&format!("mad.lo.s32 %r3, %r3, 31, {name};"));
+                }
+            }
+        }
+    }
+
+    fn phase(&mut self, phase: Phase) {
+        let salt = self.below(1000);
+        let counter = (self.below(3) == 0).then(|| {
+            let counter = self.define("mov.u32", "0");
+            let label = self.labels;
+            self.labels += 1;
+            let _ = writeln!(self.text, "$L{label}:");
+            (counter, label)
+        });
+        for _ in 0..1 + self.below(3) {
+            self.access(phase, counter.as_ref().map(|own| own.0.as_str()), salt);
+        }
+        if let Some((counter, label)) = counter {
+            let step = self.pick(&[1, 1, 2, 8]);
+            let bound = step * (2 + self.below(4));
+            self.line(&format!("add.s32 {counter}, {counter}, {step};"));
+            self.line(&format!("setp.lt.s32 %p2, {counter}, {bound};"));
+            self.line(&format!("@%p2 bra $L{label};"));
+        }
+        self.line("bar.sync 0;");
+    }
+}
+
+/// The kernel of this number.
+pub fn generate(seed: u64) -> TileKernel {
+    let mut writer = Writer {
+        random: SplitMix64::new(seed ^ 0x7469_6c65),
+        text: String::new(),
+        registers: 4,
+        wide: 4,
+        labels: 0,
+        arrays: Vec::new(),
+    };
+    let block = writer.pick(&[
+        [32, 8, 1],
+        [64, 1, 1],
+        [128, 1, 1],
+        [16, 16, 1],
+        [8, 8, 1],
+        [32, 1, 1],
+    ]);
+    for _ in 0..writer.pick(&[1, 1, 1, 2, 3]) {
+        let bytes = writer.pick(&[512, 1000, 1024, 2048, 4096, 4096, 4112, 4224, 8192]);
+        let alignment = writer.pick(&[4, 4, 8, 16]);
+        writer.arrays.push((bytes, alignment));
+    }
+    writer.phase(Phase::Store);
+    for _ in 0..1 + writer.below(3) {
+        let phase = writer.pick(&[Phase::Load, Phase::Load, Phase::Store, Phase::Add]);
+        writer.phase(phase);
+    }
+    writer.phase(Phase::Load);
+    let mut text =
+        ".version 8.0\n.target sm_80\n.address_size 64\n\n.visible .entry tiles(.param .u64 out)\n"
+            .to_owned();
+    if writer.below(3) > 0 {
+        let _ = writeln!(text, ".reqntid {}, {}, {}", block[0], block[1], block[2]);
+    }
+    let _ = writeln!(
+        text,
+        "{{\n    .reg .pred %p<4>;\n    .reg .b16 %h<2>;\n    .reg .b32 %r<{}>;\n    .reg .b64 %rd<{}>;",
+        writer.registers, writer.wide
+    );
+    for (number, (bytes, alignment)) in writer.arrays.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "    .shared .align {alignment} .b8 tile{number}[{bytes}];"
+        );
+    }
+    text += "    ld.param.u64 %rd1, [out];\n    mov.u32 %r1, %tid.x;\n    mov.u32 %r2, %tid.y;\n    mov.u32 %r3, 1;\n";
+    text += "    setp.lt.u32 %p1, %r1, 17;\n";
+    text += &writer.text;
+    text += "    mov.u32 %r0, %ntid.x;\n    mad.lo.s32 %r0, %r2, %r0, %r1;\n    mul.wide.u32 %rd2, %r0, 4;\n";
+    text += "    add.s64 %rd3, %rd1, %rd2;\n    st.global.u32 [%rd3], %r3;\n    ret;\n}\n";
+    TileKernel { text, block }
+}

@@ -1,0 +1,105 @@
+//! What `swizzle-shared` does to a kernel changes nothing that it computes, and saves wavefronts, as the emulator counts them.
+//!
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution --test swizzle -- --nocapture` runs that many generated kernels.
+
+#![allow(clippy::print_stdout)]
+
+use oriole::{Keep, Level, Options};
+use oriole_emulator::{Launch, Machine, Value};
+use oriole_evolution::tiles;
+use rayon::prelude::*;
+
+/// What a kernel writes, and the wavefronts of its accesses to shared memory.
+fn run(text: &str, block: [u32; 3]) -> (Vec<u8>, u64) {
+    let module = oriole::parse("tiles.ptx", text).expect("it is well formed");
+    let mut machine = Machine::new(&module).expect("it can be run");
+    let threads = block.iter().product::<u32>() as usize;
+    let out = machine.buffer("out", &vec![0; 4 * threads]);
+    let launch = Launch {
+        kernel: "tiles",
+        grid: [1; 3],
+        block,
+        dynamic_shared: 0,
+        arguments: vec![Value::Buffer(out)],
+    };
+    let options = oriole_emulator::Options {
+        profile: true,
+        parallel: false,
+        ..oriole_emulator::Options::default()
+    };
+    let report = machine.launch(&launch, &options);
+    let report = report.unwrap_or_else(|trap| panic!("{trap:?}\n{text}"));
+    let counters = report.profile.iter().map(|entry| entry.counters);
+    let wavefronts = counters.map(|counters| counters.wavefronts).sum();
+    (machine.read(out), wavefronts)
+}
+
+fn optimized(text: &str, options: &Options) -> (String, bool) {
+    let mut module = oriole::parse("tiles.ptx", text).expect("it is well formed");
+    let report = oriole::optimize(&mut module, options).expect("it is sound");
+    let is_swizzled = report.statistics.get(oriole_opt::SWIZZLED) > 0;
+    (oriole::print(&module), is_swizzled)
+}
+
+#[test]
+fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
+    let count = std::env::var("ORIOLE_KERNELS").map_or(300, |it| it.parse().expect("a number"));
+    let alone = Options {
+        phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
+        keep: Keep::All,
+        ..Options::default()
+    };
+    let results: Vec<(bool, bool, u64, u64)> = (0..count)
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = tiles::generate(seed);
+            let (expected, before) = run(&kernel.text, kernel.block);
+            let (text, is_swizzled) = optimized(&kernel.text, &alone);
+            let (found, after) = run(&text, kernel.block);
+            assert!(found == expected, "seed {seed}\n{}\n{text}", kernel.text);
+            let is_required = kernel.text.contains(".reqntid");
+            assert!(
+                !is_swizzled || !is_required || after < before,
+                "seed {seed}: {before} wavefronts before, {after} after\n{text}"
+            );
+            // Whatever is permuted, nobody can tell.
+            for knob in ["SwizzleSharedAlways=1", "SwizzleSharedAlways=2"] {
+                let mut always = alone.clone();
+                always.knobs.set(knob).expect("there is such a knob");
+                let (text, is_permuted) = optimized(&kernel.text, &always);
+                assert!(is_permuted, "seed {seed}: nothing is permuted\n{text}");
+                let (found, _) = run(&text, kernel.block);
+                assert!(
+                    found == expected,
+                    "seed {seed}, {knob}\n{}\n{text}",
+                    kernel.text
+                );
+            }
+            // With all other passes, and again: nothing is left to do.
+            let (text, also) = optimized(&kernel.text, &Options::level(Level::Aggressive));
+            let (found, _) = run(&text, kernel.block);
+            assert!(
+                found == expected,
+                "seed {seed}, -O3\n{}\n{text}",
+                kernel.text
+            );
+            let (again, _) = optimized(&text, &Options::level(Level::Aggressive));
+            assert!(
+                again == text,
+                "seed {seed}: another run changes\n{text}\ninto\n{again}"
+            );
+            (is_swizzled, also, before, after)
+        })
+        .collect();
+    let swizzled = results.iter().filter(|result| result.0);
+    let (before, after) = swizzled
+        .clone()
+        .fold((0, 0), |sum, result| (sum.0 + result.2, sum.1 + result.3));
+    let number = swizzled.count();
+    let also = results.iter().filter(|result| result.1).count();
+    println!(
+        "{number} of {count} swizzled ({also} at -O3): {before} wavefronts before, {after} after"
+    );
+    assert!(number as u64 * 20 > count, "{number} of {count}");
+    assert!(after < before);
+}
