@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
-use crate::files::{self, Input};
+use crate::files;
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
@@ -12,7 +12,6 @@ use oriole_analysis::memory_requests::Status;
 use oriole_diagnostics::{printable_json, printable_text};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
     let options = AccessOptions {
@@ -20,19 +19,10 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
     };
-    let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
-        true => vec![None],
-        false => arguments
-            .files
-            .iter()
-            .map(|it| Some(it.as_path()))
-            .collect(),
-    };
     let mut text = String::new();
     let mut values = Vec::new();
     let mut is_found = false;
-    for path in paths {
-        let input = files::read_or_example(path, report)?;
+    files::for_each_input(&arguments.files, report, |input| {
         let source = input.source();
         let reported = |errors: Vec<oriole::Diagnostic>| {
             report.diagnostics(&source, &errors);
@@ -56,9 +46,10 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             render(kernel, arguments.all, &mut text);
         }
         if arguments.json {
-            values.extend(as_json(arguments, &input, &module, &kernels)?);
+            values.extend(as_json(arguments, &module, &kernels)?);
         }
-    }
+        Ok(())
+    })?;
     let output = if arguments.json {
         let value = json!({"version": 1, "kernels": values});
         let text = serde_json::to_string_pretty(&value)
@@ -169,7 +160,6 @@ fn access_json(access: &AccessReport) -> Value {
 
 fn as_json(
     arguments: &AnalyzeArguments,
-    input: &Input,
     module: &Module,
     kernels: &[KernelAccesses],
 ) -> Result<Vec<Value>, Failure> {
@@ -181,7 +171,7 @@ fn as_json(
     };
     // Both were possible for all kernels that accesses were found of.
     let (loops, _) = oriole::evolution(module, &options).map_err(|_| Failure::Reported)?;
-    let summaries = pressure::summaries(module, &input.source(), arguments.block)?;
+    let summaries = pressure::summaries(module, arguments.block)?;
     let mut values = Vec::new();
     for kernel in kernels {
         let findings: Vec<Value> = kernel

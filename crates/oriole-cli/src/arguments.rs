@@ -70,6 +70,8 @@ pub enum Command {
     Opt(OptArguments),
     /// Check PTX files: syntax, names, translation into SSA form and back
     Check(CheckArguments),
+    /// List or write the PTX in fat binaries, objects, libraries, executables and folders
+    Extract(ExtractArguments),
     /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
     Dump(DumpArguments),
     /// Run a kernel in the emulator
@@ -116,8 +118,8 @@ pub struct OptArguments {
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Optimization level: 0 only goes into SSA form and out again
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    /// Optimization level: 0 only goes into SSA form and out again; of several the last counts
+    #[arg(short = 'O', value_name = "LEVEL", overrides_with = "level", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
     /// Run these, in this order, instead of a level's: names of passes, numbers of phases, or names ptxas gives its phases
     #[arg(
@@ -238,6 +240,35 @@ pub struct DumpKind {
     pub cfg: bool,
 }
 
+/// Arguments of `oriole extract`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "PTX is found in fat binaries, ELF executables, shared objects, object files and archives (compressed or not), in cubins \
+    that were compiled with -lineinfo or -g, and below folders, such as Triton's cache. Other commands take these files too.\n\n\
+    Examples:\n  \
+    oriole extract app                            what is in an executable\n  \
+    oriole extract libkernels.so --arch sm_90 -o kernels/\n  \
+    oriole extract app --index 2 -o - | oriole opt -\n  \
+    oriole extract ~/.triton/cache -o kernels/"
+)]
+pub struct ExtractArguments {
+    /// Files and folders to look in, `-` for the standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Write the PTX: into a folder, or of a single text into a .ptx file or, for `-`, to the standard output
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Only PTX for this architecture, such as sm_90
+    #[arg(long, value_name = "SM")]
+    pub arch: Option<String>,
+    /// Only this text of each file, counted from 1
+    #[arg(long, value_name = "N")]
+    pub index: Option<NonZeroUsize>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `oriole reduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -336,8 +367,13 @@ pub enum FailOn {
     Uninit,
     /// Barriers that are not reached together, and shuffles from lanes that take no part.
     Sync,
-    /// All of these.
+    /// All of these, as far as they are warnings or errors.
+    #[value(alias = "warning")]
     All,
+    /// All of these that are errors.
+    Error,
+    /// All of these, notes too.
+    Note,
 }
 
 /// Arguments of `oriole pressure`.
@@ -345,10 +381,12 @@ pub enum FailOn {
 #[command(after_help = "Examples:\n  \
     oriole pressure kernel.ptx                        peak, registers, occupancy of every function\n  \
     oriole pressure kernel.ptx --block 32x8 --target sm_90\n  \
-    oriole pressure kernel.ptx --ptxas --json         with the exact count of the ptxas on the PATH")]
+    oriole pressure kernel.ptx --ptxas --json         with the exact count of the ptxas on the PATH\n  \
+    oriole pressure build/ --ptxas --fail-above 128 --fail-spills --fail-occupancy 25\n\n\
+    Exit status: 0 done, 1 a kernel is beyond what --fail-above, --fail-spills or --fail-occupancy allow, 2 bad input.")]
 pub struct PressureArguments {
-    /// The file to read, `-` for the standard input; without one, an embedded example
-    pub file: Option<PathBuf>,
+    /// Files and folders to read, `-` for the standard input; without one, an embedded example
+    pub files: Vec<PathBuf>,
     /// A block shape to compute occupancy for, such as `256` or `32x8`; may be repeated [default: the kernel's own, else 256]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Vec<BlockShape>,
@@ -361,6 +399,18 @@ pub struct PressureArguments {
     /// List functions with more registers than this
     #[arg(long, value_name = "N", default_value_t = 70)]
     pub maxreg: u32,
+    /// Fail if a function needs more registers than this
+    #[arg(long, value_name = "REGISTERS")]
+    pub fail_above: Option<u32>,
+    /// Fail if more bytes than this are spilled [default: 0]; needs --ptxas
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "0", requires = "ptxas")]
+    pub fail_spills: Option<u32>,
+    /// Fail if a kernel keeps fewer warps resident than this, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub fail_occupancy: Option<u8>,
+    /// Print totals of each line of the source
+    #[arg(long)]
+    pub lines: bool,
     /// The architecture [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,

@@ -12,6 +12,7 @@ mod arguments;
 mod assembler;
 mod check;
 mod dump;
+mod extract;
 mod files;
 mod graphviz;
 mod lists;
@@ -114,6 +115,7 @@ fn command() -> ExitCode {
     let result = match &arguments.command {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
+        Command::Extract(options) => extract::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
         Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
