@@ -153,7 +153,7 @@ fn compile(file: &Path) -> Result<String, Failure> {
             "`{name}` needs an nvcc: put it on the PATH or set ORIOLE_NVCC"
         ))
     })?;
-    let folder = crate::temporary::folder()?;
+    let folder = oriole_files::temporary::folder()?;
     let output = folder.path().join("out.ptx");
     let cannot_run = |error| Failure::message(format!("cannot run `{}`: {error}", nvcc.display()));
     let done = std::process::Command::new(&nvcc)
@@ -236,34 +236,7 @@ pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> 
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::message(format!("cannot write `{}`: {error}", file.display()))
     };
-    // Devices and pipes cannot be replaced by a new file.
-    if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(file, contents).map_err(|error| cannot(&error));
-    }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".oriole-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What a plain creation would give, before the umask; an existing file keeps its own.
-        let mode = file
-            .metadata()
-            .map_or(0o666, |metadata| metadata.permissions().mode());
-        builder.permissions(std::fs::Permissions::from_mode(mode));
-    }
-    let mut temporary =
-        crate::temporary::file_in(&builder, folder).map_err(|error| cannot(&error))?;
-    temporary
-        .write_all(contents)
-        .map_err(|error| cannot(&error))?;
-    match temporary.finish(|temporary| temporary.persist(file)) {
-        Some(Err(error)) => Err(cannot(&error.error)),
-        _ => Ok(()),
-    }
+    oriole_files::replace(file, contents).map_err(|error| cannot(&error))
 }
 
 /// The files to read: those named, and all `.ptx` and `.fatbin` files below folders named, in order.

@@ -23,7 +23,6 @@ mod report;
 mod run;
 mod scev;
 mod shell;
-mod temporary;
 mod tree_text;
 mod verify;
 
