@@ -4,13 +4,10 @@ use crate::Failure;
 use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
 use crate::files;
 use crate::report::Reporter;
-use crate::{pressure, scev};
-use oriole::{
-    AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, Waste,
-};
+use oriole::{AccessOptions, AccessReport, FindingKind, KernelAccesses, Waste};
 use oriole_analysis::memory_requests::Status;
 use oriole_diagnostics::{printable_json, printable_text};
-use serde_json::{Value, json};
+use oriole_report::json;
 use std::fmt::Write;
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
@@ -46,12 +43,12 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             render(kernel, arguments.all, &mut text);
         }
         if arguments.json {
-            values.extend(as_json(arguments, &module, &kernels)?);
+            values.extend(json::analysis_of(&module, &options, &kernels).map_err(reported)?);
         }
         Ok(())
     })?;
     let output = if arguments.json {
-        let value = json!({"version": 1, "kernels": values});
+        let value = json::document(values);
         let text = serde_json::to_string_pretty(&value)
             .map_err(|error| Failure::message(error.to_string()))?;
         format!("{}\n", printable_json(&text))
@@ -137,69 +134,4 @@ fn render(kernel: &KernelAccesses, all: bool, text: &mut String) {
 /// With three digits behind the point at most.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
-}
-
-fn access_json(access: &AccessReport) -> Value {
-    let cost = &access.cost;
-    json!({
-        "line": access.line,
-        "source": scev::source_json(access.source.as_ref()),
-        "instruction": access.mnemonic,
-        "space": access.space.text(),
-        "op": access.operation,
-        "bytes": cost.request.bytes,
-        "unit": access.unit(),
-        "cost": {"min": cost.least, "mean": rounded(cost.mean), "max": cost.most},
-        "ideal": rounded(cost.ideal),
-        "class": access.class(),
-        "status": cost.status.text(),
-        "assumptions": access.assumptions,
-        "weight": rounded(cost.weight()),
-    })
-}
-
-fn as_json(
-    arguments: &AnalyzeArguments,
-    module: &Module,
-    kernels: &[KernelAccesses],
-) -> Result<Vec<Value>, Failure> {
-    let options = EvolutionOptions {
-        block: arguments.block.map(|block| block.0),
-        function: arguments.kernel.clone(),
-        without_values: true,
-        ..EvolutionOptions::default()
-    };
-    // Both were possible for all kernels that accesses were found of.
-    let (loops, _) = oriole::evolution(module, &options).map_err(|_| Failure::Reported)?;
-    let summaries = pressure::summaries(module, arguments.block)?;
-    let mut values = Vec::new();
-    for kernel in kernels {
-        let findings: Vec<Value> = kernel
-            .findings()
-            .into_iter()
-            .map(|(access, kind, waste)| {
-                json!({
-                    "kind": kind.text(),
-                    "severity": waste.text(),
-                    "line": access.line,
-                    "source": scev::source_json(access.source.as_ref()),
-                    "message": format!("`{}`: {access}", access.mnemonic),
-                    "weight": rounded(access.cost.weight()),
-                })
-            })
-            .collect();
-        let own_loops = loops.iter().find(|own| own.name == kernel.name);
-        let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
-        let summary = summaries.iter().find(|own| own.0 == kernel.name);
-        values.push(json!({
-            "name": kernel.name,
-            "block": kernel.block,
-            "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
-            "findings": findings,
-            "loops": own_loops.iter().map(scev::loop_json).collect::<Vec<_>>(),
-            "registers": summary.map(|summary| &summary.1),
-            "occupancy": summary.map(|summary| &summary.2),
-        }));
-    }
-    Ok(values)
 }

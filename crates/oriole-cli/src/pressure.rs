@@ -3,7 +3,7 @@
 mod text;
 
 use crate::Failure;
-use crate::arguments::{BlockShape, PressureArguments};
+use crate::arguments::PressureArguments;
 use crate::assembler::Ptxas;
 use crate::files::{self, Input};
 use crate::report::Reporter;
@@ -120,39 +120,6 @@ fn gates(
         true => Err(Failure::Found),
         false => Ok(()),
     }
-}
-
-/// Predicted registers and occupancy of every function, by name, as JSON.
-pub(crate) fn summaries(
-    module: &Module,
-    block: Option<BlockShape>,
-) -> Result<Vec<(String, Value, Value)>, Failure> {
-    let options = PressureOptions {
-        blocks: block.iter().map(|block| block.0).collect(),
-        target: Some(target(None, module)?),
-        ..PressureOptions::default()
-    };
-    // Who asks has translated the module, and said what is wrong with it.
-    let (reports, _) = oriole::pressure(module, &options).map_err(|_| Failure::Reported)?;
-    let mut summaries = Vec::new();
-    for report in reports {
-        let registers = json!({
-            "low": report.prediction.low,
-            "best": report.prediction.best,
-            "high": report.prediction.high,
-        });
-        let occupancy = report.shapes.first().map(|shape| {
-            json!({
-                "block": shape.threads,
-                "blocks": shape.occupancy.blocks,
-                "warps": shape.occupancy.warps,
-                "percent": shape.occupancy.percent(),
-                "limiter": shape.occupancy.limiter().text(),
-            })
-        });
-        summaries.push((report.name, registers, occupancy.unwrap_or_default()));
-    }
-    Ok(summaries)
 }
 
 fn target(named: Option<&str>, module: &Module) -> Result<Target, Failure> {

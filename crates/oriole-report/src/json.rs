@@ -1,0 +1,166 @@
+//! What is known of kernels as JSON. Fields may be added; those that are there stay.
+
+use oriole::pressure::{FunctionPressure, PressureOptions};
+use oriole::{
+    AccessOptions, AccessReport, CountReport, Diagnostic, EvolutionOptions, FindingKind,
+    KernelAccesses, LoopReport, Module, SourceLine, Waste,
+};
+use serde_json::{Value, json};
+
+/// The version of the document.
+pub const VERSION: u32 = 1;
+
+/// Kernels, as one document.
+pub fn document(kernels: Vec<Value>) -> Value {
+    json!({"version": VERSION, "kernels": kernels})
+}
+
+/// Every kernel of a module: accesses, findings, loops, registers and occupancy; with notes about kernels that are left out because
+/// their control flow cannot be told.
+///
+/// # Errors
+/// What is wrong with the module's names.
+pub fn analysis(
+    module: &Module,
+    options: &AccessOptions,
+) -> Result<(Vec<Value>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (kernels, notes) = oriole::accesses(module, options)?;
+    Ok((analysis_of(module, options, &kernels)?, notes))
+}
+
+/// Like [`analysis`], for kernels whose accesses are known.
+///
+/// # Errors
+/// As [`analysis`].
+pub fn analysis_of(
+    module: &Module,
+    options: &AccessOptions,
+    kernels: &[KernelAccesses],
+) -> Result<Vec<Value>, Vec<Diagnostic>> {
+    let evolution = EvolutionOptions {
+        block: options.block,
+        function: options.kernel.clone(),
+        without_values: true,
+        ..EvolutionOptions::default()
+    };
+    let (loops, _) = oriole::evolution(module, &evolution)?;
+    let pressure = PressureOptions {
+        blocks: options.block.into_iter().collect(),
+        ..PressureOptions::default()
+    };
+    let (functions, _) = oriole::pressure(module, &pressure)?;
+    let kernel_json = |kernel: &KernelAccesses| {
+        let own_loops = loops.iter().find(|own| own.name == kernel.name);
+        let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
+        let function = functions.iter().find(|own| own.name == kernel.name);
+        let findings = kernel.findings();
+        json!({
+            "file": module.name(),
+            "name": kernel.name,
+            "block": kernel.block,
+            "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
+            "findings": findings.into_iter().map(finding_json).collect::<Vec<_>>(),
+            "loops": own_loops.iter().map(loop_json).collect::<Vec<_>>(),
+            "instructions": function.map(|own| own.instructions),
+            "registers": function.map(registers_json),
+            "occupancy": function.map(occupancy_json),
+        })
+    };
+    Ok(kernels.iter().map(kernel_json).collect())
+}
+
+/// With three digits behind the point at most.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+fn access_json(access: &AccessReport) -> Value {
+    let cost = &access.cost;
+    json!({
+        "line": access.line,
+        "source": source_json(access.source.as_ref()),
+        "instruction": access.mnemonic,
+        "space": access.space.text(),
+        "op": access.operation,
+        "bytes": cost.request.bytes,
+        "unit": access.unit(),
+        "cost": {"min": cost.least, "mean": rounded(cost.mean), "max": cost.most},
+        "ideal": rounded(cost.ideal),
+        "class": access.class(),
+        "status": cost.status.text(),
+        "assumptions": access.assumptions,
+        "weight": rounded(cost.weight()),
+    })
+}
+
+fn finding_json((access, kind, waste): (&AccessReport, FindingKind, Waste)) -> Value {
+    json!({
+        "kind": kind.text(),
+        "severity": waste.text(),
+        "line": access.line,
+        "source": source_json(access.source.as_ref()),
+        "message": format!("`{}`: {access}", access.mnemonic),
+        "weight": rounded(access.cost.weight()),
+    })
+}
+
+fn registers_json(function: &FunctionPressure) -> Value {
+    json!({
+        "low": function.prediction.low,
+        "best": function.prediction.best,
+        "high": function.prediction.high,
+    })
+}
+
+fn occupancy_json(function: &FunctionPressure) -> Value {
+    let occupancy = function.shapes.first().map(|shape| {
+        json!({
+            "block": shape.threads,
+            "blocks": shape.occupancy.blocks,
+            "warps": shape.occupancy.warps,
+            "percent": shape.occupancy.percent(),
+            "limiter": shape.occupancy.limiter().text(),
+        })
+    });
+    occupancy.unwrap_or_default()
+}
+
+/// A line of the source.
+pub fn source_json(source: Option<&SourceLine>) -> Value {
+    match source {
+        Some(source) => json!({"file": source.file, "line": source.line}),
+        None => Value::Null,
+    }
+}
+
+fn count_json(count: &CountReport) -> Value {
+    json!({
+        "kind": count.kind.text(),
+        "value": count.value,
+        "expression": count.expression,
+        "assumptions": count.assumptions,
+    })
+}
+
+/// A loop with its exits.
+pub fn loop_json(own: &LoopReport) -> Value {
+    let exits: Vec<Value> = own
+        .exits
+        .iter()
+        .map(|exit| {
+            json!({
+                "line": exit.line,
+                "source": source_json(exit.source.as_ref()),
+                "count": count_json(&exit.count),
+            })
+        })
+        .collect();
+    json!({
+        "name": own.name,
+        "line": own.line,
+        "source": source_json(own.source.as_ref()),
+        "depth": own.depth,
+        "count": count_json(&own.count),
+        "exits": exits,
+    })
+}
