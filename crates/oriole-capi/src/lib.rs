@@ -78,7 +78,7 @@ pub unsafe extern "C" fn oriole_optimize(
         3 => Level::Aggressive,
         _ => return bad_input(format!("the level is {level}, not 0 to 3")),
     };
-    caught(&name, bytes, &|name, text| {
+    caught(&name, bytes, |name, text| {
         let mut module = oriole::parse(name, text)?;
         oriole::optimize(&mut module, &Options::level(level))?;
         Ok(oriole::print(&module))
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn oriole_analyze(
         block,
         ..AccessOptions::default()
     };
-    caught(&name, bytes, &|name, text| {
+    caught(&name, bytes, |name, text| {
         let module = oriole::parse(name, text)?;
         let (kernels, _) = oriole_report::json::analysis(&module, &options)?;
         Ok(oriole_report::json::document(kernels).to_string())
@@ -212,7 +212,7 @@ fn bad_input(message: String) -> *mut OrioleResult {
 fn caught(
     name: &str,
     bytes: &[u8],
-    act: &dyn Fn(&str, &str) -> Result<String, Vec<Diagnostic>>,
+    act: impl Fn(&str, &str) -> Result<String, Vec<Diagnostic>>,
 ) -> *mut OrioleResult {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return bad_input(format!("{name} is not UTF-8 text"));
