@@ -2,12 +2,11 @@
 
 use crate::Failure;
 use crate::arguments::{AnalyzeArguments, AnalyzeFailOn};
+use crate::documents::Documents;
 use crate::files;
 use crate::report::Reporter;
 use oriole::{AccessOptions, AccessReport, FindingKind, KernelAccesses, Waste};
 use oriole_analysis::memory_requests::Status;
-use oriole_diagnostics::{printable_json, printable_text};
-use oriole_report::json;
 use std::fmt::Write;
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
@@ -17,7 +16,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         kernel: arguments.kernel.clone(),
     };
     let mut text = String::new();
-    let mut values = Vec::new();
+    let mut documents = Documents::new(arguments, report)?;
     let mut is_found = false;
     files::for_each_input(&arguments.files, report, |input| {
         let source = input.source();
@@ -42,20 +41,9 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
                 .any(|&(_, kind, waste)| fails(&arguments.fail_on, kind, waste));
             render(kernel, arguments.all, &mut text);
         }
-        if arguments.json {
-            values.extend(json::analysis_of(&module, &options, &kernels).map_err(reported)?);
-        }
-        Ok(())
+        documents.add(&module, &options, &kernels).map_err(reported)
     })?;
-    let output = if arguments.json {
-        let value = json::document(values);
-        let text = serde_json::to_string_pretty(&value)
-            .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{}\n", printable_json(&text))
-    } else {
-        printable_text(&text).into_owned()
-    };
-    files::write(None, &output)?;
+    let is_found = documents.write(&text)?.unwrap_or(is_found);
     match is_found {
         true => Err(Failure::Found),
         false => Ok(()),

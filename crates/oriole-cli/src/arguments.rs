@@ -36,7 +36,7 @@ pub struct Common {
     /// Diagnostics to print of each file, 0 for all [default: 20 as text, else 100]
     #[arg(long, value_name = "N", global = true)]
     pub error_limit: Option<usize>,
-    /// How to print diagnostics
+    /// How to print diagnostics, and what `analyze` finds
     #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
     pub format: Format,
 }
@@ -61,6 +61,8 @@ pub enum Format {
     Json,
     /// One SARIF 2.1.0 log, likewise.
     Sarif,
+    /// One HTML file that needs no other, of `analyze`.
+    Html,
 }
 
 /// What to do.
@@ -84,6 +86,8 @@ pub enum Command {
     Scev(ScevArguments),
     /// Show which memory accesses waste sectors or wavefronts, and how sure that is
     Analyze(AnalyzeArguments),
+    /// Show what got better and worse between two versions of kernels
+    Diff(DiffArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -463,7 +467,9 @@ pub struct ScevArguments {
     oriole analyze kernel.ptx                     findings of every kernel, worst first\n  \
     oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
     oriole analyze kernel.ptx --all               every access\n  \
-    oriole analyze kernel.ptx --fail-on high,bank-conflict"
+    oriole analyze kernel.ptx --fail-on high,bank-conflict\n  \
+    oriole analyze build/ --format html -o report.html\n  \
+    oriole analyze build/ --baseline known.json   fail only on what is not in known.json"
 )]
 pub struct AnalyzeArguments {
     /// The files to read, `-` for the standard input; without one, an embedded example
@@ -483,6 +489,45 @@ pub struct AnalyzeArguments {
     /// Fail if there is a finding that wastes so much or more, or one of a kind
     #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
     pub fail_on: Vec<AnalyzeFailOn>,
+    /// Fail only on findings that this file does not have: on those of --fail-on, else on all
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write the findings into a file for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Where to look for the source files that the PTX names; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    pub source_root: Vec<PathBuf>,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print JSON, as --format json
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `oriole diff`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Kernels are matched by name. Of each: the waste of all findings, occupancy, predicted registers, PTX instructions, and \
+    which findings are new or fixed. A kernel is worse if there is a new finding, or if the first of these numbers that changed is worse.\n\n\
+    Exit status: 0 done, 1 a kernel is worse and --fail-on-worse is given, 2 bad input.\n\n\
+    Examples:\n  \
+    oriole diff before.ptx after.ptx\n  \
+    oriole diff main-build/ build/ --fail-on-worse\n  \
+    oriole diff old.json new.json                 documents of `oriole analyze --json`"
+)]
+pub struct DiffArguments {
+    /// Files or a folder of before: PTX, what holds PTX, or a document of `oriole analyze --json`
+    pub before: PathBuf,
+    /// Likewise of after
+    pub after: PathBuf,
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    #[arg(long, value_name = "XxYxZ")]
+    pub block: Option<BlockShape>,
+    /// Fail if a kernel is worse
+    #[arg(long)]
+    pub fail_on_worse: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

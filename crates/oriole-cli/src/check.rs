@@ -121,7 +121,7 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
     progress.finish_and_clear();
     let bad = checked.iter().filter(|checked| checked.errors > 0).count();
     match report.format() {
-        Format::Text => {
+        Format::Text | Format::Html => {
             let mut error = std::io::stderr().lock();
             for file in &checked {
                 error.write_all(file.output.as_bytes())?;

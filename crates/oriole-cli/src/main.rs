@@ -11,6 +11,8 @@ mod analyze;
 mod arguments;
 mod assembler;
 mod check;
+mod diff;
+mod documents;
 mod dump;
 mod extract;
 mod files;
@@ -111,6 +113,11 @@ fn command() -> ExitCode {
             .build_global();
     }
     let report = report::Reporter::new(&arguments.common);
+    let is_html = arguments.common.format == arguments::Format::Html;
+    if is_html && !matches!(&arguments.command, Command::Analyze(_)) {
+        report.message("error", "--format html is for `oriole analyze`");
+        return ExitCode::from(2);
+    }
     let result = match &arguments.command {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
@@ -121,6 +128,7 @@ fn command() -> ExitCode {
         Command::Pressure(options) => pressure::run(options, &report),
         Command::Scev(options) => scev::run(options, &report),
         Command::Analyze(options) => analyze::run(options, &report),
+        Command::Diff(options) => diff::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -69,6 +69,17 @@ pub fn analysis_of(
     Ok(kernels.iter().map(kernel_json).collect())
 }
 
+/// Whether a finding is of a kind, or of a severity or a higher one.
+pub fn is_met(asked: &str, finding: &Value) -> bool {
+    const SEVERITIES: [&str; 3] = ["low", "medium", "high"];
+    let rank = |name: &str| SEVERITIES.iter().position(|&own| own == name);
+    let severity = finding["severity"].as_str().and_then(rank);
+    match rank(asked) {
+        Some(least) => severity.is_some_and(|own| own >= least),
+        None => finding["kind"] == asked,
+    }
+}
+
 /// With three digits behind the point at most.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
@@ -90,6 +101,7 @@ fn access_json(access: &AccessReport) -> Value {
         "status": cost.status.text(),
         "assumptions": access.assumptions,
         "weight": rounded(cost.weight()),
+        "offsets": cost.offsets,
     })
 }
 

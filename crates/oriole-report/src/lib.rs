@@ -11,4 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod baseline;
+pub mod difference;
+pub mod html;
 pub mod json;
+pub mod sarif;

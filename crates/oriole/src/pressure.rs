@@ -117,8 +117,12 @@ pub struct FunctionPressure {
     pub live: Vec<LiveRegister>,
     /// Data registers that are live at each instruction.
     pub along: Vec<u32>,
+    /// The line of the PTX of each instruction.
+    pub ptx_lines: Vec<u32>,
     /// Totals of the lines of the source, in order of file and line.
     pub lines: Vec<LinePressure>,
+    /// Which of these each instruction comes from.
+    pub source_lines: Vec<Option<u32>>,
     /// How many registers `ptxas` is expected to use.
     pub prediction: Prediction,
     /// What it says, if it was asked.
@@ -253,17 +257,19 @@ fn measure(
     let intervals = LiveIntervals::of(registers);
     let pressure = Pressure::of(registers, &intervals);
     let lines = SourceLines::of(module, files, body);
-    let place = |instruction: u32| {
+    let ptx_line = |instruction: u32| {
         let statement = registers.statement(instruction);
         let offset = match &body.statements[statement as usize] {
             Statement::Instruction(own) => own.mnemonic.span().start,
             _ => 0,
         };
-        PtxPlace {
-            ptx: source.position(offset).line,
-            source: lines.at(statement),
-        }
+        source.position(offset).line
     };
+    let place = |instruction: u32| PtxPlace {
+        ptx: ptx_line(instruction),
+        source: lines.at(registers.statement(instruction)),
+    };
+    let (totals, source_lines) = totals(registers, &lines, pressure.along(RegisterFile::Data));
     let peak = pressure.peak(RegisterFile::Data);
     let slots = intervals.slots();
     let mut live = Vec::new();
@@ -306,7 +312,11 @@ fn measure(
         predicate_peak: pressure.peak(RegisterFile::Predicate).units,
         peak: peak.instruction.map(place),
         live,
-        lines: totals(registers, &lines, pressure.along(RegisterFile::Data)),
+        ptx_lines: (0..registers.instruction_count() as u32)
+            .map(ptx_line)
+            .collect(),
+        lines: totals,
+        source_lines,
         along: pressure.along(RegisterFile::Data).to_vec(),
         target: Target::new(8, 0),
         prediction,
@@ -418,20 +428,34 @@ fn shapes(
         .collect()
 }
 
-/// Totals of the lines of the source.
-fn totals(registers: &Registers, lines: &SourceLines<'_>, along: &[u32]) -> Vec<LinePressure> {
+/// Totals of the lines of the source, and which of them each instruction comes from.
+fn totals(
+    registers: &Registers,
+    lines: &SourceLines<'_>,
+    along: &[u32],
+) -> (Vec<LinePressure>, Vec<Option<u32>>) {
     let mut found: BTreeMap<SourceLine, (u32, u32)> = BTreeMap::new();
+    let mut places = Vec::with_capacity(along.len());
     for (instruction, &live) in (0..).zip(along) {
-        if let Some(line) = lines.at(registers.statement(instruction)) {
-            let (instructions, peak) = found.entry(line).or_default();
+        let line = lines.at(registers.statement(instruction));
+        if let Some(line) = &line {
+            let (instructions, peak) = found.entry(line.clone()).or_default();
             *instructions += 1;
             *peak = live.max(*peak);
         }
+        places.push(line);
     }
     let line = |(line, (instructions, peak))| LinePressure {
         line,
         instructions,
         peak,
     };
-    found.into_iter().map(line).collect()
+    let lines: Vec<LinePressure> = found.into_iter().map(line).collect();
+    let index = |place: Option<SourceLine>| {
+        let place = place?;
+        let at = lines.binary_search_by(|own| own.line.cmp(&place));
+        at.ok().map(|at| at as u32)
+    };
+    let places = places.into_iter().map(index).collect();
+    (lines, places)
 }
