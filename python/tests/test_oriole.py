@@ -126,3 +126,13 @@ def test_the_documentation_runs():
     import doctest
 
     assert doctest.testmod(oriole).failed == 0
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    import pathlib
+
+    text = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
+    block = text.split("```python\n")[1].split("```")[0]
+    (tmp_path / "kernel.ptx").write_text(STRIDED)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "README.md", "exec"), {})
