@@ -7,7 +7,6 @@
 // A test that does not run says so.
 #![allow(clippy::print_stderr)]
 
-mod common;
 #[path = "../../oriole-fatbin/tests/common/mod.rs"]
 mod containers;
 
@@ -169,7 +168,7 @@ fn commands_run() {
                 "{}: `{command}`: {}\n{}",
                 page.display(),
                 output.status,
-                common::err(&output)
+                String::from_utf8_lossy(&output.stderr)
             );
             count += 1;
         }
@@ -193,7 +192,7 @@ fn what_is_shown_as_output_is_output() {
             let (_, behind) = behind.split_once("```\n").expect("the block ends");
             let folder = sandbox();
             let output = run(command, folder.path(), None);
-            let said = common::out(&output);
+            let said = String::from_utf8_lossy(&output.stdout);
             made += &format!("{before}<!-- run: {command} -->\n```text\n$ {command}\n{said}```\n");
             rest = behind;
             count += 1;
