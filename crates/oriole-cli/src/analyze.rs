@@ -2,17 +2,11 @@
 
 use crate::Failure;
 use crate::arguments::{AnalyzeArguments, Assumed};
-use crate::files::{self, Input};
+use crate::documents::{self, Documents};
+use crate::files;
 use crate::report::Reporter;
-use crate::{pressure, scev};
-use oriole::{
-    AccessFix, AccessOptions, AccessReport, EvolutionOptions, Finding, FindingSeverity,
-    KernelAccesses, Module, ShapeWaste,
-};
-use oriole_analysis::delinearization::Dependence;
-use oriole_analysis::memory_requests::{Status, StrideCase};
-use oriole_diagnostics::{printable_json, printable_text};
-use serde_json::{Value, json};
+use oriole::{AccessOptions, AccessReport, Finding, FindingSeverity, KernelAccesses, ShapeWaste};
+use oriole_analysis::memory_requests::Status;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -37,19 +31,10 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             Assumed::Multiple(..) => None,
         }),
     };
-    let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
-        true => vec![None],
-        false => arguments
-            .files
-            .iter()
-            .map(|it| Some(it.as_path()))
-            .collect(),
-    };
     let mut text = String::new();
-    let mut values = Vec::new();
+    let mut documents = Documents::new(arguments, report)?;
     let mut is_found = false;
-    for path in paths {
-        let input = files::read_or_example(path, report)?;
+    files::for_each_input(&arguments.files, report, |input| {
         let source = input.source();
         let reported = |errors: Vec<oriole::Diagnostic>| {
             report.diagnostics(&source, &errors);
@@ -65,26 +50,16 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         {
             return Err(Failure::message(format!("there is no kernel `{name}`")));
         }
+        let mut sources = Sources::of(arguments, &input.name);
         for kernel in &kernels {
             let findings = kernel.ranked();
             let mut asked = arguments.fail_on.iter();
             is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-            let mut sources = Sources::of(path);
             render(kernel, arguments.all, &mut sources, &mut text);
         }
-        if arguments.json {
-            values.extend(as_json(arguments, &input, &module, &kernels)?);
-        }
-    }
-    let output = if arguments.json {
-        let value = json!({"version": 1, "kernels": values});
-        let text = serde_json::to_string_pretty(&value)
-            .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{}\n", printable_json(&text))
-    } else {
-        printable_text(&text).into_owned()
-    };
-    files::write(None, &output)?;
+        documents.add(&module, &options, &kernels).map_err(reported)
+    })?;
+    let is_found = documents.write(&text)?.unwrap_or(is_found);
     match is_found {
         true => Err(Failure::Found),
         false => Ok(()),
@@ -216,8 +191,8 @@ fn of_access(access: &AccessReport, pictured: &mut Vec<bool>, text: &mut String)
 
 /// The texts that kernels were compiled from, as far as they are there.
 struct Sources {
-    /// Where the PTX lies; nothing for the embedded example.
-    folder: Option<PathBuf>,
+    /// Where to look for them.
+    roots: Vec<PathBuf>,
     texts: BTreeMap<String, Option<String>>,
 }
 
@@ -225,24 +200,26 @@ struct Sources {
 const MOST_SOURCE: u64 = 1 << 24;
 
 impl Sources {
-    fn of(path: Option<&Path>) -> Sources {
-        let folder = path.map(|path| path.parent().unwrap_or(Path::new("")).to_path_buf());
+    /// Those of a file: below the folders that were named, and beside it.
+    fn of(arguments: &AnalyzeArguments, file: &str) -> Sources {
+        let mut roots = arguments.source_root.clone();
+        roots.extend(Path::new(file).parent().map(Path::to_path_buf));
         let mut texts = BTreeMap::new();
-        if folder.is_none() {
+        if arguments.files.is_empty() {
             let (name, text) = oriole::EXAMPLE_SOURCE;
             texts.insert(name.to_owned(), Some(text.to_owned()));
         }
-        Sources { folder, texts }
+        Sources { roots, texts }
     }
 
     /// The line of a finding, with a caret below.
     fn excerpt(&mut self, finding: &Finding) -> Option<String> {
         let source = finding.source.as_ref()?;
-        let folder = self.folder.as_deref();
+        let roots = &self.roots;
         let text = self
             .texts
             .entry(source.file.clone())
-            .or_insert_with(|| read_source(folder?, &source.file));
+            .or_insert_with(|| read_source(roots, &source.file));
         let line = text.as_ref()?.lines().nth(source.line as usize - 1)?;
         let number = source.line.to_string();
         let line = line.replace('\t', " ");
@@ -258,11 +235,10 @@ impl Sources {
     }
 }
 
-/// The text of a source file, if it is a file and no longer than that.
-fn read_source(folder: &Path, name: &str) -> Option<String> {
-    let path = folder.join(name);
-    let data = std::fs::metadata(&path).ok()?;
-    let is_readable = data.is_file() && data.len() <= MOST_SOURCE;
+/// The text of a source file, if it is found and no longer than that.
+fn read_source(roots: &[PathBuf], name: &str) -> Option<String> {
+    let path = documents::locate(roots, name)?;
+    let is_readable = std::fs::metadata(&path).ok()?.len() <= MOST_SOURCE;
     is_readable
         .then(|| std::fs::read_to_string(path).ok())
         .flatten()
@@ -271,130 +247,4 @@ fn read_source(folder: &Path, name: &str) -> Option<String> {
 /// With three digits behind the point at most.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
-}
-
-fn access_json(access: &AccessReport) -> Value {
-    let cost = &access.cost;
-    json!({
-        "line": access.line,
-        "source": scev::source_json(access.source.as_ref()),
-        "instruction": access.mnemonic,
-        "space": access.space.text(),
-        "op": access.operation,
-        "bytes": cost.request.bytes,
-        "unit": access.unit(),
-        "cost": {"min": cost.least, "mean": rounded(cost.mean), "max": cost.most},
-        "ideal": rounded(cost.ideal),
-        "class": access.class(),
-        "status": cost.status.text(),
-        "assumptions": access.assumptions,
-        "array": access.array.as_ref().map(|array| json!({
-            "name": array.name,
-            "element": array.element,
-            "subscripts": array.subscripts,
-            "sizes": array.sizes,
-            "thread_x": array.varies_with_thread,
-            "assumes_no_wrap": array.is_assumed,
-        })),
-        "lost": access.lost.as_ref().map(|lost| json!({
-            "kind": lost.kind.text(),
-            "line": lost.line,
-            "source": scev::source_json(lost.source.as_ref()),
-            "instruction": lost.mnemonic,
-        })),
-        "strides": cost.strides.iter().map(|row| {
-            let (of, value) = match row.case {
-                StrideCase::Number(number) => ("is", number),
-                StrideCase::Multiple { of, .. } => ("multiple", of),
-            };
-            json!({"arg": row.parameter, of: value, "cost": row.cost})
-        }).collect::<Vec<_>>(),
-        "trips": rounded(cost.trips),
-        "trips_expression": access.trips,
-        "weight": rounded(cost.weight()),
-    })
-}
-
-fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
-    let of = |fix: &AccessFix| {
-        json!({
-            "kind": fix.kind,
-            "text": fix.text,
-            "before": rounded(fix.before),
-            "after": rounded(fix.after),
-        })
-    };
-    fixes.iter().map(of).collect()
-}
-
-fn finding_json(finding: &Finding, kernel: &KernelAccesses) -> Value {
-    let access = finding.access.map(|access| &kernel.accesses[access]);
-    let chain = access.map_or(&[][..], |access| &access.chain);
-    json!({
-        "kind": finding.kind.text(),
-        "severity": finding.severity.text(),
-        "line": finding.line,
-        "source": scev::source_json(finding.source.as_ref()),
-        "fixes": fixes_json(access.map_or(&[][..], |access| &access.fixes)),
-        "chain": chain.iter().map(|link| json!({
-            "line": link.line,
-            "source": scev::source_json(link.source.as_ref()),
-            "instruction": link.text,
-        })).collect::<Vec<_>>(),
-        "message": format!("`{}`: {}", finding.mnemonic, finding.message),
-        "weight": rounded(finding.weight),
-    })
-}
-
-fn as_json(
-    arguments: &AnalyzeArguments,
-    input: &Input,
-    module: &Module,
-    kernels: &[KernelAccesses],
-) -> Result<Vec<Value>, Failure> {
-    let options = EvolutionOptions {
-        block: arguments.block.map(|block| block.0),
-        function: arguments.kernel.clone(),
-        without_values: true,
-        ..EvolutionOptions::default()
-    };
-    // Both were possible for all kernels that accesses were found of.
-    let (loops, _) = oriole::evolution(module, &options).map_err(|_| Failure::Reported)?;
-    let summaries = pressure::summaries(module, &input.source(), arguments.block)?;
-    let mut values = Vec::new();
-    for kernel in kernels {
-        let findings = kernel.ranked();
-        let findings: Vec<Value> = findings
-            .iter()
-            .map(|finding| finding_json(finding, kernel))
-            .collect();
-        let own_loops = loops.iter().find(|own| own.name == kernel.name);
-        let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
-        let summary = summaries.iter().find(|own| own.0 == kernel.name);
-        values.push(json!({
-            "name": kernel.name,
-            "block": kernel.block,
-            "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
-            "dependences": kernel.dependences.iter().map(|own| json!({
-                "loop": own.header,
-                "lines": own.lines,
-                "kind": own.dependence.name(),
-                "distance": match own.dependence {
-                    Dependence::Distance(distance) => Some(distance),
-                    _ => None,
-                },
-            })).collect::<Vec<_>>(),
-            "shapes": kernel.shapes.iter().map(|shape| json!({
-                "block": shape.block,
-                "weight": rounded(shape.weight),
-                "wasteful": shape.wasteful,
-            })).collect::<Vec<_>>(),
-            "fixes": fixes_json(&kernel.fixes),
-            "findings": findings,
-            "loops": own_loops.iter().map(scev::loop_json).collect::<Vec<_>>(),
-            "registers": summary.map(|summary| &summary.1),
-            "occupancy": summary.map(|summary| &summary.2),
-        }));
-    }
-    Ok(values)
 }

@@ -36,7 +36,7 @@ pub struct Common {
     /// Diagnostics to print of each file, 0 for all [default: 20 as text, else 100]
     #[arg(long, value_name = "N", global = true)]
     pub error_limit: Option<usize>,
-    /// How to print diagnostics
+    /// How to print diagnostics, and what `analyze` finds
     #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
     pub format: Format,
 }
@@ -61,6 +61,8 @@ pub enum Format {
     Json,
     /// One SARIF 2.1.0 log, likewise.
     Sarif,
+    /// One HTML file that needs no other, of `analyze`.
+    Html,
 }
 
 /// What to do.
@@ -70,6 +72,8 @@ pub enum Command {
     Opt(OptArguments),
     /// Check PTX files: syntax, names, translation into SSA form and back
     Check(CheckArguments),
+    /// List or write the PTX in fat binaries, objects, libraries, executables and folders
+    Extract(ExtractArguments),
     /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
     Dump(DumpArguments),
     /// Run a kernel in the emulator
@@ -88,6 +92,8 @@ pub enum Command {
         #[arg(value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::text)))]
         kind: Option<String>,
     },
+    /// Show what got better and worse between two versions of kernels
+    Diff(DiffArguments),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes
@@ -123,8 +129,8 @@ pub struct OptArguments {
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Optimization level: 0 only goes into SSA form and out again
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    /// Optimization level: 0 only goes into SSA form and out again; of several the last counts
+    #[arg(short = 'O', value_name = "LEVEL", overrides_with = "level", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
     /// Run these, in this order, instead of a level's: names of passes, numbers of phases, or names ptxas gives its phases
     #[arg(
@@ -248,6 +254,35 @@ pub struct DumpKind {
     pub cfg: bool,
 }
 
+/// Arguments of `oriole extract`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "PTX is found in fat binaries, ELF executables, shared objects, object files and archives (compressed or not), in cubins \
+    that were compiled with -lineinfo or -g, and below folders, such as Triton's cache. Other commands take these files too.\n\n\
+    Examples:\n  \
+    oriole extract app                            what is in an executable\n  \
+    oriole extract libkernels.so --arch sm_90 -o kernels/\n  \
+    oriole extract app --index 2 -o - | oriole opt -\n  \
+    oriole extract ~/.triton/cache -o kernels/"
+)]
+pub struct ExtractArguments {
+    /// Files and folders to look in, `-` for the standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Write the PTX: into a folder, or of a single text into a .ptx file or, for `-`, to the standard output
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Only PTX for this architecture, such as sm_90
+    #[arg(long, value_name = "SM")]
+    pub arch: Option<String>,
+    /// Only this text of each file, counted from 1
+    #[arg(long, value_name = "N")]
+    pub index: Option<NonZeroUsize>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `oriole reduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -346,8 +381,13 @@ pub enum FailOn {
     Uninit,
     /// Barriers that are not reached together, and shuffles from lanes that take no part.
     Sync,
-    /// All of these.
+    /// All of these, as far as they are warnings or errors.
+    #[value(alias = "warning")]
     All,
+    /// All of these that are errors.
+    Error,
+    /// All of these, notes too.
+    Note,
 }
 
 /// Arguments of `oriole pressure`.
@@ -355,10 +395,12 @@ pub enum FailOn {
 #[command(after_help = "Examples:\n  \
     oriole pressure kernel.ptx                        peak, registers, occupancy of every function\n  \
     oriole pressure kernel.ptx --block 32x8 --target sm_90\n  \
-    oriole pressure kernel.ptx --ptxas --json         with the exact count of the ptxas on the PATH")]
+    oriole pressure kernel.ptx --ptxas --json         with the exact count of the ptxas on the PATH\n  \
+    oriole pressure build/ --ptxas --fail-above 128 --fail-spills --fail-occupancy 25\n\n\
+    Exit status: 0 done, 1 a kernel is beyond what --fail-above, --fail-spills or --fail-occupancy allow, 2 bad input.")]
 pub struct PressureArguments {
-    /// The file to read, `-` for the standard input; without one, an embedded example
-    pub file: Option<PathBuf>,
+    /// Files and folders to read, `-` for the standard input; without one, an embedded example
+    pub files: Vec<PathBuf>,
     /// A block shape to compute occupancy for, such as `256` or `32x8`; may be repeated [default: the kernel's own, else 256]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Vec<BlockShape>,
@@ -371,6 +413,18 @@ pub struct PressureArguments {
     /// List functions with more registers than this
     #[arg(long, value_name = "N", default_value_t = 70)]
     pub maxreg: u32,
+    /// Fail if a function needs more registers than this
+    #[arg(long, value_name = "REGISTERS")]
+    pub fail_above: Option<u32>,
+    /// Fail if more bytes than this are spilled [default: 0]; needs --ptxas
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "0", requires = "ptxas")]
+    pub fail_spills: Option<u32>,
+    /// Fail if a kernel keeps fewer warps resident than this, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub fail_occupancy: Option<u8>,
+    /// Print totals of each line of the source
+    #[arg(long)]
+    pub lines: bool,
     /// The architecture [default: the file's]
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
@@ -424,6 +478,8 @@ pub struct ScevArguments {
     oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
     oriole analyze kernel.ptx --all               every access\n  \
     oriole analyze kernel.ptx --fail-on high,bank-conflict\n  \
+    oriole analyze build/ --format html -o report.html\n  \
+    oriole analyze build/ --baseline known.json   fail only on what is not in known.json\n  \
     oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
@@ -455,6 +511,45 @@ pub struct AnalyzeArguments {
         value_parser = PossibleValuesParser::new(AnalyzeFailOn::names()).try_map(|text| text.parse::<AnalyzeFailOn>())
     )]
     pub fail_on: Vec<AnalyzeFailOn>,
+    /// Fail only on findings that this file does not have: on those of --fail-on, else on all
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write the findings into a file for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Where to look for the source files that the PTX names; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    pub source_root: Vec<PathBuf>,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print JSON, as --format json
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `oriole diff`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Kernels are matched by name. Of each: the waste of all findings, occupancy, predicted registers, PTX instructions, and \
+    which findings are new or fixed. A kernel is worse if there is a new finding, or if the first of these numbers that changed is worse.\n\n\
+    Exit status: 0 done, 1 a kernel is worse and --fail-on-worse is given, 2 bad input.\n\n\
+    Examples:\n  \
+    oriole diff before.ptx after.ptx\n  \
+    oriole diff main-build/ build/ --fail-on-worse\n  \
+    oriole diff old.json new.json                 documents of `oriole analyze --json`"
+)]
+pub struct DiffArguments {
+    /// Files or a folder of before: PTX, what holds PTX, or a document of `oriole analyze --json`
+    pub before: PathBuf,
+    /// Likewise of after
+    pub after: PathBuf,
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    #[arg(long, value_name = "XxYxZ")]
+    pub block: Option<BlockShape>,
+    /// Fail if a kernel is worse
+    #[arg(long)]
+    pub fail_on_worse: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -470,6 +565,14 @@ pub enum AnalyzeFailOn {
 }
 
 impl AnalyzeFailOn {
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            AnalyzeFailOn::Kind(kind) => kind.text(),
+            AnalyzeFailOn::Severity(severity) => severity.text(),
+        }
+    }
+
     /// What can be given.
     fn names() -> impl Iterator<Item = &'static str> {
         let severities = FindingSeverity::ALL.map(FindingSeverity::text);

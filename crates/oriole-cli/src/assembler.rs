@@ -1,8 +1,8 @@
 //! The `ptxas` that the user asks for.
 
 use crate::Failure;
-use crate::temporary;
 use oriole::machine::{Assembler, find_ptxas};
+use oriole_files::temporary;
 use oriole_isa::Target;
 use std::path::Path;
 

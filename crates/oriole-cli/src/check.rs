@@ -11,6 +11,8 @@ use rayon::prelude::*;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+/// What was found in a file.
+#[derive(Default)]
 struct Checked {
     output: String,
     results: Vec<serde_json::Value>,
@@ -52,48 +54,50 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
     diagnostics
 }
 
+/// Checks all texts of a file.
 fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Checked {
-    let input = match files::read(file) {
-        Ok(input) => input,
-        Err(failure) => {
-            let message = match failure {
-                Failure::Message(message) | Failure::Wrong(message) => message,
-                Failure::Reported | Failure::Found | Failure::BrokenPipe => {
-                    format!("cannot read `{}`", file.display())
-                }
-            };
-            return Checked {
-                output: format!("oriole: error: {}\n", printable_line(&message)),
-                results: Vec::new(),
-                errors: 1,
-                internal: false,
-            };
-        }
-    };
-    let diagnostics = diagnose(&input, arguments.syntax);
+    let mut checked = Checked::default();
+    let read = files::inputs_of(file, &mut |input, _| {
+        check_input(&input, arguments, report, &mut checked);
+        Ok(())
+    });
+    if let Err(failure) = read {
+        let message = match failure {
+            Failure::Message(message) | Failure::Wrong(message) => message,
+            Failure::Reported | Failure::Found | Failure::BrokenPipe => {
+                format!("cannot read `{}`", file.display())
+            }
+        };
+        let message = printable_line(&message);
+        checked.output += &format!("oriole: error: {message}\n");
+        checked.errors += 1;
+    }
+    checked
+}
+
+fn check_input(
+    input: &Input,
+    arguments: &CheckArguments,
+    report: &Reporter,
+    checked: &mut Checked,
+) {
+    let diagnostics = diagnose(input, arguments.syntax);
     let source = input.source();
-    let errors = diagnostics
+    checked.errors += diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .count();
-    let (output, results) = if report.format() == Format::Sarif {
-        let results = report
-            .shown(&diagnostics)
-            .iter()
-            .map(|diagnostic| sarif::result(&source, diagnostic))
-            .collect();
-        (String::new(), results)
+    if report.format() == Format::Sarif {
+        let shown = report.shown(&diagnostics).iter();
+        checked
+            .results
+            .extend(shown.map(|diagnostic| sarif::result(&source, diagnostic)));
     } else {
-        (report.format_all(&source, &diagnostics), Vec::new())
-    };
-    Checked {
-        output,
-        results,
-        errors,
-        internal: diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.id == "internal"),
+        checked.output += &report.format_all(&source, &diagnostics);
     }
+    checked.internal |= diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.id == "internal");
 }
 
 pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure> {
@@ -117,7 +121,7 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
     progress.finish_and_clear();
     let bad = checked.iter().filter(|checked| checked.errors > 0).count();
     match report.format() {
-        Format::Text => {
+        Format::Text | Format::Html => {
             let mut error = std::io::stderr().lock();
             for file in &checked {
                 error.write_all(file.output.as_bytes())?;
@@ -141,11 +145,9 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
     }
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     if checked.iter().any(|file| file.internal) {
-        report.message(
-            "error",
-            "this is a bug in Oriole; please report it with the file",
-        );
-        std::process::exit(1);
+        return Err(Failure::Wrong(
+            "this is a bug in Oriole; please report it with the file".to_owned(),
+        ));
     }
     if bad > 0 {
         let errors: usize = checked.iter().map(|checked| checked.errors).sum();

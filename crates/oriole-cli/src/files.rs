@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::report::Reporter;
-use oriole::{Diagnostic, Module, Source};
+use oriole::{Diagnostic, Module, Source, extract};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,30 @@ pub struct Input {
 }
 
 impl Input {
+    fn new(name: String, text: String) -> Input {
+        Input {
+            name,
+            text,
+            invalid: Vec::new(),
+        }
+    }
+
+    /// Bytes that should be text.
+    fn of_bytes(name: String, bytes: Vec<u8>) -> Input {
+        match String::from_utf8(bytes) {
+            Ok(text) => Input::new(name, text),
+            Err(error) => {
+                let (module, invalid) =
+                    oriole_syntax::parse_bytes(name.as_str(), error.into_bytes());
+                Input {
+                    text: module.source().to_owned(),
+                    name,
+                    invalid,
+                }
+            }
+        }
+    }
+
     /// The text as a module.
     pub fn parse(&self) -> Result<Module, Vec<Diagnostic>> {
         if self.invalid.is_empty() {
@@ -34,45 +58,134 @@ impl Input {
 pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, Failure> {
     match file {
         Some(file) => read(file),
-        None => {
-            report.message("note", "no file given: using the embedded example kernel");
-            Ok(Input {
-                name: "example.ptx".to_owned(),
-                text: oriole::EXAMPLE.to_owned(),
-                invalid: Vec::new(),
-            })
+        None => Ok(example(report)),
+    }
+}
+
+fn example(report: &Reporter) -> Input {
+    report.message("note", "no file given: using the embedded example kernel");
+    Input::new("example.ptx".to_owned(), oriole::EXAMPLE.to_owned())
+}
+
+/// The one text of a file, or of the standard input for `-`.
+pub fn read(file: &Path) -> Result<Input, Failure> {
+    let mut only = None;
+    let mut architectures = Vec::new();
+    inputs_of(file, &mut |input, architecture| {
+        architectures.push(architecture.to_owned());
+        only = Some(input);
+        Ok(())
+    })?;
+    match only {
+        Some(input) if architectures.len() == 1 => Ok(input),
+        _ => {
+            let name = file.display();
+            let listed: Vec<String> = (1..)
+                .zip(&architectures)
+                .take(12)
+                .map(|(index, architecture)| format!("{index}: {architecture}"))
+                .collect();
+            Err(Failure::message(format!(
+                "`{name}` holds {} PTX texts ({}{}); `oriole extract {name} --index N -o FILE.ptx` writes one of them",
+                architectures.len(),
+                listed.join(", "),
+                if architectures.len() > 12 {
+                    ", …"
+                } else {
+                    ""
+                }
+            )))
         }
     }
 }
 
-/// Reads a file, or the standard input for `-`.
-pub fn read(file: &Path) -> Result<Input, Failure> {
-    let (name, bytes) = if file == Path::new("-") {
+/// Reads files and all of folders, one text after the other; the embedded example if there is no path.
+pub fn for_each_input(
+    paths: &[PathBuf],
+    report: &Reporter,
+    mut act: impl FnMut(Input) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if paths.is_empty() {
+        return act(example(report));
+    }
+    for file in expand(paths)? {
+        inputs_of(&file, &mut |input, _| act(input))?;
+    }
+    Ok(())
+}
+
+/// What is done with each text of a file and its architecture.
+pub type InputAction<'a> = dyn FnMut(Input, &str) -> Result<(), Failure> + 'a;
+
+/// Reads all texts of a file: PTX, what is in a container, or what `nvcc` makes of CUDA. There is at least one.
+pub fn inputs_of(file: &Path, act: &mut InputAction<'_>) -> Result<(), Failure> {
+    if file.extension().is_some_and(|extension| extension == "cu") {
+        let text = compile(file)?;
+        return act(Input::new(format!("{}(nvcc)", file.display()), text), "");
+    }
+    let (name, bytes) = read_bytes(file)?;
+    if !extract::is_container(&bytes) {
+        return act(Input::of_bytes(name, bytes), "");
+    }
+    let cannot = |error| Failure::message(format!("cannot read `{name}`: {error}"));
+    let images = extract::images(&bytes).map_err(cannot)?;
+    for (index, image) in images.iter().enumerate() {
+        let architecture = match image.is_debug_text() {
+            true => "debug".to_owned(),
+            false => image.architecture(),
+        };
+        let text = image.text().map_err(cannot)?;
+        let number = index + 1;
+        let input = Input::new(format!("{name}({number}:{architecture})"), text);
+        act(input, &architecture)?;
+    }
+    match images.is_empty() {
+        true => Err(Failure::message(format!("`{name}` holds no PTX"))),
+        false => Ok(()),
+    }
+}
+
+/// The PTX that `nvcc` makes of a file, with its default options and those of `NVCC_APPEND_FLAGS`.
+fn compile(file: &Path) -> Result<String, Failure> {
+    let name = file.display();
+    let nvcc = oriole_toolchain::nvcc().ok_or_else(|| {
+        Failure::message(format!(
+            "`{name}` needs an nvcc: put it on the PATH or set ORIOLE_NVCC"
+        ))
+    })?;
+    let folder = oriole_files::temporary::folder()?;
+    let output = folder.path().join("out.ptx");
+    let cannot_run = |error| Failure::message(format!("cannot run `{}`: {error}", nvcc.display()));
+    let done = std::process::Command::new(&nvcc)
+        .args(["-ptx", "-lineinfo", "-o"])
+        .arg(&output)
+        .arg(file)
+        .output()
+        .map_err(cannot_run)?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        let said = oriole_diagnostics::printable_text(said.trim_end());
+        let _ = writeln!(std::io::stderr(), "{said}");
+        return Err(Failure::message(format!("nvcc does not compile `{name}`")));
+    }
+    std::fs::read_to_string(&output).map_err(|error| {
+        Failure::message(format!("cannot read what nvcc made of `{name}`: {error}"))
+    })
+}
+
+/// The name for messages, and the bytes of a file, or of the standard input for `-`.
+pub fn read_bytes(file: &Path) -> Result<(String, Vec<u8>), Failure> {
+    if file == Path::new("-") {
         let mut bytes = Vec::new();
         read_to_end(std::io::stdin(), &mut bytes).map_err(|error| {
             Failure::message(format!("cannot read the standard input: {error}"))
         })?;
-        ("<stdin>".to_owned(), bytes)
+        Ok(("<stdin>".to_owned(), bytes))
     } else {
         let name = file.display().to_string();
         let bytes = read_file(file)
             .map_err(|error| Failure::message(format!("cannot read `{name}`: {error}")))?;
-        (name, bytes)
-    };
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Input {
-            name,
-            text,
-            invalid: Vec::new(),
-        }),
-        Err(error) => {
-            let (module, invalid) = oriole_syntax::parse_bytes(name.as_str(), error.into_bytes());
-            Ok(Input {
-                text: module.source().to_owned(),
-                name,
-                invalid,
-            })
-        }
+        Ok((name, bytes))
     }
 }
 
@@ -123,75 +236,60 @@ pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> 
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::message(format!("cannot write `{}`: {error}", file.display()))
     };
-    // Devices and pipes cannot be replaced by a new file.
-    if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(file, contents).map_err(|error| cannot(&error));
-    }
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".oriole-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What a plain creation would give, before the umask; an existing file keeps its own.
-        let mode = file
-            .metadata()
-            .map_or(0o666, |metadata| metadata.permissions().mode());
-        builder.permissions(std::fs::Permissions::from_mode(mode));
-    }
-    let mut temporary =
-        crate::temporary::file_in(&builder, folder).map_err(|error| cannot(&error))?;
-    temporary
-        .write_all(contents)
-        .map_err(|error| cannot(&error))?;
-    match temporary.finish(|temporary| temporary.persist(file)) {
-        Some(Err(error)) => Err(cannot(&error.error)),
-        _ => Ok(()),
-    }
+    oriole_files::replace(file, contents).map_err(|error| cannot(&error))
 }
 
-/// The files to check: those named, and all `.ptx` files below folders named, in order.
+/// The files to read: those named, and all `.ptx` and `.fatbin` files below folders named, in order.
 pub fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let is_wanted = |file: &Path| {
+        let extension = file.extension();
+        extension.is_some_and(|extension| extension == "ptx" || extension == "fatbin")
+    };
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let before = files.len();
-            let mut folders = vec![path.clone()];
-            while let Some(folder) = folders.pop() {
-                let cannot = |error| {
-                    Failure::message(format!(
-                        "cannot read the folder `{}`: {error}",
-                        folder.display()
-                    ))
-                };
-                for entry in std::fs::read_dir(&folder).map_err(cannot)? {
-                    let entry = entry.map_err(cannot)?;
-                    let kind = entry.file_type().map_err(cannot)?;
-                    let path = entry.path();
-                    // Links are not followed: they may lead in circles or anywhere. Pipes and devices are not read: they may
-                    // never end.
-                    if kind.is_dir() {
-                        folders.push(path);
-                    } else if kind.is_file()
-                        && path.extension().is_some_and(|extension| extension == "ptx")
-                    {
-                        files.push(path);
-                    }
-                }
-            }
-            files[before..].sort();
-            if files.len() == before {
+            let found = files_below(path, &is_wanted)?;
+            if found.is_empty() {
                 return Err(Failure::message(format!(
-                    "there are no .ptx files below `{}`",
+                    "there are no .ptx or .fatbin files below `{}`",
                     path.display()
                 )));
             }
+            files.extend(found);
         } else {
             files.push(path.clone());
         }
     }
+    Ok(files)
+}
+
+/// The files below a folder that are wanted, sorted.
+pub fn files_below(
+    folder: &Path,
+    is_wanted: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let cannot = |error| {
+            Failure::message(format!(
+                "cannot read the folder `{}`: {error}",
+                folder.display()
+            ))
+        };
+        for entry in std::fs::read_dir(&folder).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let kind = entry.file_type().map_err(cannot)?;
+            let path = entry.path();
+            // Links are not followed: they may lead in circles or anywhere. Pipes and devices are not read: they may
+            // never end.
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && is_wanted(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
     Ok(files)
 }

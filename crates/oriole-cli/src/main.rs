@@ -11,7 +11,10 @@ mod analyze;
 mod arguments;
 mod assembler;
 mod check;
+mod diff;
+mod documents;
 mod dump;
+mod extract;
 mod files;
 mod graphviz;
 mod lists;
@@ -22,7 +25,6 @@ mod report;
 mod run;
 mod scev;
 mod shell;
-mod temporary;
 mod tree_text;
 mod verify;
 
@@ -111,9 +113,15 @@ fn command() -> ExitCode {
             .build_global();
     }
     let report = report::Reporter::new(&arguments.common);
+    let is_html = arguments.common.format == arguments::Format::Html;
+    if is_html && !matches!(&arguments.command, Command::Analyze(_)) {
+        report.message("error", "--format html is for `oriole analyze`");
+        return ExitCode::from(2);
+    }
     let result = match &arguments.command {
         Command::Opt(options) => optimize::run(options, &report),
         Command::Check(options) => check::run(options, &report),
+        Command::Extract(options) => extract::run(options, &report),
         Command::Dump(options) => dump::run(options, &report),
         Command::Run(options) => run::run(options, &report),
         Command::Reduce(options) => reduce::run(options, &report),
@@ -121,6 +129,7 @@ fn command() -> ExitCode {
         Command::Scev(options) => scev::run(options, &report),
         Command::Analyze(options) => analyze::run(options, &report),
         Command::Explain { kind } => lists::explain(kind.as_deref()),
+        Command::Diff(options) => diff::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),
         Command::Completions { shell } => lists::completions(*shell),

@@ -5,7 +5,7 @@ use crate::arguments::ReduceArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::shell;
-use crate::temporary;
+use oriole_files::temporary;
 
 pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read(&arguments.file)?;

@@ -35,7 +35,7 @@ impl Reporter {
             limit: match (common.error_limit, common.format) {
                 (Some(0), _) => usize::MAX,
                 (Some(limit), _) => limit,
-                (None, Format::Text) => 20,
+                (None, Format::Text | Format::Html) => 20,
                 (None, _) => 100,
             },
         }
@@ -61,7 +61,7 @@ impl Reporter {
         let mut output = String::new();
         for diagnostic in self.shown(diagnostics) {
             match self.format {
-                Format::Text => {
+                Format::Text | Format::Html => {
                     output.push_str(&render(source, diagnostic, self.color));
                     output.push('\n');
                 }
@@ -79,7 +79,7 @@ impl Reporter {
             }
         }
         let left = diagnostics.len() - self.shown(diagnostics).len();
-        if left > 0 && self.format == Format::Text {
+        if left > 0 && matches!(self.format, Format::Text | Format::Html) {
             let name = printable_line(source.name());
             output.push_str(&format!(
                 "oriole: note: {left} more for {name} not shown; --error-limit 0 shows all\n\n"
@@ -107,7 +107,7 @@ impl Reporter {
             _ => self.format_all(source, diagnostics),
         };
         let _ = std::io::stderr().write_all(text.as_bytes());
-        if self.format == Format::Text {
+        if matches!(self.format, Format::Text | Format::Html) {
             let errors = diagnostics
                 .iter()
                 .filter(|diagnostic| diagnostic.severity == oriole::Severity::Error)

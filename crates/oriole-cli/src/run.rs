@@ -314,8 +314,15 @@ fn fails(finding: &Finding, fail_on: &[FailOn]) -> bool {
         FindingKind::UninitializedRead => FailOn::Uninit,
         FindingKind::DivergentBarrier | FindingKind::ShuffleSource => FailOn::Sync,
     };
-    finding.severity >= Severity::Warning
-        && (fail_on.contains(&kind) || fail_on.contains(&FailOn::All))
+    fail_on.iter().any(|&asked| {
+        let least = match asked {
+            FailOn::Note => Severity::Note,
+            FailOn::Error => Severity::Error,
+            _ => Severity::Warning,
+        };
+        let is_kind = matches!(asked, FailOn::All | FailOn::Note | FailOn::Error) || asked == kind;
+        is_kind && finding.severity >= least
+    })
 }
 
 pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {

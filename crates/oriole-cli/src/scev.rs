@@ -4,9 +4,10 @@ use crate::Failure;
 use crate::arguments::ScevArguments;
 use crate::files;
 use crate::report::Reporter;
-use oriole::{CountReport, EvolutionOptions, EvolutionReport, LoopReport, SourceLine};
+use oriole::{EvolutionOptions, EvolutionReport, SourceLine};
 use oriole_analysis::scalar_evolution::Knobs;
 use oriole_diagnostics::{printable_json, printable_text};
+use oriole_report::json::{loop_json, source_json};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -101,45 +102,6 @@ fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
             }
         }
     }
-}
-
-pub(crate) fn source_json(source: Option<&SourceLine>) -> Value {
-    match source {
-        Some(source) => json!({"file": source.file, "line": source.line}),
-        None => Value::Null,
-    }
-}
-
-fn count_json(count: &CountReport) -> Value {
-    json!({
-        "kind": count.kind.text(),
-        "value": count.value,
-        "expression": count.expression,
-        "assumptions": count.assumptions,
-    })
-}
-
-/// A loop with its exits.
-pub(crate) fn loop_json(own: &LoopReport) -> Value {
-    let exits: Vec<Value> = own
-        .exits
-        .iter()
-        .map(|exit| {
-            json!({
-                "line": exit.line,
-                "source": source_json(exit.source.as_ref()),
-                "count": count_json(&exit.count),
-            })
-        })
-        .collect();
-    json!({
-        "name": own.name,
-        "line": own.line,
-        "source": source_json(own.source.as_ref()),
-        "depth": own.depth,
-        "count": count_json(&own.count),
-        "exits": exits,
-    })
 }
 
 fn as_json(reports: &[EvolutionReport]) -> Value {

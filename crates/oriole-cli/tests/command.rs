@@ -35,6 +35,14 @@ fn opt_without_a_file_uses_the_example_and_says_so() {
 }
 
 #[test]
+fn of_several_levels_the_last_counts() {
+    let (none, all) = (oriole(&["opt", "-O0"]), oriole(&["opt", "-O3"]));
+    assert_ne!(out(&none), out(&all));
+    assert_eq!(out(&oriole(&["opt", "-O3", "-O0"])), out(&none));
+    assert_eq!(out(&oriole(&["opt", "-O0", "-O2", "-O3"])), out(&all));
+}
+
+#[test]
 fn a_second_run_changes_nothing() {
     let once = oriole(&["opt"]);
     let twice = with_input(&["opt", "-"], &once.stdout);

@@ -71,10 +71,10 @@ const KERNELS: &str = r#".version 8.0
 "#;
 
 fn ptxas() -> Option<PathBuf> {
-    let found = oriole_ptxas::ptxas();
+    let found = oriole_toolchain::ptxas();
     if found.is_none() {
         assert!(
-            !oriole_ptxas::is_required(),
+            !oriole_toolchain::is_required(),
             "there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one"
         );
         eprintln!("\n!!! SKIPPED: no ptxas found: nothing is measured.\n");

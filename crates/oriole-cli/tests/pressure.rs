@@ -29,8 +29,8 @@ fn the_example_is_reported() {
         "pressure   13 data registers, 1 predicate at most, at PTX line 40\n",
         "▁",
         "█",
-        "%rd3   64 bits, defined PTX line 24, next read further up, in the next round of a loop\n",
-        "%f1    32 bits, defined PTX line 20, next read PTX line 44, free to compute again\n",
+        "%rd3   64 bits, defined PTX line 24, next read in the next iteration (loop-carried)\n",
+        "%f1    32 bits, defined PTX line 20, next read PTX line 44, rematerializable\n",
         "predicted, ",
         "256 threads: 8 blocks, 64 of 64 warps (100 %), limited by warps\n",
         "from 33 registers on: 6 blocks, 48 warps\n",
@@ -205,4 +205,92 @@ fn a_function_whose_control_flow_is_unknown_is_left_out_and_named() {
     assert!(out(&output).contains("kernel known,"));
     assert!(!out(&output).contains("kernel unknown,"));
     assert!(err(&output).contains("frobnicate"), "{}", err(&output));
+}
+
+#[test]
+fn several_files_are_reported_and_lines_have_totals() {
+    let (one, other) = (
+        corpus("nvcc/sgemm_blocked.lineinfo.sm_80.ptx"),
+        corpus("triton/flash_attention.sm_80.ptx"),
+    );
+    let output = oriole(&["pressure", &one, &other, "--lines"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(
+        text.starts_with(&format!("{one}\nkernel sgemm_blocked,")),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("\n{other}\nkernel flash_attention,")),
+        "{text}"
+    );
+    assert!(text.contains("  lines      peak  instructions\n"), "{text}");
+    let report = json(&["pressure", &one, &other, "--json"]);
+    let kernel = &report["kernels"][0];
+    assert_eq!(kernel["file"], one);
+    let lines = kernel["lines"].as_array().unwrap();
+    let number = |line: &Value, name: &str| line[name].as_u64().unwrap();
+    assert_eq!(
+        lines.iter().map(|line| number(line, "peak")).max(),
+        Some(65)
+    );
+    let total: u64 = lines.iter().map(|line| number(line, "instructions")).sum();
+    assert!(total <= kernel["instructions"].as_u64().unwrap() && total > 500);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx/triton");
+    let report = json(&["pressure", folder.to_str().unwrap(), "--json"]);
+    assert!(report["kernels"].as_array().unwrap().len() > 5);
+    let colored = oriole(&["pressure", &one, "--color", "always"]);
+    assert!(
+        out(&colored).starts_with("\x1b[1mkernel sgemm_blocked"),
+        "{}",
+        out(&colored)
+    );
+}
+
+#[test]
+fn gates_fail_with_status_one_and_say_why() {
+    let file = corpus("triton/flash_attention.sm_80.ptx");
+    for (option, status, message) in [
+        ("--fail-above=255", 0, ""),
+        (
+            "--fail-above=20",
+            1,
+            "registers are predicted, 20 are allowed",
+        ),
+        ("--fail-occupancy=1", 0, ""),
+        ("--fail-occupancy=100", 1, "at least 100 % are asked for"),
+        ("--fail-occupancy=101", 2, "101 is not in 0..=100"),
+        ("--fail-spills", 2, "--ptxas"),
+    ] {
+        let output = oriole(&["pressure", &file, option]);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{option}: {}",
+            err(&output)
+        );
+        assert!(err(&output).contains(message), "{option}: {}", err(&output));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn spills_can_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = stand_in(
+        folder.path(),
+        "echo \"ptxas info    : Compiling entry function 'saxpy' for 'sm_80'\" >&2\n\
+         echo '    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads' >&2\n\
+         echo 'ptxas info    : Used 128 registers' >&2\n",
+    );
+    let option = format!("--ptxas={}", path.display());
+    let failed = oriole(&["pressure", &option, "--fail-spills"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        err(&failed).contains("saxpy: 20 bytes of spills, 0 are allowed"),
+        "{}",
+        err(&failed)
+    );
+    let allowed = oriole(&["pressure", &option, "--fail-spills=20", "--fail-above=128"]);
+    assert_eq!(allowed.status.code(), Some(0), "{}", err(&allowed));
 }

@@ -67,8 +67,8 @@ fn accepts_generated(ptxas: &Path, first: u64, level: &str) -> Result<(), Failed
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let ptxas = oriole_ptxas::ptxas();
-    let required = oriole_ptxas::is_required();
+    let ptxas = oriole_toolchain::ptxas();
+    let required = oriole_toolchain::is_required();
     if ptxas.is_none() {
         eprintln!(
             "\n!!! SKIPPED: no ptxas found: nothing Oriole prints is judged by the real assembler."

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A path as a URI reference: what may not stand in one is percent-encoded (RFC 3986, section 2.1). A colon in the first
 /// segment would end a scheme, so it is encoded too.
-fn uri(path: &str) -> String {
+pub fn uri(path: &str) -> String {
     let mut output = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

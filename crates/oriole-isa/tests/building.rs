@@ -97,8 +97,8 @@ fn kernel(target: &str, instructions: &[String]) -> String {
 
 #[test]
 fn ptxas_takes_the_parts_in_the_order_they_are_built() {
-    let Some(ptxas) = oriole_ptxas::ptxas() else {
-        assert!(!oriole_ptxas::is_required(), "ptxas is required");
+    let Some(ptxas) = oriole_toolchain::ptxas() else {
+        assert!(!oriole_toolchain::is_required(), "ptxas is required");
         eprintln!("NOT RUN: no ptxas to ask about orders");
         return;
     };

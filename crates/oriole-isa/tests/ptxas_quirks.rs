@@ -82,12 +82,12 @@ fn shows(tools: &Tools, quirk: &Quirk) -> Result<(), Failed> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let ptxas = oriole_ptxas::ptxas();
-    let nvdisasm = oriole_ptxas::nvdisasm(ptxas.as_deref());
+    let ptxas = oriole_toolchain::ptxas();
+    let nvdisasm = oriole_toolchain::nvdisasm(ptxas.as_deref());
     let tools = ptxas
         .zip(nvdisasm)
         .map(|(ptxas, nvdisasm)| Tools { ptxas, nvdisasm });
-    let required = oriole_ptxas::is_required();
+    let required = oriole_toolchain::is_required();
     if tools.is_none() {
         eprintln!(
             "\n!!! SKIPPED: ptxas and nvdisasm not found: nobody checks what ptxas gets wrong."

@@ -39,6 +39,7 @@ mod evolution;
 mod findings;
 pub mod machine;
 mod module_passes;
+pub mod pressure;
 mod reduce;
 mod remarks;
 
@@ -60,10 +61,13 @@ pub use evolution::{
 };
 pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
+/// PTX in fat binaries, objects, libraries and executables.
+pub use oriole_fatbin as extract;
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
 pub use oriole_syntax::tree::Module;
+pub use pressure::pressure;
 pub use reduce::{Reduced, reduce};
 pub use remarks::{Remark, SourceLine};
 

@@ -72,9 +72,9 @@ fn the_corpus_has_nothing_to_warn_of() {
 }
 
 fn ptxas() -> Option<PathBuf> {
-    let found = oriole_ptxas::ptxas();
+    let found = oriole_toolchain::ptxas();
     assert!(
-        found.is_some() || !oriole_ptxas::is_required(),
+        found.is_some() || !oriole_toolchain::is_required(),
         "there is no ptxas, and ORIOLE_REQUIRE_PTXAS asks for one"
     );
     if found.is_none() {

@@ -26,11 +26,12 @@ const FILES: &[&str] = &[
 const TARGETS: &[&str] = &["sm_80", "sm_90", "sm_100", "sm_120"];
 
 fn tools() -> Option<(PathBuf, PathBuf)> {
-    let ptxas = oriole_ptxas::ptxas();
-    let found = oriole_ptxas::nvdisasm(ptxas.as_deref()).and_then(|other| Some((ptxas?, other)));
+    let ptxas = oriole_toolchain::ptxas();
+    let found =
+        oriole_toolchain::nvdisasm(ptxas.as_deref()).and_then(|other| Some((ptxas?, other)));
     if found.is_none() {
         assert!(
-            !oriole_ptxas::is_required(),
+            !oriole_toolchain::is_required(),
             "ptxas or nvdisasm is missing, and ORIOLE_REQUIRE_PTXAS asks for them"
         );
         eprintln!("\n!!! SKIPPED: no ptxas or no nvdisasm: machine code is not counted.\n");

@@ -3,8 +3,8 @@
 use super::difference;
 use crate::Failure;
 use crate::shell;
-use crate::temporary;
 use oriole::{Fuel, Keep, Module, Options, Report};
+use oriole_files::temporary;
 use std::fmt::Write;
 
 /// Runs a command on the file optimized with more and with less fuel. Gives what there is to say about the rewrite that made

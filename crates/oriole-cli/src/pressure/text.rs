@@ -1,9 +1,7 @@
 //! The report for people.
 
-use super::{Report, Shape};
-use oriole_analysis::launch::occupancy::Cliff;
-use oriole_isa::Target;
-use oriole_syntax::tree::FunctionKind;
+use oriole::pressure::{Cliff, FunctionKind, FunctionPressure, PtxPlace, ShapeOccupancy};
+use oriole_diagnostics::printable_text;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -12,24 +10,119 @@ const COLUMNS: usize = 64;
 /// Values listed at the peak.
 const LISTED: usize = 12;
 
-/// The whole report.
-pub fn render(reports: &[Report], target: Target, limit: u32) -> String {
+/// Lines of the source listed.
+const SOURCE_LINES: usize = 40;
+
+/// What the report shows.
+pub struct Style {
+    /// Functions with more registers than this are listed at the end.
+    pub limit: u32,
+    /// Whether totals of the lines of the source are shown.
+    pub lines: bool,
+    /// Whether there are colours.
+    pub has_color: bool,
+}
+
+impl Style {
+    fn paint(&self, code: &str, text: &str) -> String {
+        match self.has_color {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// The whole report. What comes from the input is made printable here, so that colours stay.
+pub fn render(reports: &[(String, FunctionPressure)], style: &Style) -> String {
     let mut output = String::new();
-    for (index, report) in reports.iter().enumerate() {
+    let has_files = reports.windows(2).any(|pair| pair[0].0 != pair[1].0);
+    for (index, (file, report)) in reports.iter().enumerate() {
         if index > 0 {
             output.push('\n');
         }
-        one(&mut output, report, target);
+        if has_files && (index == 0 || reports[index - 1].0 != *file) {
+            let _ = writeln!(output, "{}", style.paint("4", &printable_text(file)));
+        }
+        let mut text = String::new();
+        one(&mut text, report);
+        if style.lines {
+            lines(&mut text, report);
+        }
+        let text = printable_text(&text).into_owned();
+        match text.split_once('\n') {
+            Some((first, rest)) => {
+                let _ = write!(
+                    output,
+                    "{}\n{}",
+                    style.paint("1", first),
+                    colored(rest, style)
+                );
+            }
+            None => output.push_str(&text),
+        }
     }
     let above: Vec<String> = reports
         .iter()
-        .filter(|report| report.registers() > limit)
+        .map(|(_, report)| report)
+        .filter(|report| report.registers() > style.limit)
         .map(|report| format!("{} ({})", report.name, report.registers()))
         .collect();
     if !above.is_empty() {
-        let _ = writeln!(output, "\nabove {limit} registers: {}", above.join(", "));
+        let text = format!("above {} registers: {}", style.limit, above.join(", "));
+        let _ = writeln!(output, "\n{}", style.paint("33", &printable_text(&text)));
     }
     output
+}
+
+/// Colours of lines: the plot, spills, and the words that lines begin with.
+fn colored(text: &str, style: &Style) -> String {
+    if !style.has_color {
+        return text.to_owned();
+    }
+    let mut output = String::new();
+    for line in text.split_inclusive('\n') {
+        let plain = line.trim_end_matches('\n');
+        let painted = match plain.trim_start().chars().next() {
+            Some('▁'..='█') => style.paint("36", plain),
+            _ if plain.starts_with("  spills ") => style.paint("31", plain),
+            _ if plain.starts_with("  ") && plain.as_bytes().get(2) != Some(&b' ') => {
+                match plain[2..].split_once(' ') {
+                    Some((word, rest)) => format!("  {} {rest}", style.paint("2", word)),
+                    None => plain.to_owned(),
+                }
+            }
+            _ => plain.to_owned(),
+        };
+        output.push_str(&painted);
+        if line.ends_with('\n') {
+            output.push('\n');
+        }
+    }
+    output
+}
+
+/// Totals of the lines of the source, those with the highest pressure first.
+fn lines(output: &mut String, report: &FunctionPressure) {
+    if report.lines.is_empty() {
+        let _ = writeln!(
+            output,
+            "  lines      none: the PTX has no .loc (nvcc -lineinfo)"
+        );
+        return;
+    }
+    let mut order: Vec<_> = report.lines.iter().collect();
+    order.sort_by_key(|line| std::cmp::Reverse((line.peak, line.instructions)));
+    let _ = writeln!(output, "  lines      peak  instructions");
+    for own in order.iter().take(SOURCE_LINES) {
+        let _ = writeln!(
+            output,
+            "    {:>13} {:>13}  {}",
+            own.peak, own.instructions, own.line
+        );
+    }
+    if order.len() > SOURCE_LINES {
+        let _ = writeln!(output, "    and {} more", order.len() - SOURCE_LINES);
+    }
 }
 
 /// Bars for the highest of each stretch.
@@ -46,7 +139,8 @@ pub fn sparkline(values: &[u32]) -> String {
         .collect()
 }
 
-fn one(output: &mut String, report: &Report, target: Target) {
+fn one(output: &mut String, report: &FunctionPressure) {
+    let target = report.target;
     let kind = match report.kind {
         FunctionKind::Entry => "kernel",
         FunctionKind::Function => "function",
@@ -124,7 +218,7 @@ fn short(name: &str) -> Cow<'_, str> {
     Cow::Owned(start.chain(['…']).chain(end).collect())
 }
 
-fn live(output: &mut String, report: &Report) {
+fn live(output: &mut String, report: &FunctionPressure) {
     if report.live.is_empty() {
         return;
     }
@@ -141,7 +235,7 @@ fn live(output: &mut String, report: &Report) {
         .max()
         .unwrap_or(0);
     for (live, name) in report.live.iter().zip(&names) {
-        let place = |place: &Option<super::Where>, none: &str| {
+        let place = |place: &Option<PtxPlace>, none: &str| {
             place
                 .as_ref()
                 .map_or_else(|| none.to_owned(), ToString::to_string)
@@ -150,10 +244,10 @@ fn live(output: &mut String, report: &Report) {
             output,
             "    {name:width$}  {:3} bits, defined {}, next read {}{}",
             live.bits,
-            place(&live.defined, "on several ways"),
-            place(&live.next_use, "further up, in the next round of a loop"),
+            place(&live.defined, "in several places (phi)"),
+            place(&live.next_use, "in the next iteration (loop-carried)"),
             if live.rematerializable {
-                ", free to compute again"
+                ", rematerializable"
             } else {
                 ""
             }
@@ -164,7 +258,7 @@ fn live(output: &mut String, report: &Report) {
     }
 }
 
-fn occupancy(output: &mut String, report: &Report, shape: &Shape) {
+fn occupancy(output: &mut String, report: &FunctionPressure, shape: &ShapeOccupancy) {
     let [x, y, z] = shape.threads;
     let size = if z > 1 {
         format!("{x}x{y}x{z}")
@@ -208,7 +302,7 @@ fn occupancy(output: &mut String, report: &Report, shape: &Shape) {
         let plural = if missing == 1 { "" } else { "s" };
         let _ = writeln!(
             output,
-            "      that is {missing} register{plural} less: shorten or compute again {}{}",
+            "      that is {missing} register{plural} less: shorten or rematerialize {}{}",
             shape.helpful[..shape.helpful.len().min(LISTED)].join(", "),
             match shape.helpful.len().saturating_sub(LISTED) {
                 0 => String::new(),

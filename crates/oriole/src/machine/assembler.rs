@@ -8,20 +8,7 @@ use std::process::Command;
 
 /// The `ptxas` that is named, or else that of the variables `ORIOLE_PTXAS` and `PTXAS`, or of the `PATH`.
 pub fn find_ptxas(named: Option<&Path>) -> Option<PathBuf> {
-    if let Some(named) = named {
-        return Some(named.to_owned());
-    }
-    let set = ["ORIOLE_PTXAS", "PTXAS"]
-        .into_iter()
-        .filter_map(std::env::var_os)
-        .find(|value| !value.is_empty());
-    if let Some(set) = set {
-        return Some(set.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join("ptxas"))
-        .find(|candidate| candidate.is_file())
+    named.map(Path::to_owned).or_else(oriole_toolchain::ptxas)
 }
 
 /// The machine code of a kernel and of the functions it calls; or, compiled separately, of a function by itself.

@@ -55,10 +55,13 @@ impl<T> Drop for Listed<T> {
     }
 }
 
-/// A folder.
+/// A temporary folder.
 pub type Folder = Listed<tempfile::TempDir>;
 
 /// Makes a folder for temporary files.
+///
+/// # Errors
+/// If it cannot be made.
 pub fn folder() -> std::io::Result<Folder> {
     Listed::new(tempfile::tempdir, |folder| folder.path())
 }
@@ -70,7 +73,18 @@ impl Folder {
     }
 }
 
+/// Makes a temporary folder in another folder, as a builder says.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn folder_in(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> std::io::Result<Folder> {
+    Listed::new(|| builder.tempdir_in(folder), |folder| folder.path())
+}
+
 /// Makes a file in a folder, as a builder says.
+///
+/// # Errors
+/// If it cannot be made.
 pub fn file_in(
     builder: &tempfile::Builder<'_, '_>,
     folder: &Path,
@@ -85,6 +99,35 @@ impl std::io::Write for Listed<tempfile::NamedTempFile> {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.inner.as_mut().map_or(Ok(()), std::io::Write::flush)
+    }
+}
+
+/// The process that a signal is handed on to.
+static CHILD: Mutex<Option<u32>> = Mutex::new(None);
+
+/// A process that ends when a signal ends this one, as long as this lives.
+pub struct Guarded(());
+
+/// Has signals that end this process end another one too. There may be one at a time.
+pub fn guard_process(identifier: u32) -> Guarded {
+    watch_signals();
+    *CHILD.lock().unwrap_or_else(PoisonError::into_inner) = Some(identifier);
+    Guarded(())
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        *CHILD.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Ends the guarded process.
+#[cfg(unix)]
+fn end_child() {
+    let child = CHILD.lock().unwrap_or_else(PoisonError::into_inner);
+    let identifier = child.and_then(|identifier| i32::try_from(identifier).ok());
+    if let Some(process) = identifier.and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
     }
 }
 
@@ -104,6 +147,7 @@ fn watch_signals() {
                 for signal in &mut signals {
                     // Held until the end: nothing temporary is made any more.
                     let paths = paths();
+                    end_child();
                     for path in paths.iter() {
                         let _ = if path.is_dir() {
                             std::fs::remove_dir_all(path)

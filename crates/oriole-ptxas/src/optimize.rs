@@ -1,0 +1,208 @@
+//! Optimizes the input files into a temporary folder.
+
+use crate::arguments::Parsed;
+use crate::cache::{self, Cache};
+use crate::say;
+use crate::settings::{Reports, Settings};
+use oriole::{Options, Report};
+use oriole_files::temporary::{self, Folder};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+
+/// Files that take the place of inputs, and the folder they are in.
+pub struct Optimized {
+    /// Which arguments they take the place of.
+    pub files: Vec<(usize, PathBuf)>,
+    _folder: Folder,
+}
+
+/// What became of a text.
+struct Outcome {
+    text: String,
+    /// What was done; nothing if it was done before.
+    report: Option<Report>,
+}
+
+/// Optimizes what can be optimized; nothing if that is nothing.
+pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Option<Optimized> {
+    let mut texts = Vec::new();
+    for &index in &parsed.inputs {
+        let file = Path::new(&given[index]);
+        // What cannot be read, or is no PTX, is for the real one to complain about.
+        let text = std::fs::read(file)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        let Some(text) = text.filter(|text| is_for_us(text)) else {
+            continue;
+        };
+        match optimized(file, &text, settings) {
+            Ok(outcome) => {
+                report(file, &outcome, settings);
+                if outcome.text != text {
+                    texts.push((index, outcome.text));
+                }
+            }
+            Err(why) => say(&format!(
+                "{}: {why}; the original is assembled",
+                file.display()
+            )),
+        }
+    }
+    if texts.is_empty() {
+        return None;
+    }
+    match write(given, &texts) {
+        Ok(optimized) => Some(optimized),
+        Err(error) => {
+            say(&format!(
+                "cannot write temporary files: {error}; the original is assembled"
+            ));
+            None
+        }
+    }
+}
+
+/// Whether a text is PTX that was not compiled to be debugged.
+fn is_for_us(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    text.contains(".version")
+        && !lines.any(|line| line.starts_with(".target") && line.contains("debug"))
+}
+
+/// The text that takes the place of another one, or why there is none.
+fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, String> {
+    let cache = settings
+        .cache
+        .as_ref()
+        .map(|folder| Cache::new(folder, settings.cache_bytes));
+    let key = cache::key(&[&identity(), &[settings.level_number], text.as_bytes()]);
+    if let Some(found) = cache.as_ref().and_then(|cache| cache.get(&key)) {
+        return Ok(Outcome {
+            text: found,
+            report: None,
+        });
+    }
+    // A panic is caught below, and said in one line.
+    std::panic::set_hook(Box::new(|_| {}));
+    let name = file.display().to_string();
+    let run = AssertUnwindSafe(|| optimize(&name, text, settings));
+    let result = std::panic::catch_unwind(run);
+    let _ = std::panic::take_hook();
+    let (text, report) = result.map_err(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        let message = message.unwrap_or("it panicked");
+        format!("Oriole failed, please report it with the file ({message})")
+    })??;
+    if let Some(cache) = cache {
+        // A cache that cannot be written only costs time.
+        let _ = cache.put(&key, &text);
+    }
+    Ok(Outcome {
+        text,
+        report: Some(report),
+    })
+}
+
+fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Report), String> {
+    #[cfg(debug_assertions)]
+    if std::env::var_os("ORIOLE_PTXAS_PANIC").is_some() {
+        panic!("on purpose");
+    }
+    let first = |errors: Vec<oriole::Diagnostic>| {
+        let source = oriole::Source::new(name, text);
+        errors.first().map_or_else(String::new, |error| {
+            let line = source.position(error.span().start).line;
+            format!("line {line}: {}", error.message)
+        })
+    };
+    let mut module = oriole::parse(name, text).map_err(first)?;
+    let options = Options::level(settings.level);
+    let report = oriole::optimize(&mut module, &options).map_err(first)?;
+    // What is as it was is handed on as it was written, lines included.
+    let text = match report.rewrites {
+        0 => text.to_owned(),
+        _ => oriole::print(&module),
+    };
+    Ok((text, report))
+}
+
+/// What tells this program from another version of it.
+fn identity() -> Vec<u8> {
+    let mut identity = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
+    let data = std::env::current_exe().and_then(|own| own.metadata());
+    if let Ok(data) = data {
+        identity.extend(data.len().to_le_bytes());
+        let since = |time: std::time::SystemTime| time.duration_since(std::time::UNIX_EPOCH).ok();
+        if let Some(time) = data.modified().ok().and_then(since) {
+            identity.extend(time.as_nanos().to_le_bytes());
+        }
+    }
+    identity
+}
+
+/// Writes texts into a folder, under the names of the files they take the place of.
+fn write(given: &[OsString], texts: &[(usize, String)]) -> std::io::Result<Optimized> {
+    let folder = temporary::folder()?;
+    let mut files = Vec::new();
+    for (index, text) in texts {
+        let name = Path::new(&given[*index]).file_name().unwrap_or_default();
+        // Two files of one name would meet.
+        let own = folder.path().join(index.to_string());
+        std::fs::create_dir(&own)?;
+        let file = own.join(name);
+        std::fs::write(&file, text)?;
+        files.push((*index, file));
+    }
+    Ok(Optimized {
+        files,
+        _folder: folder,
+    })
+}
+
+/// Says what was done, where that is asked for.
+fn report(file: &Path, outcome: &Outcome, settings: &Settings) {
+    match (&settings.reports, &outcome.report) {
+        (Reports::Nowhere, _) => {}
+        (Reports::StandardError, None) => say(&format!("{}: from the cache", file.display())),
+        (Reports::StandardError, Some(report)) => {
+            for function in &report.functions {
+                say(&format!(
+                    "{}: {}: {} PTX instructions, {} before",
+                    file.display(),
+                    function.name,
+                    function.after,
+                    function.before
+                ));
+            }
+        }
+        (Reports::File(into), report) => {
+            let functions: Vec<_> = report
+                .iter()
+                .flat_map(|report| &report.functions)
+                .map(|own| json!({"name": own.name, "before": own.before, "after": own.after}))
+                .collect();
+            let line = json!({
+                "file": file.display().to_string(),
+                "cached": report.is_none(),
+                "rewrites": report.as_ref().map(|report| report.rewrites),
+                "functions": functions,
+            });
+            // One write at the end of the file: lines of several processes do not mix.
+            let opened = std::fs::File::options()
+                .append(true)
+                .create(true)
+                .open(into);
+            let written =
+                opened.and_then(|mut opened| opened.write_all(format!("{line}\n").as_bytes()));
+            if let Err(error) = written {
+                say(&format!("cannot write `{}`: {error}", into.display()));
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Runs the real `ptxas`.
+
+use crate::arguments::{self, Parsed, Place};
+use crate::optimize::Optimized;
+use crate::{ACTIVE, say};
+use oriole_files::temporary::{self, Folder};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Output, Stdio};
+
+fn command(ptxas: &Path, given: &[OsString]) -> Command {
+    let mut command = Command::new(ptxas);
+    command.args(given).env(ACTIVE, "1");
+    command
+}
+
+fn cannot_run(ptxas: &Path, error: &std::io::Error) -> ExitCode {
+    say(&format!("cannot run `{}`: {error}", ptxas.display()));
+    ExitCode::from(2)
+}
+
+/// Runs it with the arguments as they are, in the place of this program where that is possible.
+pub fn pass_through(ptxas: &Path, given: &[OsString]) -> ExitCode {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        cannot_run(ptxas, &command(ptxas, given).exec())
+    }
+    #[cfg(not(unix))]
+    {
+        match command(ptxas, given).status() {
+            Ok(status) => ended(status),
+            Err(error) => cannot_run(ptxas, &error),
+        }
+    }
+}
+
+/// Runs it on optimized files. If it does not accept them, it gets the originals.
+pub fn run_optimized(
+    ptxas: &Path,
+    given: &[OsString],
+    parsed: &Parsed,
+    optimized: &Optimized,
+) -> ExitCode {
+    let mut changed = given.to_vec();
+    for (index, file) in &optimized.files {
+        changed[*index] = file.into();
+    }
+    let staged = parsed.output.and_then(|place| Staged::new(place, given));
+    if let Some(staged) = &staged {
+        staged.place.replace(&mut changed, &staged.temporary());
+    }
+    let output = match run(ptxas, &changed) {
+        Ok(output) => output,
+        Err(error) => return cannot_run(ptxas, &error),
+    };
+    // Whoever sent a signal wants it to end.
+    if output.status.code().is_none() {
+        return ended(output.status);
+    }
+    if !output.status.success() {
+        drop(staged);
+        return refused(ptxas, given, parsed);
+    }
+    if let Some(staged) = staged
+        && let Err(error) = staged.finish()
+    {
+        say(&format!(
+            "cannot write the output: {error}; the original is assembled"
+        ));
+        return pass_through(ptxas, given);
+    }
+    hand_on(&output);
+    ended(output.status)
+}
+
+/// The optimized files were not accepted: if the originals are, that is a fault of ours.
+fn refused(ptxas: &Path, given: &[OsString], parsed: &Parsed) -> ExitCode {
+    match run(ptxas, given) {
+        Ok(output) => {
+            if output.status.success() {
+                let names: Vec<String> = parsed
+                    .inputs
+                    .iter()
+                    .map(|&index| Path::new(&given[index]).display().to_string())
+                    .collect();
+                say(&format!(
+                    "{}: ptxas does not accept what Oriole made of it, please report it with the file; the original is assembled",
+                    names.join(", ")
+                ));
+            }
+            hand_on(&output);
+            ended(output.status)
+        }
+        Err(error) => cannot_run(ptxas, &error),
+    }
+}
+
+/// Runs it to its end, and keeps what it says. A signal that ends this program ends it too.
+fn run(ptxas: &Path, given: &[OsString]) -> std::io::Result<Output> {
+    let child = command(ptxas, given)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let _guarded = temporary::guard_process(child.id());
+    child.wait_with_output()
+}
+
+/// Says what it said.
+fn hand_on(output: &Output) {
+    let _ = std::io::stdout().write_all(&output.stdout);
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stderr().write_all(&output.stderr);
+}
+
+/// Ends as it ended.
+fn ended(status: ExitStatus) -> ExitCode {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        if let Some(signal) = status.signal() {
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            return ExitCode::from(128u8.saturating_add(signal as u8));
+        }
+    }
+    let code = status.code().unwrap_or(1);
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))
+}
+
+/// An output file that is written beside its place, and renamed.
+struct Staged {
+    /// Where the arguments name it.
+    place: Place,
+    file: PathBuf,
+    folder: Folder,
+}
+
+impl Staged {
+    /// Nothing where the output cannot be renamed to: then it is written as the real one writes it.
+    fn new(place: Place, given: &[OsString]) -> Option<Staged> {
+        let named = place.of(given)?;
+        if named.is_empty() || arguments::is_special(&named) {
+            return None;
+        }
+        // A link stays one.
+        let file = PathBuf::from(named);
+        let file = file.canonicalize().unwrap_or(file);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".oriole-ptxas-");
+        let folder = temporary::folder_in(&builder, oriole_files::folder_of(&file)).ok()?;
+        Some(Staged {
+            place,
+            file,
+            folder,
+        })
+    }
+
+    fn temporary(&self) -> PathBuf {
+        let name = self.file.file_name().unwrap_or_default();
+        self.folder.path().join(name)
+    }
+
+    /// Puts the file in its place; if none was written there is none.
+    fn finish(self) -> std::io::Result<()> {
+        match std::fs::rename(self.temporary(), &self.file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `oriole-ptxas` with the real `ptxas`, and under `nvcc`.
+#![cfg(unix)]
+// A test that does not run says so.
+#![allow(clippy::print_stderr)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const WRAPPER: &str = env!("CARGO_BIN_EXE_oriole-ptxas");
+
+fn ptxas() -> Option<PathBuf> {
+    let found = oriole_toolchain::ptxas();
+    assert!(
+        found.is_some() || !oriole_toolchain::is_required(),
+        "ptxas is required"
+    );
+    if found.is_none() {
+        eprintln!("NOT RUN: there is no ptxas");
+    }
+    found
+}
+
+fn wrapped(real: &Path, folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(WRAPPER)
+        .current_dir(folder)
+        .env("ORIOLE_REAL_PTXAS", real)
+        .env("ORIOLE_PTXAS_CACHE", folder.join("cache"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/corpus/ptx")
+        .join(name)
+}
+
+#[test]
+fn versions_and_help_are_those_of_the_real_one() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["--version"][..],
+        &["--help"],
+        &[],
+        &["--no-such-option"],
+        &["missing.ptx"],
+    ] {
+        let own = wrapped(&real, folder.path(), arguments);
+        let other = Command::new(&real)
+            .current_dir(folder.path())
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert_eq!(own.status, other.status, "{arguments:?}");
+        assert_eq!(own.stdout, other.stdout, "{arguments:?}");
+        assert_eq!(own.stderr, other.stderr, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_cubin_is_that_of_the_optimized_file() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for name in [
+        "nvcc/sgemm_blocked.lineinfo.sm_80.ptx",
+        "triton/flash_attention.sm_80.ptx",
+    ] {
+        let text = std::fs::read_to_string(corpus(name)).unwrap();
+        let mut module = oriole::parse(name, text.as_str()).unwrap();
+        oriole::optimize(&mut module, &oriole::Options::default()).unwrap();
+        // In folders of their own: the name of the file is in the cubin.
+        let (given, made) = (folder.join("given"), folder.join("made"));
+        for (own, text) in [(&given, &text), (&made, &oriole::print(&module))] {
+            std::fs::create_dir_all(own).unwrap();
+            std::fs::write(own.join("k.ptx"), text).unwrap();
+        }
+        let arguments = ["-v", "--gpu-name=sm_80", "k.ptx", "-o", "k.cubin"];
+        let output = wrapped(&real, &given, &arguments);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(String::from_utf8_lossy(&output.stderr).contains("ptxas info    : Used "));
+        let direct = Command::new(&real)
+            .current_dir(&made)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(direct.status.success());
+        let code = |folder: &Path| without_paths(&std::fs::read(folder.join("k.cubin")).unwrap());
+        assert!(code(&given) == code(&made), "{name}");
+    }
+}
+
+/// The bytes of a cubin without the arguments and paths that are noted in it.
+fn without_paths(cubin: &[u8]) -> Vec<u8> {
+    let start = cubin.windows(6).position(|window| window == b".text.");
+    assert!(start.is_some(), "it has code");
+    let mut cubin = cubin.to_vec();
+    // Paths of temporary files are of no matter.
+    for part in [&b"-o "[..], b"/tmp/"] {
+        while let Some(at) = cubin.windows(part.len()).position(|window| window == part) {
+            let end = cubin[at..]
+                .iter()
+                .position(|&byte| byte == 0)
+                .map_or(cubin.len(), |end| at + end);
+            cubin[at..end].fill(0);
+        }
+    }
+    cubin
+}
+
+#[test]
+fn nvcc_compiles_through_it() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let Some(nvcc) = oriole_toolchain::beside("nvcc", Some(&real)) else {
+        eprintln!("NOT RUN: there is no nvcc");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // nvcc runs the ptxas beside it: a toolkit of links, in which that one is ours.
+    let toolkit = nvcc
+        .canonicalize()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
+    let shadow = folder.join("toolkit");
+    let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).unwrap();
+    std::fs::create_dir_all(shadow.join("bin")).unwrap();
+    for entry in std::fs::read_dir(&toolkit).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "bin" {
+            link(&entry.path(), &shadow.join(entry.file_name()));
+        }
+    }
+    for entry in std::fs::read_dir(toolkit.join("bin")).unwrap() {
+        let entry = entry.unwrap();
+        let to = shadow.join("bin").join(entry.file_name());
+        match entry.file_name() == "ptxas" {
+            true => link(Path::new(WRAPPER), &to),
+            false => link(&entry.path(), &to),
+        }
+    }
+    std::fs::write(
+        folder.join("k.cu"),
+        "__global__ void k(float *a, int n) { int i = threadIdx.x; for (int j = 0; j < n; j++) a[i * n + j] *= 2.0f; }\n",
+    )
+    .unwrap();
+    let report = folder.join("report.jsonl");
+    let output = Command::new(shadow.join("bin/nvcc"))
+        .current_dir(folder)
+        .env("ORIOLE_REAL_PTXAS", &real)
+        .env("ORIOLE_PTXAS_CACHE", "off")
+        .env("ORIOLE_PTXAS_REPORT", &report)
+        .args(["-arch=sm_80", "-cubin", "k.cu", "-o", "k.cubin"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let cubin = std::fs::read(folder.join("k.cubin")).unwrap();
+    assert!(cubin.starts_with(b"\x7fELF"));
+    let said = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("_Z1kPfi"), "{said}");
+}

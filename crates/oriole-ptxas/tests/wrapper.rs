@@ -1,0 +1,375 @@
+//! `oriole-ptxas` as compilers see it, with scripts in the place of the real `ptxas`.
+#![cfg(unix)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const WRAPPER: &str = env!("CARGO_BIN_EXE_oriole-ptxas");
+
+/// PTX with an instruction that nobody needs.
+const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n{\n\
+    .reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 77;\n\
+    st.global.u32 [%rd1], %r1;\nret;\n}\n";
+
+/// A folder with a kernel and a script that stands in for `ptxas`.
+struct Bench {
+    folder: tempfile::TempDir,
+    real: PathBuf,
+}
+
+/// Copies its input to its output.
+const COPY: &str = "for last; do :; done\nwhile [ $# -gt 1 ]; do\n  case $1 in -o) out=$2; shift;; *.ptx) in=$1;; esac\n  shift\n\
+    done\ncase $last in *.ptx) in=$last;; esac\ncat \"$in\" > \"$out\"\necho said; echo complained >&2\n";
+
+impl Bench {
+    fn new(script: &str) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        let real = real.join("ptxas");
+        std::fs::write(&real, format!("#!/bin/sh\n{script}")).unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(folder.path().join("k.ptx"), PTX).unwrap();
+        Bench { folder, real }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(WRAPPER);
+        command
+            .current_dir(self.folder.path())
+            .env("ORIOLE_REAL_PTXAS", &self.real)
+            .env("ORIOLE_PTXAS_CACHE", self.path("cache"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = self.command();
+        let variables = variables.iter().copied();
+        command.args(arguments).envs(variables).output().unwrap()
+    }
+
+    fn output(&self) -> Option<String> {
+        std::fs::read_to_string(self.path("out")).ok()
+    }
+
+    /// What is in the folder beside what was there before.
+    fn others(&self) -> Vec<String> {
+        let known = ["k.ptx", "real", "cache", "out"];
+        let names = std::fs::read_dir(self.folder.path()).unwrap();
+        names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !known.contains(&name.as_str()))
+            .collect()
+    }
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn the_real_one_gets_the_optimized_file_and_all_other_arguments() {
+    let bench = Bench::new(COPY);
+    for arguments in [
+        &["-arch=sm_80", "k.ptx", "-o", "out"][..],
+        &["--gpu-name", "sm_80", "-o", "out", "k.ptx"],
+    ] {
+        let output = bench.run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert_eq!(output.stdout, b"said\n");
+        assert_eq!(err(&output), "complained\n");
+        let written = bench.output().unwrap();
+        assert!(
+            written.contains("st.global") && !written.contains("77"),
+            "{written}"
+        );
+        assert_eq!(bench.others(), [""; 0]);
+        std::fs::remove_file(bench.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn variables_turn_it_off_and_set_the_level() {
+    let bench = Bench::new(COPY);
+    let arguments = ["k.ptx", "-o", "out"];
+    for variables in [
+        &[("ORIOLE_PTXAS_OFF", "1")][..],
+        &[("ORIOLE_PTXAS_LEVEL", "0")],
+        &[("ORIOLE_PTXAS_LEVEL", "nonsense")],
+    ] {
+        let output = bench.run(&arguments, variables);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(bench.output().unwrap(), PTX, "{variables:?}");
+    }
+    let said = err(&bench.run(&arguments, &[("ORIOLE_PTXAS_LEVEL", "nonsense")]));
+    assert!(said.contains("ORIOLE_PTXAS_LEVEL is `nonsense`"), "{said}");
+    for option in ["-g", "-O0"] {
+        bench.run(&["k.ptx", "-o", "out", option], &[]);
+        assert_eq!(bench.output().unwrap(), PTX, "{option}");
+    }
+}
+
+#[test]
+fn exit_status_and_words_are_those_of_the_real_one() {
+    let bench = Bench::new("echo \"$@\"; echo wrong >&2; exit 7\n");
+    let output = bench.run(&["--version", "-x y"], &[]);
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(output.stdout, b"--version -x y\n");
+    assert_eq!(err(&output), "wrong\n");
+    let output = bench.run(&["k.ptx", "-o", "out"], &[]);
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(
+        output.stdout, b"k.ptx -o out\n",
+        "the original is complained about"
+    );
+    assert_eq!(err(&output), "wrong\n");
+    let killed = Bench::new("kill -9 $$\n").run(&["k.ptx", "-o", "out"], &[]);
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(killed.status.signal(), Some(9));
+}
+
+#[test]
+fn what_the_real_one_refuses_is_assembled_as_it_was() {
+    let script = format!("grep -q 77 \"$1\" || {{ echo no >&2; exit 255; }}\n{COPY}");
+    let bench = Bench::new(&script);
+    let output = bench.run(&["k.ptx", "-o", "out"], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert_eq!(bench.output().unwrap(), PTX);
+    let said = err(&output);
+    assert!(
+        said.starts_with("oriole-ptxas: k.ptx: ptxas does not accept what Oriole made of it"),
+        "{said}"
+    );
+    assert!(!said.contains("no\n"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_optimized_is_assembled_as_it_was() {
+    let bench = Bench::new(COPY);
+    let broken = PTX.replace("ret;", "ret");
+    std::fs::write(bench.path("k.ptx"), &broken).unwrap();
+    let output = bench.run(&["k.ptx", "-o", "out"], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(bench.output().unwrap(), broken);
+    assert!(
+        err(&output).contains("k.ptx: line 12: "),
+        "{}",
+        err(&output)
+    );
+    if cfg!(debug_assertions) {
+        std::fs::write(bench.path("k.ptx"), PTX).unwrap();
+        let output = bench.run(&["k.ptx", "-o", "out"], &[("ORIOLE_PTXAS_PANIC", "1")]);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(bench.output().unwrap(), PTX);
+        let said = err(&output);
+        assert!(
+            said.contains("Oriole failed, please report it with the file (on purpose)"),
+            "{said}"
+        );
+        assert!(!said.contains("panicked at"), "{said}");
+    }
+}
+
+#[test]
+fn it_never_runs_itself() {
+    let bench = Bench::new(COPY);
+    let first = bench.path("first");
+    std::fs::create_dir(&first).unwrap();
+    let copied = bench.path("copied");
+    std::fs::create_dir(&copied).unwrap();
+    std::os::unix::fs::symlink(WRAPPER, first.join("ptxas")).unwrap();
+    std::fs::copy(WRAPPER, copied.join("ptxas")).unwrap();
+    let real = bench.real.parent().unwrap();
+    let path = std::env::join_paths([
+        &first,
+        &copied,
+        real,
+        Path::new("/usr/bin"),
+        Path::new("/bin"),
+    ])
+    .unwrap();
+    let run = |program: &Path, path: &std::ffi::OsStr| {
+        let mut command = Command::new(program);
+        command
+            .current_dir(bench.folder.path())
+            .env_remove("ORIOLE_REAL_PTXAS")
+            .env("ORIOLE_PTXAS_CACHE", "off")
+            .env("PATH", path)
+            .args(["k.ptx", "-o", "out"]);
+        command.output().unwrap()
+    };
+    for program in [first.join("ptxas"), copied.join("ptxas"), WRAPPER.into()] {
+        let output = run(&program, &path);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}: {}",
+            program.display(),
+            err(&output)
+        );
+        assert!(!bench.output().unwrap().contains("77"));
+        std::fs::remove_file(bench.path("out")).unwrap();
+    }
+    let output = bench.run(&["--version"], &[("ORIOLE_REAL_PTXAS", WRAPPER)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err(&output).contains("was run by another oriole-ptxas"),
+        "{}",
+        err(&output)
+    );
+}
+
+#[test]
+fn the_cache_is_used_and_its_damage_noticed() {
+    let bench = Bench::new(COPY);
+    let arguments = ["k.ptx", "-o", "out"];
+    let report = [("ORIOLE_PTXAS_REPORT", "1")];
+    let first = err(&bench.run(&arguments, &report));
+    assert!(
+        first.contains("kernel: 4 PTX instructions, 5 before"),
+        "{first}"
+    );
+    let second = err(&bench.run(&arguments, &report));
+    assert!(second.contains("k.ptx: from the cache"), "{second}");
+    let optimized = bench.output().unwrap();
+    for folder in std::fs::read_dir(bench.path("cache")).unwrap() {
+        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+            let file = file.unwrap().path();
+            let text = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(&file, text.replace("st.global", "st.shared")).unwrap();
+        }
+    }
+    let third = err(&bench.run(&arguments, &report));
+    assert!(third.contains("5 before"), "{third}");
+    assert_eq!(bench.output().unwrap(), optimized);
+    // Another level is another entry.
+    let other = [("ORIOLE_PTXAS_REPORT", "1"), ("ORIOLE_PTXAS_LEVEL", "3")];
+    assert!(err(&bench.run(&arguments, &other)).contains("5 before"));
+}
+
+#[test]
+fn many_at_once_share_a_cache_and_a_report() {
+    let bench = Bench::new(COPY);
+    let report = bench.path("report.jsonl");
+    let children: Vec<_> = (0..12)
+        .map(|number| {
+            let mut command = bench.command();
+            command
+                .args(["k.ptx", "-o", &format!("out{number}")])
+                .env("ORIOLE_PTXAS_REPORT", &report)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    for number in 0..12 {
+        let text = std::fs::read_to_string(bench.path(&format!("out{number}"))).unwrap();
+        assert!(!text.contains("77"));
+    }
+    let lines = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(lines.lines().count(), 12);
+    for line in lines.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(value["file"], "k.ptx");
+    }
+}
+
+/// Whether a process is there, and no zombie that nobody waits for.
+fn is_running(process: u32) -> bool {
+    let shown = Command::new("ps")
+        .args(["-o", "stat=", "-p", &process.to_string()])
+        .output();
+    let state = shown.map(|shown| String::from_utf8_lossy(&shown.stdout).trim().to_owned());
+    state.is_ok_and(|state| !state.is_empty() && !state.starts_with('Z'))
+}
+
+fn wait_for(what: &dyn Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "it never happens"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn killed_it_leaves_no_part_of_an_output() {
+    // Writes half of the output, says so, and takes its time.
+    let script = "while [ $# -gt 1 ]; do case $1 in -o) out=$2;; esac; shift; done\n\
+        echo half > \"$out\"; echo $$ > started; sleep 30 & wait\necho whole > \"$out\"\n";
+    for signal in ["TERM", "KILL"] {
+        let bench = Bench::new(script);
+        std::fs::write(bench.path("out"), "before").unwrap();
+        let mut command = bench.command();
+        command
+            .args(["k.ptx", "-o", "out", "-v"])
+            .stderr(Stdio::null())
+            .stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let started = || {
+            std::fs::read_to_string(bench.path("started"))
+                .ok()
+                .and_then(|text| text.trim().parse::<u32>().ok())
+        };
+        wait_for(&|| started().is_some());
+        let kill = |signal: &str, process: u32| {
+            let option = format!("-{signal}");
+            Command::new("kill")
+                .args([&option, &process.to_string()])
+                .stderr(Stdio::null())
+                .status()
+                .unwrap()
+        };
+        assert!(kill(signal, child.id()).success());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(bench.output().as_deref(), Some("before"), "{signal}");
+        let script = started().unwrap();
+        if signal == "TERM" {
+            // What it ran has ended with it, and nothing temporary is left.
+            wait_for(&|| !is_running(script));
+            let left: Vec<String> = bench
+                .others()
+                .into_iter()
+                .filter(|name| name != "started")
+                .collect();
+            assert_eq!(left, [""; 0]);
+        } else {
+            kill("KILL", script);
+        }
+    }
+}
+
+#[test]
+fn without_a_real_one_it_says_so() {
+    let bench = Bench::new(COPY);
+    let output = Command::new(WRAPPER)
+        .current_dir(bench.folder.path())
+        .env_clear()
+        .env("CUDA_HOME", "/nowhere")
+        .arg("--version")
+        .output()
+        .unwrap();
+    if !Path::new("/usr/local/cuda/bin/ptxas").exists() {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(err(&output).contains("there is no ptxas: set ORIOLE_REAL_PTXAS"));
+    }
+    let output = bench.run(&["--version"], &[("ORIOLE_REAL_PTXAS", "/nowhere/ptxas")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err(&output).contains("cannot run `/nowhere/ptxas`"),
+        "{}",
+        err(&output)
+    );
+}

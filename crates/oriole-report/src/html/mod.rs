@@ -1,0 +1,371 @@
+//! The report as one HTML file that needs nothing else: no network, no other files.
+//!
+//! Everything is there without scripts; they add search, keys, and the way from a line of the source to its PTX. Listings are in chunks
+//! that a browser lays out when they are scrolled to, so that long kernels open at once.
+
+mod drawing;
+mod listing;
+
+use crate::json;
+use oriole::pressure::{FunctionPressure, PressureOptions};
+use oriole::{AccessOptions, Diagnostic, KernelAccesses, Module};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+
+/// Text as it may stand in HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // What HTML may not have, not even escaped.
+            '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f'..='\u{9f}' => {
+                escaped.push('\u{fffd}')
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A block of the control flow graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Block {
+    /// Its first and last line of the PTX.
+    lines: (u32, u32),
+    instructions: usize,
+    /// The blocks that may follow.
+    targets: Vec<usize>,
+}
+
+/// What is shown of a kernel.
+struct KernelPage {
+    value: Value,
+    pressure: FunctionPressure,
+    /// Lines of the PTX, from the first to the last.
+    lines: (u32, u32),
+    blocks: Vec<Block>,
+}
+
+/// What is shown of a file.
+pub struct Page {
+    file: String,
+    ptx: String,
+    kernels: Vec<KernelPage>,
+}
+
+impl Page {
+    /// The page of a module.
+    ///
+    /// # Errors
+    /// What is wrong with the module's names.
+    pub fn of(
+        module: &Module,
+        options: &AccessOptions,
+        kernels: &[KernelAccesses],
+    ) -> Result<Page, Vec<Diagnostic>> {
+        let values = json::analysis_of(module, options, kernels)?;
+        let asked = PressureOptions {
+            blocks: options.block.into_iter().collect(),
+            ..PressureOptions::default()
+        };
+        let (functions, _) = oriole::pressure(module, &asked)?;
+        let mut functions: BTreeMap<String, FunctionPressure> = functions
+            .into_iter()
+            .map(|function| (function.name.clone(), function))
+            .collect();
+        let mut pages = Vec::new();
+        for value in values {
+            let name = value["name"].as_str().unwrap_or_default();
+            if let Some(pressure) = functions.remove(name) {
+                let lines = &pressure.ptx_lines;
+                pages.push(KernelPage {
+                    lines: (
+                        lines.iter().copied().min().unwrap_or(1),
+                        lines.iter().copied().max().unwrap_or(1),
+                    ),
+                    blocks: drawing::blocks(module, name),
+                    pressure,
+                    value,
+                });
+            }
+        }
+        Ok(Page {
+            file: module.name().to_owned(),
+            ptx: module.source().to_owned(),
+            kernels: pages,
+        })
+    }
+
+    /// The kernels, as JSON.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.kernels.iter().map(|kernel| &kernel.value)
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// The whole report. `source` gives the text of a source file, by the name that the PTX has for it.
+pub fn render(pages: &[Page], source: &dyn Fn(&str) -> Option<String>) -> String {
+    let kernels: Vec<(&Page, &KernelPage)> = pages
+        .iter()
+        .flat_map(|page| page.kernels.iter().map(move |kernel| (page, kernel)))
+        .collect();
+    let mut output = String::new();
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+    let _ = write!(
+        output,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<title>Oriole: {} kernels</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n",
+        kernels.len()
+    );
+    let total = |severity: &str| -> usize {
+        let findings = kernels
+            .iter()
+            .flat_map(|(_, kernel)| findings(&kernel.value));
+        findings
+            .filter(|finding| finding["severity"] == severity)
+            .count()
+    };
+    let _ = write!(
+        output,
+        "<header>\n<h1>Oriole report</h1>\n<p>{} kernels of {} files: <b class=\"high\">{} high</b>, <b class=\"medium\">{} medium</b>, \
+         <b class=\"low\">{} low</b></p>\n<p><input type=\"search\" id=\"search\" placeholder=\"Search kernels and findings\" \
+         aria-label=\"Search kernels and findings\"> <span id=\"count\" class=\"dim\" role=\"status\"></span> \
+         <span class=\"keys dim\">/ search, j next finding, k previous</span></p>\n</header>\n<main>\n",
+        kernels.len(),
+        pages.len(),
+        total("high"),
+        total("medium"),
+        total("low")
+    );
+    table(&mut output, &kernels);
+    for (index, (page, kernel)) in kernels.iter().enumerate() {
+        section(&mut output, index, page, kernel, source);
+    }
+    let _ = write!(
+        output,
+        "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    );
+    output
+}
+
+fn findings(kernel: &Value) -> impl Iterator<Item = &Value> {
+    kernel["findings"].as_array().into_iter().flatten()
+}
+
+/// What a search looks at.
+fn searched(parts: &[&str]) -> String {
+    escape(&parts.join(" ").to_lowercase())
+}
+
+/// One row for each kernel.
+fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
+    output.push_str(
+        "<div class=\"scroll\"><table>\n<thead><tr><th>kernel</th><th>file</th><th>block</th><th class=\"n\">registers</th>\
+         <th class=\"n\">occupancy</th><th>limited by</th><th class=\"n\">instructions</th><th class=\"n\">accesses</th>\
+         <th class=\"n\">loops</th><th class=\"n\">high</th><th class=\"n\">medium</th><th class=\"n\">low</th></tr></thead>\n<tbody>\n",
+    );
+    for (index, (page, kernel)) in kernels.iter().enumerate() {
+        let value = &kernel.value;
+        let name = text(&value["name"]);
+        let kinds: Vec<String> = findings(value).map(|own| text(&own["kind"])).collect();
+        let count = |severity: &str| {
+            findings(value)
+                .filter(|own| own["severity"] == severity)
+                .count()
+        };
+        let length = |list: &Value| list.as_array().map_or(0, Vec::len);
+        let shape: Vec<String> = value["block"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text)
+            .collect();
+        let percent = value["occupancy"]["percent"].as_f64();
+        let _ = writeln!(
+            output,
+            "<tr data-text=\"{}\"><td><a href=\"#k{index}\">{}</a></td><td class=\"dim\">{}</td><td>{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n high\">{}</td><td class=\"n medium\">{}</td><td class=\"n low\">{}</td></tr>",
+            searched(&[&name, &page.file, &kinds.join(" ")]),
+            escape(&name),
+            escape(&page.file),
+            escape(&shape.join("×")),
+            text(&value["registers"]["best"]),
+            percent.map_or(String::new(), |percent| format!("{percent:.0} %")),
+            escape(&text(&value["occupancy"]["limiter"])),
+            kernel.pressure.instructions,
+            length(&value["accesses"]),
+            length(&value["loops"]),
+            count("high"),
+            count("medium"),
+            count("low")
+        );
+    }
+    output.push_str("</tbody></table></div>\n");
+}
+
+fn section(
+    output: &mut String,
+    index: usize,
+    page: &Page,
+    kernel: &KernelPage,
+    source: &dyn Fn(&str) -> Option<String>,
+) {
+    let value = &kernel.value;
+    let name = text(&value["name"]);
+    let _ = writeln!(
+        output,
+        "<section class=\"kernel\" id=\"k{index}\" data-text=\"{}\">\n<h2>{}</h2>\n<p class=\"dim\">{}</p>",
+        searched(&[&name, &page.file]),
+        escape(&name),
+        escape(&page.file)
+    );
+    for finding in findings(value) {
+        finding_html(output, index, &name, value, finding);
+    }
+    if findings(value).next().is_none() {
+        output.push_str("<p class=\"dim\">No findings.</p>\n");
+    }
+    loops(output, index, value);
+    output.push_str(&drawing::pressure(&kernel.pressure));
+    output.push_str(&drawing::control_flow(index, &kernel.blocks));
+    listing::panes(output, index, page, kernel, source);
+    output.push_str("</section>\n");
+}
+
+fn finding_html(output: &mut String, index: usize, name: &str, kernel: &Value, finding: &Value) {
+    let (kind, severity) = (text(&finding["kind"]), text(&finding["severity"]));
+    let message = text(&finding["message"]);
+    let line = finding["line"].as_u64().unwrap_or(0);
+    let source = &finding["source"];
+    let place = match source["file"].as_str() {
+        Some(file) => format!("{}:{}, ", escape(file), source["line"]),
+        None => String::new(),
+    };
+    let class = match severity.as_str() {
+        known @ ("high" | "medium" | "low") => known,
+        _ => "low",
+    };
+    let _ = writeln!(
+        output,
+        "<div class=\"finding {class}\" data-text=\"{}\"><p><span class=\"badge {class}\">{}</span> <b>{}</b> at {place}\
+         <a href=\"#k{index}-L{line}\">PTX line {line}</a></p><p>{}</p>{}</div>",
+        searched(&[name, &kind, &severity, &message, &place]),
+        escape(&severity),
+        escape(&kind),
+        escape(&message),
+        kernel["accesses"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|access| access["line"] == finding["line"])
+            .map_or(String::new(), drawing::lanes)
+    );
+}
+
+/// The loops and how often they run.
+fn loops(output: &mut String, index: usize, kernel: &Value) {
+    let list: Vec<&Value> = kernel["loops"].as_array().into_iter().flatten().collect();
+    if list.is_empty() {
+        return;
+    }
+    output.push_str(
+        "<h3>Loops</h3>\n<div class=\"scroll\"><table><thead><tr><th>loop</th><th>at</th><th class=\"n\">depth</th>\
+         <th>back edge taken</th></tr></thead><tbody>\n",
+    );
+    for own in list {
+        let line = own["line"].as_u64().unwrap_or(0);
+        let count = &own["count"];
+        let times = match (&count["value"], count["expression"].as_str()) {
+            (Value::Null, Some(expression)) if !expression.is_empty() => expression.to_owned(),
+            (Value::Null, _) => text(&count["kind"]),
+            (value, _) => text(value),
+        };
+        let place = match own["source"]["file"].as_str() {
+            Some(file) => format!("{}:{}", file, own["source"]["line"]),
+            None => format!("PTX line {line}"),
+        };
+        let _ = writeln!(
+            output,
+            "<tr><td class=\"code\">{}</td><td><a href=\"#k{index}-L{line}\">{}</a></td><td class=\"n\">{}</td><td class=\"code\">{}</td></tr>",
+            escape(&text(&own["name"])),
+            escape(&place),
+            text(&own["depth"]),
+            escape(&times)
+        );
+    }
+    output.push_str("</tbody></table></div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"<k>.cu\"\n.visible .entry k(.param .u64 p)\n{\n\
+        .reg .pred %q<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.loc 1 3 1\nld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd1, %rd1;\n\
+        mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 128;\nadd.s64 %rd2, %rd1, %rd2;\nmov.u32 %r2, 0;\nLOOP:\n.loc 1 4 1\n\
+        st.global.u32 [%rd2], %r1; // <&>\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %q1, %r2, 8;\n@%q1 bra LOOP;\nret;\n}\n";
+
+    fn report(text: &str, name: &str) -> String {
+        let module = oriole::parse(name, text).unwrap();
+        let options = AccessOptions::default();
+        let (kernels, _) = oriole::accesses(&module, &options).unwrap();
+        let page = Page::of(&module, &options, &kernels).unwrap();
+        render(&[page], &|name| {
+            (name == "<k>.cu").then(|| "one\ntwo\n  three <b>\nfour\n".to_owned())
+        })
+    }
+
+    #[test]
+    fn everything_is_there_and_nothing_is_fetched() {
+        let html = report(KERNEL, "k.ptx");
+        for wanted in [
+            "uncoalesced-access",
+            "id=\"k0-L19\"",
+            "href=\"#k0-L19\"",
+            "three &lt;b&gt;",
+            "// &lt;&amp;&gt;",
+            "class=\"edge back\"",
+            "<th>back edge taken</th>",
+            "Content-Security-Policy",
+        ] {
+            assert!(html.contains(wanted), "{wanted}");
+        }
+        for unwanted in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!html.contains(unwanted), "{unwanted}");
+        }
+        assert_eq!(html, report(KERNEL, "k.ptx"), "the same twice");
+    }
+
+    #[test]
+    fn the_input_cannot_write_markup() {
+        let hostile = "\"><script>alert(1)</script>\u{1}.ptx";
+        let html = report(KERNEL, hostile);
+        assert_eq!(html.matches("<script>").count(), 1);
+        assert!(!html.contains('\u{1}'));
+    }
+
+    #[test]
+    fn a_module_without_kernels_is_a_report_too() {
+        let html = report(".version 8.0\n.target sm_80\n.address_size 64\n", "k.ptx");
+        assert!(html.contains("0 kernels of 1 files"));
+    }
+}

@@ -1,0 +1,238 @@
+//! What is known of kernels as JSON. Fields may be added; those that are there stay.
+
+use oriole::pressure::{FunctionPressure, PressureOptions};
+use oriole::{
+    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, EvolutionOptions, Finding,
+    KernelAccesses, LoopReport, Module, SourceLine,
+};
+use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::memory_requests::StrideCase;
+use serde_json::{Value, json};
+
+/// The version of the document.
+pub const VERSION: u32 = 1;
+
+/// Kernels, as one document.
+pub fn document(kernels: Vec<Value>) -> Value {
+    json!({"version": VERSION, "kernels": kernels})
+}
+
+/// Every kernel of a module: accesses, findings, loops, registers and occupancy; with notes about kernels that are left out because
+/// their control flow cannot be told.
+///
+/// # Errors
+/// What is wrong with the module's names.
+pub fn analysis(
+    module: &Module,
+    options: &AccessOptions,
+) -> Result<(Vec<Value>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (kernels, notes) = oriole::accesses(module, options)?;
+    Ok((analysis_of(module, options, &kernels)?, notes))
+}
+
+/// Like [`analysis`], for kernels whose accesses are known.
+///
+/// # Errors
+/// As [`analysis`].
+pub fn analysis_of(
+    module: &Module,
+    options: &AccessOptions,
+    kernels: &[KernelAccesses],
+) -> Result<Vec<Value>, Vec<Diagnostic>> {
+    let evolution = EvolutionOptions {
+        block: options.block,
+        function: options.kernel.clone(),
+        without_values: true,
+        ..EvolutionOptions::default()
+    };
+    let (loops, _) = oriole::evolution(module, &evolution)?;
+    let pressure = PressureOptions {
+        blocks: options.block.into_iter().collect(),
+        ..PressureOptions::default()
+    };
+    let (functions, _) = oriole::pressure(module, &pressure)?;
+    let kernel_json = |kernel: &KernelAccesses| {
+        let own_loops = loops.iter().find(|own| own.name == kernel.name);
+        let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
+        let function = functions.iter().find(|own| own.name == kernel.name);
+        let findings = kernel.ranked();
+        json!({
+            "file": module.name(),
+            "name": kernel.name,
+            "block": kernel.block,
+            "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
+            "dependences": kernel.dependences.iter().map(|own| json!({
+                "loop": own.header,
+                "lines": own.lines,
+                "kind": own.dependence.name(),
+                "distance": match own.dependence {
+                    Dependence::Distance(distance) => Some(distance),
+                    _ => None,
+                },
+            })).collect::<Vec<_>>(),
+            "shapes": kernel.shapes.iter().map(|shape| json!({
+                "block": shape.block,
+                "weight": rounded(shape.weight),
+                "wasteful": shape.wasteful,
+            })).collect::<Vec<_>>(),
+            "fixes": fixes_json(&kernel.fixes),
+            "findings": findings.iter().map(|own| finding_json(own, kernel)).collect::<Vec<_>>(),
+            "loops": own_loops.iter().map(loop_json).collect::<Vec<_>>(),
+            "instructions": function.map(|own| own.instructions),
+            "registers": function.map(registers_json),
+            "occupancy": function.map(occupancy_json),
+        })
+    };
+    Ok(kernels.iter().map(kernel_json).collect())
+}
+
+/// Whether a finding is of a kind, or of a severity or a higher one.
+pub fn is_met(asked: &str, finding: &Value) -> bool {
+    const SEVERITIES: [&str; 3] = ["low", "medium", "high"];
+    let rank = |name: &str| SEVERITIES.iter().position(|&own| own == name);
+    let severity = finding["severity"].as_str().and_then(rank);
+    match rank(asked) {
+        Some(least) => severity.is_some_and(|own| own >= least),
+        None => finding["kind"] == asked,
+    }
+}
+
+/// With three digits behind the point at most.
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+fn access_json(access: &AccessReport) -> Value {
+    let cost = &access.cost;
+    json!({
+        "line": access.line,
+        "source": source_json(access.source.as_ref()),
+        "instruction": access.mnemonic,
+        "space": access.space.text(),
+        "op": access.operation,
+        "bytes": cost.request.bytes,
+        "unit": access.unit(),
+        "cost": {"min": cost.least, "mean": rounded(cost.mean), "max": cost.most},
+        "ideal": rounded(cost.ideal),
+        "class": access.class(),
+        "status": cost.status.text(),
+        "assumptions": access.assumptions,
+        "array": access.array.as_ref().map(|array| json!({
+            "name": array.name,
+            "element": array.element,
+            "subscripts": array.subscripts,
+            "sizes": array.sizes,
+            "thread_x": array.varies_with_thread,
+            "assumes_no_wrap": array.is_assumed,
+        })),
+        "lost": access.lost.as_ref().map(|lost| json!({
+            "kind": lost.kind.text(),
+            "line": lost.line,
+            "source": source_json(lost.source.as_ref()),
+            "instruction": lost.mnemonic,
+        })),
+        "strides": cost.strides.iter().map(|row| {
+            let (of, value) = match row.case {
+                StrideCase::Number(number) => ("is", number),
+                StrideCase::Multiple { of, .. } => ("multiple", of),
+            };
+            json!({"arg": row.parameter, of: value, "cost": row.cost})
+        }).collect::<Vec<_>>(),
+        "trips": rounded(cost.trips),
+        "trips_expression": access.trips,
+        "weight": rounded(cost.weight()),
+        "offsets": cost.offsets,
+    })
+}
+
+fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
+    let of = |fix: &AccessFix| {
+        json!({
+            "kind": fix.kind,
+            "text": fix.text,
+            "before": rounded(fix.before),
+            "after": rounded(fix.after),
+        })
+    };
+    fixes.iter().map(of).collect()
+}
+
+fn finding_json(finding: &Finding, kernel: &KernelAccesses) -> Value {
+    let access = finding.access.map(|access| &kernel.accesses[access]);
+    let chain = access.map_or(&[][..], |access| &access.chain);
+    json!({
+        "kind": finding.kind.text(),
+        "severity": finding.severity.text(),
+        "line": finding.line,
+        "source": source_json(finding.source.as_ref()),
+        "fixes": fixes_json(access.map_or(&[][..], |access| &access.fixes)),
+        "chain": chain.iter().map(|link| json!({
+            "line": link.line,
+            "source": source_json(link.source.as_ref()),
+            "instruction": link.text,
+        })).collect::<Vec<_>>(),
+        "message": format!("`{}`: {}", finding.mnemonic, finding.message),
+        "weight": rounded(finding.weight),
+    })
+}
+
+fn registers_json(function: &FunctionPressure) -> Value {
+    json!({
+        "low": function.prediction.low,
+        "best": function.prediction.best,
+        "high": function.prediction.high,
+    })
+}
+
+fn occupancy_json(function: &FunctionPressure) -> Value {
+    let occupancy = function.shapes.first().map(|shape| {
+        json!({
+            "block": shape.threads,
+            "blocks": shape.occupancy.blocks,
+            "warps": shape.occupancy.warps,
+            "percent": shape.occupancy.percent(),
+            "limiter": shape.occupancy.limiter().text(),
+        })
+    });
+    occupancy.unwrap_or_default()
+}
+
+/// A line of the source.
+pub fn source_json(source: Option<&SourceLine>) -> Value {
+    match source {
+        Some(source) => json!({"file": source.file, "line": source.line}),
+        None => Value::Null,
+    }
+}
+
+fn count_json(count: &CountReport) -> Value {
+    json!({
+        "kind": count.kind.text(),
+        "value": count.value,
+        "expression": count.expression,
+        "assumptions": count.assumptions,
+    })
+}
+
+/// A loop with its exits.
+pub fn loop_json(own: &LoopReport) -> Value {
+    let exits: Vec<Value> = own
+        .exits
+        .iter()
+        .map(|exit| {
+            json!({
+                "line": exit.line,
+                "source": source_json(exit.source.as_ref()),
+                "count": count_json(&exit.count),
+            })
+        })
+        .collect();
+    json!({
+        "name": own.name,
+        "line": own.line,
+        "source": source_json(own.source.as_ref()),
+        "depth": own.depth,
+        "count": count_json(&own.count),
+        "exits": exits,
+    })
+}

@@ -1,0 +1,461 @@
+//! Register pressure, predicted registers and occupancy of functions.
+
+use crate::machine::Properties;
+use crate::{Diagnostic, Module, Severity, Source};
+use oriole_analysis::launch::occupancy::Demand;
+use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
+use oriole_analysis::liveness::{
+    LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers,
+};
+use oriole_analysis::register_model::features::{Summary, features};
+use oriole_analysis::register_model::prediction::predict;
+use oriole_analysis::source_lines::{SourceFiles, SourceLines};
+use oriole_ir::{Formats, FunctionId};
+use oriole_syntax::scopes::{Globals, Scopes, resolve};
+use oriole_syntax::tree::Statement;
+use std::collections::BTreeMap;
+
+pub use oriole_analysis::launch::Resources as LaunchResources;
+pub use oriole_analysis::launch::occupancy::{Cliff, Cliffs, Limiter, Occupancy};
+pub use oriole_analysis::register_model::prediction::Prediction;
+pub use oriole_analysis::source_lines::SourceLine;
+pub use oriole_isa::Target;
+pub use oriole_syntax::tree::FunctionKind;
+
+/// What to compute occupancy for.
+#[derive(Clone, Debug, Default)]
+pub struct PressureOptions {
+    /// The shapes of blocks; without one that of each kernel's directives, else 256 threads.
+    pub blocks: Vec<[u32; 3]>,
+    /// Bytes of shared memory that the launch adds.
+    pub shared: u32,
+    /// The architecture; without one that of the module, else sm_80.
+    pub target: Option<Target>,
+    /// What `ptxas` says of the functions, if it was asked.
+    pub assembled: Vec<Properties>,
+}
+
+/// A place in the PTX and, where known, in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PtxPlace {
+    /// The line of the PTX, from 1.
+    pub ptx: u32,
+    /// The line of the source.
+    pub source: Option<SourceLine>,
+}
+
+impl std::fmt::Display for PtxPlace {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.source {
+            Some(source) => write!(formatter, "{source}"),
+            None => write!(formatter, "PTX line {}", self.ptx),
+        }
+    }
+}
+
+/// A register that is live where pressure is highest.
+#[derive(Clone, Debug)]
+pub struct LiveRegister {
+    /// Its name.
+    pub name: String,
+    /// Registers of 32 bits that it takes.
+    pub units: u32,
+    /// Its width.
+    pub bits: u32,
+    /// Where it was defined, if that is one place.
+    pub defined: Option<PtxPlace>,
+    /// Where it is read next; nothing if that is by the next iteration of a loop.
+    pub next_use: Option<PtxPlace>,
+    /// Instructions until the next use.
+    pub distance: u32,
+    /// Whether it can be computed again where it is needed, from nothing that has to be kept for it.
+    pub rematerializable: bool,
+}
+
+/// A block shape and what it gives.
+#[derive(Clone, Debug)]
+pub struct ShapeOccupancy {
+    /// Threads of a block.
+    pub threads: [u32; 3],
+    /// What a multiprocessor holds of such blocks.
+    pub occupancy: Occupancy,
+    /// The next steps up and down.
+    pub cliffs: Cliffs,
+    /// Values that, shortened or computed again, would make the next block fit.
+    pub helpful: Vec<String>,
+}
+
+/// What stands on a line of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinePressure {
+    /// The line.
+    pub line: SourceLine,
+    /// PTX instructions that come from it.
+    pub instructions: u32,
+    /// The most data registers that are live at one of them.
+    pub peak: u32,
+}
+
+/// The pressure in a function.
+#[derive(Clone, Debug)]
+pub struct FunctionPressure {
+    /// Its name.
+    pub name: String,
+    /// Kernel or function.
+    pub kind: FunctionKind,
+    /// The architecture it is for.
+    pub target: Target,
+    /// PTX instructions.
+    pub instructions: usize,
+    /// The most data registers of 32 bits that are live at once.
+    pub data_peak: u32,
+    /// The most predicates that are live at once.
+    pub predicate_peak: u32,
+    /// Where the most data registers are live.
+    pub peak: Option<PtxPlace>,
+    /// What is live there, needed last first.
+    pub live: Vec<LiveRegister>,
+    /// Data registers that are live at each instruction.
+    pub along: Vec<u32>,
+    /// The line of the PTX of each instruction.
+    pub ptx_lines: Vec<u32>,
+    /// Totals of the lines of the source, in order of file and line.
+    pub lines: Vec<LinePressure>,
+    /// Which of these each instruction comes from.
+    pub source_lines: Vec<Option<u32>>,
+    /// How many registers `ptxas` is expected to use.
+    pub prediction: Prediction,
+    /// What it says, if it was asked.
+    pub assembled: Option<Properties>,
+    /// Shared and local memory, barriers and launch bounds.
+    pub resources: Resources,
+    /// The occupancy of each shape that was asked for.
+    pub shapes: Vec<ShapeOccupancy>,
+}
+
+impl FunctionPressure {
+    /// Registers of a thread: what `ptxas` says, else what is predicted.
+    pub fn registers(&self) -> u32 {
+        let said = self.assembled.as_ref().and_then(|own| own.registers);
+        said.unwrap_or(self.prediction.best)
+    }
+
+    /// Bytes that are spilled, stores and loads; 0 if `ptxas` was not asked.
+    pub fn spills(&self) -> u32 {
+        self.assembled
+            .as_ref()
+            .map_or(0, |own| own.spill_stores.saturating_add(own.spill_loads))
+    }
+}
+
+/// Measures all functions of a module; with notes about those whose control flow cannot be told, which are left out.
+///
+/// # Errors
+/// What is wrong with the module's names.
+pub fn pressure(
+    module: &Module,
+    options: &PressureOptions,
+) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (globals, errors) = Globals::of(module);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let declared = module.target().and_then(Target::from_text);
+    let target = options.target.or(declared).unwrap_or(Target::new(8, 0));
+    measure_all(module, &globals, options, target)
+}
+
+fn measure_all(
+    module: &Module,
+    globals: &Globals,
+    options: &PressureOptions,
+    target: Target,
+) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let source = &Source::new(module.name(), module.source());
+    let mut assembled = options.assembled.clone();
+    let mut notes = Vec::new();
+    let outside = oriole_translate::module_of(module, globals);
+    let mut formats = Formats::new();
+    let mut parts: Vec<Option<(Scopes, Registers)>> = Vec::new();
+    let mut summaries: Vec<Option<Summary>> = Vec::new();
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some(body) = &function.body else {
+            parts.push(None);
+            summaries.push(None);
+            continue;
+        };
+        let (scopes, errors) = resolve(module, globals, function);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let registers = Registers::of(module, body, &scopes, &mut formats);
+        let translated = match oriole_translate::into_ssa(
+            module,
+            globals,
+            index,
+            std::mem::take(&mut formats),
+        ) {
+            Ok(translated) => translated,
+            // Where control goes cannot be told: nothing can be said of this function.
+            Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
+                notes.extend(errors);
+                parts.push(None);
+                summaries.push(None);
+                continue;
+            }
+            Err(errors) => return Err(errors),
+        };
+        summaries.push(Some(Summary::of(
+            &outside,
+            FunctionId::from_index(index),
+            &registers,
+            &translated.function,
+        )));
+        formats = translated.function.into_formats();
+        parts.push(Some((scopes, registers)));
+    }
+    let mut reports = Vec::new();
+    let files = SourceFiles::of(&outside, module);
+    let features = features(&outside, &summaries, target);
+    let scopes: Vec<Option<&Scopes>> = parts
+        .iter()
+        .map(|part| part.as_ref().map(|(scopes, _)| scopes))
+        .collect();
+    let mut resources = Resources::of(&outside, module, &summaries, &scopes);
+    for (index, part) in parts.iter().enumerate() {
+        let (Some((scopes, registers)), Some(features)) = (part, &features[index]) else {
+            continue;
+        };
+        let function = &module.functions[index];
+        let prediction = predict(features);
+        let mut one = measure(
+            module, function, scopes, registers, source, &files, prediction,
+        );
+        one.resources = resources[index].take().unwrap_or_default();
+        let own = assembled
+            .iter()
+            .position(|assembled| assembled.registers.is_some() && assembled.name == one.name);
+        one.assembled = own.map(|place| assembled.swap_remove(place));
+        one.target = target;
+        one.shapes = shapes(options, target, &one);
+        reports.push(one);
+    }
+    Ok((reports, notes))
+}
+
+/// What the registers of the tree say.
+fn measure(
+    module: &Module,
+    function: &oriole_syntax::tree::Function,
+    scopes: &Scopes,
+    registers: &Registers,
+    source: &Source<'_>,
+    files: &SourceFiles,
+    prediction: Prediction,
+) -> FunctionPressure {
+    let body = function.body.as_ref().expect("only bodies are measured");
+    let intervals = LiveIntervals::of(registers);
+    let pressure = Pressure::of(registers, &intervals);
+    let lines = SourceLines::of(module, files, body);
+    let ptx_line = |instruction: u32| {
+        let statement = registers.statement(instruction);
+        let offset = match &body.statements[statement as usize] {
+            Statement::Instruction(own) => own.mnemonic.span().start,
+            _ => 0,
+        };
+        source.position(offset).line
+    };
+    let place = |instruction: u32| PtxPlace {
+        ptx: ptx_line(instruction),
+        source: lines.at(registers.statement(instruction)),
+    };
+    let (totals, source_lines) = totals(registers, &lines, pressure.along(RegisterFile::Data));
+    let peak = pressure.peak(RegisterFile::Data);
+    let slots = intervals.slots();
+    let mut live = Vec::new();
+    if let Some(at) = peak.instruction {
+        let uses = next_uses(registers, at, peak.slot.moment() == Moment::Register);
+        for entity in Pressure::live_at(registers, &intervals, RegisterFile::Data, peak.slot) {
+            let segment = intervals
+                .segment_at(entity, peak.slot)
+                .expect("live where pressure is highest");
+            let value = intervals.values(entity)[segment.value as usize];
+            let defining = match slots.place(value.definition.at(Moment::Block)) {
+                Some(Place::Instruction(instruction)) => Some(instruction),
+                _ => None,
+            };
+            let next = uses[entity as usize];
+            let register = &scopes.registers[entity as usize];
+            live.push(LiveRegister {
+                name: module.text(register.name).to_owned(),
+                units: registers.units(entity),
+                bits: registers.units(entity) * 32,
+                defined: defining.map(place),
+                next_use: next.map(place),
+                distance: next.map_or(u32::MAX, |next| next - at),
+                rematerializable: defining.is_some_and(|instruction| {
+                    is_rematerializable(module, body, registers, instruction)
+                }),
+            });
+        }
+        live.sort_by(|a, b| {
+            b.distance
+                .cmp(&a.distance)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+    }
+    FunctionPressure {
+        name: module.text(function.name).to_owned(),
+        kind: function.kind,
+        instructions: registers.instruction_count(),
+        data_peak: peak.units,
+        predicate_peak: pressure.peak(RegisterFile::Predicate).units,
+        peak: peak.instruction.map(place),
+        live,
+        ptx_lines: (0..registers.instruction_count() as u32)
+            .map(ptx_line)
+            .collect(),
+        lines: totals,
+        source_lines,
+        along: pressure.along(RegisterFile::Data).to_vec(),
+        target: Target::new(8, 0),
+        prediction,
+        assembled: None,
+        resources: Resources::default(),
+        shapes: Vec::new(),
+    }
+}
+
+/// For each register the next instruction in order of the text that reads it, from an instruction on or behind it.
+fn next_uses(registers: &Registers, from: u32, behind: bool) -> Vec<Option<u32>> {
+    let mut uses = vec![None; registers.entity_count()];
+    for instruction in from + u32::from(behind)..registers.instruction_count() as u32 {
+        for access in registers.accesses(instruction) {
+            if access.uses() {
+                uses[access.entity() as usize].get_or_insert(instruction);
+            }
+        }
+    }
+    uses
+}
+
+/// Whether an instruction gives the same anywhere for nothing: a constant, an address, a parameter of the kernel, a special
+/// register that does not change.
+fn is_rematerializable(
+    module: &Module,
+    body: &oriole_syntax::tree::Body,
+    registers: &Registers,
+    instruction: u32,
+) -> bool {
+    let Statement::Instruction(own) = &body.statements[registers.statement(instruction) as usize]
+    else {
+        return false;
+    };
+    let mnemonic = module.text(own.mnemonic);
+    let reads = registers
+        .accesses(instruction)
+        .iter()
+        .any(|access| access.uses());
+    let is_volatile = body.operands(own).iter().any(|node| {
+        module.text(node.text).contains("clock") || module.text(node.text).contains("timer")
+    });
+    !reads
+        && !is_volatile
+        && (mnemonic.starts_with("mov.")
+            || mnemonic.starts_with("ld.param")
+            || mnemonic.starts_with("cvta"))
+}
+
+fn shapes(
+    options: &PressureOptions,
+    target: Target,
+    report: &FunctionPressure,
+) -> Vec<ShapeOccupancy> {
+    let resources = &report.resources;
+    let mut wanted: Vec<[u32; 3]> = options.blocks.clone();
+    if wanted.is_empty() {
+        wanted.push(resources.required_block.unwrap_or([
+            resources.maximum_threads.unwrap_or(DEFAULT_THREADS),
+            1,
+            1,
+        ]));
+    }
+    wanted
+        .into_iter()
+        .map(|threads| {
+            let (shared, barriers) = match &report.assembled {
+                Some(assembled) => (assembled.shared, assembled.barriers),
+                None => (resources.shared, resources.barriers),
+            };
+            let demand = Demand {
+                registers: report.registers(),
+                threads: threads
+                    .iter()
+                    .fold(1, |product: u32, &own| product.saturating_mul(own))
+                    .min(1 << 16),
+                shared: shared.saturating_add(options.shared).min(1 << 24),
+                barriers,
+                opt_in: true,
+            };
+            let cliffs = Cliffs::of(target, demand);
+            let mut helpful = Vec::new();
+            if let Some(cliff) = cliffs.fewer_registers {
+                let mut missing = demand.registers - cliff.at;
+                // What is not needed for longest first, and of that what costs nothing to have again.
+                let mut order: Vec<&LiveRegister> = report.live.iter().collect();
+                order
+                    .sort_by_key(|live| (!live.rematerializable, std::cmp::Reverse(live.distance)));
+                for live in order {
+                    if missing == 0 {
+                        break;
+                    }
+                    if live.distance > 1 {
+                        missing = missing.saturating_sub(live.units);
+                        helpful.push(live.name.clone());
+                    }
+                }
+                if missing > 0 {
+                    helpful.clear();
+                }
+            }
+            ShapeOccupancy {
+                threads,
+                occupancy: Occupancy::of(target, demand),
+                cliffs,
+                helpful,
+            }
+        })
+        .collect()
+}
+
+/// Totals of the lines of the source, and which of them each instruction comes from.
+fn totals(
+    registers: &Registers,
+    lines: &SourceLines<'_>,
+    along: &[u32],
+) -> (Vec<LinePressure>, Vec<Option<u32>>) {
+    let mut found: BTreeMap<SourceLine, (u32, u32)> = BTreeMap::new();
+    let mut places = Vec::with_capacity(along.len());
+    for (instruction, &live) in (0..).zip(along) {
+        let line = lines.at(registers.statement(instruction));
+        if let Some(line) = &line {
+            let (instructions, peak) = found.entry(line.clone()).or_default();
+            *instructions += 1;
+            *peak = live.max(*peak);
+        }
+        places.push(line);
+    }
+    let line = |(line, (instructions, peak))| LinePressure {
+        line,
+        instructions,
+        peak,
+    };
+    let lines: Vec<LinePressure> = found.into_iter().map(line).collect();
+    let index = |place: Option<SourceLine>| {
+        let place = place?;
+        let at = lines.binary_search_by(|own| own.line.cmp(&place));
+        at.ok().map(|at| at as u32)
+    };
+    let places = places.into_iter().map(index).collect();
+    (lines, places)
+}

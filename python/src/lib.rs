@@ -1,0 +1,157 @@
+//! The part of the Python package that is Rust: texts in, texts and JSON out. `oriole/__init__.py` makes classes of it.
+
+use oriole::extract::Image;
+use oriole::{AccessOptions, Diagnostic, Level, Options, Source};
+use oriole_diagnostics::{ColorChoice, render};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+
+pyo3::create_exception!(
+    oriole,
+    PtxError,
+    PyValueError,
+    "PTX, or a file that holds it, is malformed."
+);
+
+/// Why something cannot be done.
+enum Failure {
+    Diagnostics(Vec<Diagnostic>),
+    Message(String),
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(errors: Vec<Diagnostic>) -> Failure {
+        Failure::Diagnostics(errors)
+    }
+}
+
+/// Does something without the interpreter's lock. What is wrong becomes an exception.
+fn run<T: Send>(
+    py: Python<'_>,
+    name: &str,
+    text: &str,
+    act: impl Fn() -> Result<T, Failure> + Sync,
+) -> PyResult<T> {
+    let result = py.detach(|| std::panic::catch_unwind(AssertUnwindSafe(&act)));
+    match result {
+        Ok(Ok(made)) => Ok(made),
+        Ok(Err(Failure::Message(message))) => Err(PtxError::new_err(message)),
+        Ok(Err(Failure::Diagnostics(errors))) => {
+            let source = Source::new(name, text);
+            let said: Vec<String> = errors
+                .iter()
+                .take(20)
+                .map(|error| render(&source, error, ColorChoice::Never))
+                .collect();
+            Err(PtxError::new_err(said.join("\n")))
+        }
+        Err(_) => Err(PyRuntimeError::new_err(
+            "this is a fault of Oriole, not of its input: please report it",
+        )),
+    }
+}
+
+/// Optimized PTX, and JSON that says what was done.
+#[pyfunction]
+fn optimize(py: Python<'_>, ptx: &str, name: &str, level: u8) -> PyResult<(String, String)> {
+    let level = match level {
+        0 => Level::None,
+        1 => Level::Less,
+        2 => Level::Default,
+        3 => Level::Aggressive,
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "the level is {level}, not 0 to 3"
+            )));
+        }
+    };
+    run(py, name, ptx, || {
+        let mut module = oriole::parse(name, ptx)?;
+        let report = oriole::optimize(&mut module, &Options::level(level))?;
+        let functions: Vec<_> = report
+            .functions
+            .iter()
+            .map(|own| {
+                json!({
+                    "name": own.name,
+                    "before": own.before,
+                    "after": own.after,
+                    "is_better": own.is_better,
+                })
+            })
+            .collect();
+        let notes: Vec<&str> = report.notes.iter().map(|note| &note.message[..]).collect();
+        let done = json!({"rewrites": report.rewrites, "functions": functions, "notes": notes});
+        Ok((oriole::print(&module), done.to_string()))
+    })
+}
+
+/// The JSON document of an analysis.
+#[pyfunction]
+fn analyze(
+    py: Python<'_>,
+    ptx: &str,
+    name: &str,
+    block: Option<[u32; 3]>,
+    arguments: BTreeMap<u32, u64>,
+    kernel: Option<String>,
+) -> PyResult<String> {
+    let threads = block.map_or(1, |block| block.into_iter().map(u64::from).product());
+    if !(1..=1024).contains(&threads) {
+        return Err(PyValueError::new_err(format!(
+            "a block has 1 to 1,024 threads, not {threads}"
+        )));
+    }
+    let options = AccessOptions {
+        block,
+        arguments,
+        kernel,
+    };
+    run(py, name, ptx, || {
+        let module = oriole::parse(name, ptx)?;
+        let (kernels, _) = oriole_report::json::analysis(&module, &options)?;
+        Ok(oriole_report::json::document(kernels).to_string())
+    })
+}
+
+/// The PTX of a container: JSON that describes each text, and the text.
+#[pyfunction]
+fn extract(py: Python<'_>, data: &[u8]) -> PyResult<Vec<(String, String)>> {
+    let message = |error: oriole::extract::ExtractError| Failure::Message(error.to_string());
+    let described = |image: &Image<'_>| -> Result<(String, String), Failure> {
+        let about = json!({
+            "architecture": image.architecture(),
+            "source": image.source,
+            "member": image.member,
+            "options": image.options,
+            "stored": image.compression.text(),
+        });
+        Ok((about.to_string(), image.text().map_err(message)?))
+    };
+    run(py, "", "", || {
+        let images = oriole::extract::images(data).map_err(message)?;
+        images.iter().map(described).collect()
+    })
+}
+
+/// Whether bytes are a file that PTX is looked for in.
+#[pyfunction]
+fn is_container(data: &[u8]) -> bool {
+    oriole::extract::is_container(data)
+}
+
+/// The compiled part of the package `oriole`.
+#[pymodule]
+fn _oriole(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("EXAMPLE", oriole::EXAMPLE)?;
+    module.add("PtxError", module.py().get_type::<PtxError>())?;
+    module.add_function(wrap_pyfunction!(optimize, module)?)?;
+    module.add_function(wrap_pyfunction!(analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(extract, module)?)?;
+    module.add_function(wrap_pyfunction!(is_container, module)?)?;
+    Ok(())
+}
