@@ -5,6 +5,7 @@ use crate::arguments::{AnalyzeArguments, Assumed};
 use crate::documents::{self, Documents};
 use crate::files;
 use crate::report::Reporter;
+use crate::summary::Summary;
 use oriole::{AccessOptions, AccessReport, Finding, FindingSeverity, KernelAccesses, ShapeWaste};
 use oriole_analysis::memory_requests::Status;
 use std::collections::BTreeMap;
@@ -51,11 +52,18 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             return Err(Failure::message(format!("there is no kernel `{name}`")));
         }
         let mut sources = Sources::of(arguments, &input.name);
+        let summary = match documents.is_text() {
+            true => Summary::of(&module, &options).map_err(reported)?,
+            false => Summary::default(),
+        };
         for kernel in &kernels {
             let findings = kernel.ranked();
             let mut asked = arguments.fail_on.iter();
             is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
             render(kernel, arguments.all, &mut sources, &mut text);
+            if documents.is_text() {
+                summary.render(kernel, &mut text);
+            }
         }
         documents.add(&module, &options, &kernels).map_err(reported)
     })?;
@@ -73,13 +81,33 @@ fn place(line: u32, source: Option<&oriole::SourceLine>) -> String {
     }
 }
 
+/// Findings each with those behind it that say the same of the same line of the source.
+fn grouped<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Vec<(&'a Finding, Vec<&'a Finding>)> {
+    let mut groups: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        let is_same = |own: &Finding| {
+            own.kind == finding.kind
+                && own.message == finding.message
+                && own.source.is_some()
+                && own.source == finding.source
+        };
+        match groups.iter_mut().find(|(first, _)| is_same(first)) {
+            Some((_, others)) => others.push(finding),
+            None => groups.push((finding, Vec::new())),
+        }
+    }
+    groups
+}
+
 fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
     let [x, y, z] = kernel.block;
     let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
     let findings = kernel.ranked();
     let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
     let mut pictured = Vec::new();
-    for finding in findings.iter().filter(|finding| !is_low(finding)) {
+    for (finding, others) in grouped(findings.iter().filter(|finding| !is_low(finding))) {
         let (kind, severity) = (finding.kind.text(), finding.severity.text());
         let (at, mnemonic) = (
             place(finding.line, finding.source.as_ref()),
@@ -92,6 +120,23 @@ fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut 
         let _ = writeln!(text, "      {}", finding.message);
         if let Some(access) = finding.access {
             of_access(&kernel.accesses[access], &mut pictured, text);
+        }
+        if !others.is_empty() {
+            let lines = others
+                .iter()
+                .take(MOST_OTHERS)
+                .map(|own| own.line.to_string());
+            let lines = lines.collect::<Vec<_>>().join(", ");
+            let more = if others.len() > MOST_OTHERS {
+                ", …"
+            } else {
+                ""
+            };
+            let count = others.len();
+            let _ = writeln!(
+                text,
+                "      and {count} more like it at this line (PTX {lines}{more})"
+            );
         }
     }
     // What matters little takes a line, and not many of them.
@@ -133,15 +178,19 @@ fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut 
     };
     let _ = writeln!(
         text,
-        "  {} accesses: {} proved, {} proved under assumptions, {} bounded, {} unknown; {} findings",
+        "  {} accesses: {} proved, {} proved under assumptions, {} bounded, {} unknown; {} finding{}",
         kernel.accesses.len(),
         count(Status::Proved),
         count(Status::ProvedIf),
         count(Status::Bounded),
         count(Status::Unknown),
-        findings.len()
+        findings.len(),
+        if findings.len() == 1 { "" } else { "s" }
     );
 }
+
+/// Lines of the PTX that are named of findings that are shown as one.
+const MOST_OTHERS: usize = 8;
 
 /// Findings of low severity that are shown of a kernel.
 const MOST_LOW: usize = 5;

@@ -52,6 +52,11 @@ impl<'a> Documents<'a> {
         })
     }
 
+    /// Whether what is written is for people at a terminal.
+    pub fn is_text(&self) -> bool {
+        self.format == Format::Text
+    }
+
     /// Adds a file, if anything is to be made of it.
     pub fn add(
         &mut self,
@@ -78,7 +83,13 @@ impl<'a> Documents<'a> {
         let arguments = self.arguments;
         let locate = |name: &str| locate(&arguments.source_root, name);
         let output = match self.format {
-            Format::Text => printable_text(text).into_owned(),
+            Format::Text => {
+                let text = printable_text(text);
+                match self.report.output_color() && arguments.output.is_none() {
+                    true => painted(&text),
+                    false => text.into_owned(),
+                }
+            }
             Format::Json => pretty(&json::document(self.kernels.clone()))?,
             Format::Sarif => {
                 let root = std::env::current_dir().unwrap_or_default();
@@ -109,6 +120,27 @@ impl<'a> Documents<'a> {
         }
         Ok(Some(is_found))
     }
+}
+
+/// Text with the colours of a terminal: severities, kernels and fixes.
+fn painted(text: &str) -> String {
+    let mut painted = String::with_capacity(text.len() + text.len() / 16);
+    for line in text.lines() {
+        let code = match line.trim_start() {
+            own if own.len() == line.len() => "1",
+            own if own.starts_with("high ") => "1;31",
+            own if own.starts_with("medium ") => "33",
+            own if own.starts_with("low ") || own.starts_with("from ") => "2",
+            own if own.starts_with("fix: ") => "32",
+            _ => "",
+        };
+        match code {
+            "" => painted += line,
+            code => painted += &format!("\x1b[{code}m{line}\x1b[0m"),
+        }
+        painted.push('\n');
+    }
+    painted
 }
 
 /// JSON for people and programs.

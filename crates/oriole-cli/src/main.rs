@@ -25,6 +25,7 @@ mod report;
 mod run;
 mod scev;
 mod shell;
+mod summary;
 mod tree_text;
 mod verify;
 

@@ -78,6 +78,10 @@ pub fn analysis_of(
             "fixes": fixes_json(&kernel.fixes),
             "findings": findings.iter().map(|own| finding_json(own, kernel)).collect::<Vec<_>>(),
             "loops": own_loops.iter().map(loop_json).collect::<Vec<_>>(),
+            "efficiency": {
+                "global": kernel.efficiency(false).map(rounded),
+                "shared": kernel.efficiency(true).map(rounded),
+            },
             "instructions": function.map(|own| own.instructions),
             "registers": function.map(registers_json),
             "occupancy": function.map(occupancy_json),

@@ -193,6 +193,22 @@ pub struct KernelAccesses {
     pub found: Vec<Finding>,
 }
 
+impl KernelAccesses {
+    /// How much of what accesses cost is needed, for accesses to shared memory or for all others, each as often as it is executed; nothing
+    /// if there are none, or none of which it is known.
+    pub fn efficiency(&self, of_shared: bool) -> Option<f64> {
+        let accesses = self.accesses.iter();
+        let own = accesses.filter(|access| access.is_shared() == of_shared);
+        let known = own.filter(|access| access.cost.status != Status::Unknown);
+        let (mut needed, mut all) = (0.0, 0.0);
+        for access in known {
+            needed += access.cost.ideal * access.cost.trips;
+            all += access.cost.mean * access.cost.trips;
+        }
+        (all > 0.0).then_some(needed / all)
+    }
+}
+
 /// How two accesses of a loop are related from iteration to iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopDependence {

@@ -37,6 +37,7 @@ mod cost;
 mod driver;
 mod evolution;
 mod findings;
+mod instruction_mix;
 pub mod machine;
 mod module_passes;
 pub mod pressure;
@@ -60,6 +61,7 @@ pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };
 pub use findings::{Finding, FindingKind, FindingSeverity, picture};
+pub use instruction_mix::InstructionMix;
 pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
 /// PTX in fat binaries, objects, libraries and executables.
 pub use oriole_fatbin as extract;
