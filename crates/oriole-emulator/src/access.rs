@@ -1,6 +1,7 @@
 //! Loads, stores and atomics of every state space.
 
-use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate, memory_cost};
+use oriole_isa::memory_cost::{self, Operation, WarpCopy};
+use oriole_isa::{Bits, Mnemonic, ReductionOperation, ScalarType, Space, evaluate};
 
 use crate::checks::AccessKind;
 use crate::execute::{Executor, lanes_of};
@@ -251,7 +252,18 @@ impl Executor<'_> {
         let options = self.launch.options;
         if options.profile {
             let active = state.active;
-            self.count(state, access.space, &addresses, active, access.width);
+            let operation = match kind {
+                AccessKind::Load => Operation::Load,
+                _ => Operation::Store,
+            };
+            self.count(
+                state,
+                access.space,
+                operation,
+                &addresses,
+                active,
+                access.width,
+            );
         }
         if options.check_races || options.check_uninitialized {
             self.check_access(state, access, &addresses, kind)?;
@@ -459,7 +471,18 @@ impl Executor<'_> {
         let size = atomic.scalar_type.bytes();
         if self.launch.options.profile {
             let width = size * atomic.sources.len() as u32;
-            self.count(&mut state, atomic.space, &addresses, active, width);
+            let operation = match atomic.operation {
+                ReductionOperation::CompareAndSwap => Operation::CompareAndSwap,
+                _ => Operation::Atomic,
+            };
+            self.count(
+                &mut state,
+                atomic.space,
+                operation,
+                &addresses,
+                active,
+                width,
+            );
         }
         let elements = if size == 16 { 1 } else { atomic.sources.len() };
         let width = size * elements as u32;
@@ -555,29 +578,18 @@ impl Executor<'_> {
         Ok(old)
     }
 
-    /// Counts sectors or wavefronts of an access.
+    /// Counts sectors or wavefronts of an access that is no copy.
     pub(crate) fn count(
         &self,
         state: &mut Execution<'_>,
         space: Space,
+        operation: Operation,
         addresses: &Lanes,
         lanes: u32,
         width: u32,
     ) {
+        self.observe_request(state, space, operation, [addresses; 2], lanes, width);
         let (function, pc) = (state.fragment.function, state.fragment.pc);
-        if let Some(observer) = &self.launch.options.observer {
-            let function = &self.launch.program.functions[function as usize];
-            observer.request(&Request {
-                function: &function.name,
-                span: function.origins[pc as usize].span,
-                block: state.group.blocks[state.block].index,
-                threads: &state.warp.threads,
-                space,
-                lanes,
-                addresses,
-                width,
-            });
-        }
         let counters = &mut state.group.counters.0[function as usize][pc as usize];
         let first = addresses[lanes.trailing_zeros().min(31) as usize];
         let shared = match space {
@@ -591,7 +603,7 @@ impl Executor<'_> {
             _ => false,
         };
         if shared {
-            let (count, ideal) = memory_cost::wavefronts(addresses, lanes, width);
+            let (count, ideal) = memory_cost::wavefronts(operation, addresses, lanes, width);
             counters.wavefronts += count;
             counters.ideal_wavefronts += ideal;
         } else if global {
@@ -600,8 +612,53 @@ impl Executor<'_> {
             counters.ideal_sectors += ideal;
         }
     }
-}
 
+    /// Counts sectors and wavefronts of a copy from global to shared memory.
+    pub(crate) fn count_copy(&self, state: &mut Execution<'_>, copy: &WarpCopy<'_>) {
+        let operation = copy.operation();
+        let (lanes, width) = (copy.active, copy.width);
+        let (from, to) = (copy.from, copy.to);
+        self.observe_request(state, Space::Global, operation, [from, to], lanes, width);
+        self.observe_request(state, Space::Shared, operation, [to, from], lanes, width);
+        let (function, pc) = (state.fragment.function, state.fragment.pc);
+        let counters = &mut state.group.counters.0[function as usize][pc as usize];
+        let sectors = copy.sectors().1;
+        let wavefronts = copy.wavefronts().1;
+        counters.sectors += sectors;
+        counters.ideal_sectors += memory_cost::ideal_sectors(lanes, width).min(sectors);
+        counters.wavefronts += wavefronts;
+        let ideal = memory_cost::ideal_wavefronts(operation, lanes, width);
+        counters.ideal_wavefronts += ideal.min(wavefronts);
+    }
+
+    /// Tells the observer of a request. The second addresses are those of the other side of a copy.
+    fn observe_request(
+        &self,
+        state: &Execution<'_>,
+        space: Space,
+        operation: Operation,
+        [addresses, other]: [&Lanes; 2],
+        lanes: u32,
+        width: u32,
+    ) {
+        let (function, pc) = (state.fragment.function, state.fragment.pc);
+        if let Some(observer) = &self.launch.options.observer {
+            let function = &self.launch.program.functions[function as usize];
+            observer.request(&Request {
+                function: &function.name,
+                span: function.origins[pc as usize].span,
+                block: state.group.blocks[state.block].index,
+                threads: &state.warp.threads,
+                space,
+                operation,
+                lanes,
+                addresses,
+                other,
+                width,
+            });
+        }
+    }
+}
 /// Traps on shared memory of another block of the cluster that has exited.
 #[cold]
 fn check_present(group: &Group, owner: usize, access: &LaneAccess) -> Outcome<()> {

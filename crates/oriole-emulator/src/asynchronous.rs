@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use oriole_isa::memory_cost::{Operation, WarpCopy};
 use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Space};
 
 use crate::access::{LaneAccess, Spot};
@@ -375,9 +376,15 @@ impl Executor<'_> {
             _ => None,
         };
         if self.launch.options.profile {
-            let active = context.state.active;
-            self.count(&mut context.state, Space::Global, &from, active, size);
-            self.count(&mut context.state, Space::Shared, &to, active, size);
+            let copy = WarpCopy {
+                from: &from,
+                to: &to,
+                active: context.state.active,
+                width: size,
+                bypasses: Operation::of(&context.special.mnemonic)
+                    == Some(Operation::BypassingCopy),
+            };
+            self.count_copy(&mut context.state, &copy);
         }
         for lane in lanes_of(context.state.active) {
             let mut given = sizes.map_or(size, |sizes| (sizes[lane] as u32).min(size));

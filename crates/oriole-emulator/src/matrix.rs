@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
 use crate::access::LaneAccess;
@@ -517,7 +518,15 @@ impl Executor<'_> {
             } else {
                 (1 << (8 * count)) - 1
             };
-            self.count(&mut context.state, Space::Shared, &addresses, lanes, 16);
+            let state = &mut context.state;
+            self.count(
+                state,
+                Space::Shared,
+                Operation::Matrix,
+                &addresses,
+                lanes,
+                16,
+            );
         }
         for (index, &slot) in slots.iter().enumerate().take(count) {
             let mut rows = [None; 8];

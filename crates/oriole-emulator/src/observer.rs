@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use oriole_diagnostics::Span;
 use oriole_isa::Space;
+use oriole_isa::memory_cost::Operation;
 
 use crate::program::Lanes;
 
@@ -56,10 +57,14 @@ pub struct Request<'request> {
     pub threads: &'request [[u32; 3]],
     /// The state space that the instruction names.
     pub space: Space,
+    /// What it does, as far as that makes a difference to the cost.
+    pub operation: Operation,
     /// The lanes that access something.
     pub lanes: u32,
     /// The address of each of them.
     pub addresses: &'request [u64; 32],
+    /// Of a copy, where each of them writes or reads; else the same.
+    pub other: &'request [u64; 32],
     /// How many bytes each of them accesses.
     pub width: u32,
 }

@@ -1,9 +1,74 @@
 //! What a warp's access to memory costs: sectors of global memory, wavefronts of shared memory.
 //!
-//! A request is one instruction of one warp. Sectors: distinct aligned 32 bytes that the active lanes touch; ideal, the
-//! distinct bytes they touch over 32, rounded up. Wavefronts: lanes in groups of 32, 16 or 8 for accesses of up to 4, 8 and 16
-//! bytes; in each group the largest number of distinct words of one bank; ideal, one for each group that has active lanes.
-//! Each matrix of `ldmatrix` and `stmatrix` is a group of eight lanes with 16 bytes each.
+//! A request is one instruction of one warp. Sectors: distinct aligned 32 bytes that the active lanes touch; ideal, the bytes of
+//! all lanes over 32, rounded up, or less where lanes touch the same.
+//!
+//! Wavefronts: lanes go in passes of 32, 16 or 8 for accesses of up to 4, 8 and 16 bytes; a pass takes as many wavefronts as the
+//! largest number of distinct words of one bank. Ideal: the bytes of all lanes over 128, rounded up, or less where lanes touch the same.
+//! What differs by [`Operation`] was measured on an H200 (`docs/validation.md`):
+//!
+//! - Loads of 8 and 16 bytes go in passes of twice as many lanes if each lane has the address of the lane beside it (`l ^ 1`), or each that
+//!   of the lane two further (`l ^ 2`); lanes that take no part are no obstacle.
+//! - Atomics take lanes that aim at one word one after the other, and comparing and swapping takes twice as long.
+//! - Each matrix of `ldmatrix` and `stmatrix` is a pass of eight lanes with 16 bytes each.
+//! - Copies ([`WarpCopy`]) depend on both addresses.
+
+use crate::{CacheOperator, Mnemonic, Opcode, ReductionOperation};
+
+/// What a warp does, as far as it makes a difference to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// `ld`.
+    Load,
+    /// `st`.
+    Store,
+    /// `atom` and `red`.
+    Atomic,
+    /// Those that `ptxas` may have one lane do for all, where all aim at one word: integer sums, extremes and bit operations.
+    Reduction,
+    /// `atom.cas`.
+    CompareAndSwap,
+    /// `ldmatrix` and `stmatrix`.
+    Matrix,
+    /// `cp.async` by way of the first-level cache.
+    CachedCopy,
+    /// `cp.async.cg`, past that cache.
+    BypassingCopy,
+}
+
+impl Operation {
+    /// What an instruction does, if it accesses memory by lanes.
+    pub fn of(mnemonic: &Mnemonic) -> Option<Operation> {
+        let modifiers = mnemonic.modifiers();
+        Some(match mnemonic.opcode() {
+            Opcode::Ld | Opcode::Ldu => Operation::Load,
+            Opcode::St => Operation::Store,
+            Opcode::Atom | Opcode::Red => match modifiers.operation {
+                Some(ReductionOperation::CompareAndSwap) => Operation::CompareAndSwap,
+                Some(operation) if is_folded(operation, mnemonic) => Operation::Reduction,
+                _ => Operation::Atomic,
+            },
+            Opcode::Ldmatrix | Opcode::Stmatrix => Operation::Matrix,
+            Opcode::CpAsync => match modifiers.cache_operator {
+                Some(CacheOperator::Global) => Operation::BypassingCopy,
+                _ => Operation::CachedCopy,
+            },
+            _ => return None,
+        })
+    }
+
+    /// Whether it is one of the copies.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Operation::CachedCopy | Operation::BypassingCopy)
+    }
+}
+
+/// Whether `ptxas` may fold what all lanes do to one word.
+fn is_folded(operation: ReductionOperation, mnemonic: &Mnemonic) -> bool {
+    use ReductionOperation::{Add, And, Max, Min, Or, Xor};
+    let is_integer = mnemonic.first_type().is_some_and(|it| !it.is_float());
+    is_integer && matches!(operation, Add | And | Or | Xor | Min | Max)
+}
 
 /// Sectors that the lanes touch, and the least possible.
 pub fn sectors(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u64) {
@@ -24,66 +89,200 @@ pub fn sectors(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u64) {
             }
         }
     }
-    let ideal = distinct_bytes(addresses, active, width).div_ceil(32);
-    (count as u64, ideal)
+    let count = count as u64;
+    (count, ideal_sectors(active, width).min(count))
 }
 
-/// How many different bytes the lanes touch.
-fn distinct_bytes(addresses: &[u64; 32], active: u32, width: u32) -> u64 {
-    let mut starts = [0; 32];
-    let mut count = 0;
-    for (lane, &address) in addresses.iter().enumerate() {
-        if active >> lane & 1 != 0 {
-            starts[count] = address;
-            count += 1;
-        }
-    }
-    let starts = &mut starts[..count];
-    starts.sort_unstable();
-    let (mut bytes, mut end) = (0, 0);
-    for &start in starts.iter() {
-        let behind = start.saturating_add(width.into());
-        bytes += behind.saturating_sub(start.max(end));
-        end = behind;
-    }
-    bytes
+/// The least sectors of lanes that have nothing in common.
+pub fn ideal_sectors(active: u32, width: u32) -> u64 {
+    (u64::from(active.count_ones()) * u64::from(width)).div_ceil(32)
 }
 
-/// Wavefronts of a shared access, and the least possible.
-pub fn wavefronts(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u64) {
-    let group = match width {
+/// The least wavefronts of lanes that have nothing in common.
+pub fn ideal_wavefronts(operation: Operation, active: u32, width: u32) -> u64 {
+    let least = (u64::from(active.count_ones()) * u64::from(width)).div_ceil(128);
+    match operation {
+        Operation::CompareAndSwap => 2 * least,
+        _ => least,
+    }
+}
+
+/// Whether each lane has the address of the lane beside it, or each that of the lane two further.
+fn is_paired(addresses: &[u64; 32], active: u32) -> bool {
+    let agree = |by: usize| {
+        (0..32usize).all(|lane| {
+            let both = active >> lane & active >> (lane ^ by) & 1;
+            both == 0 || addresses[lane] == addresses[lane ^ by]
+        })
+    };
+    agree(1) || agree(2)
+}
+
+/// The lanes that go together into shared memory, as masks; `is_paired` tells whether pairs of lanes have one address.
+pub fn passes(operation: Operation, width: u32, is_paired: bool) -> impl Iterator<Item = u32> {
+    let lanes: u32 = match width {
         ..=4 => 32,
         8 => 16,
         _ => 8,
     };
-    let mut total = 0;
-    let mut ideal = 0;
-    for start in (0..32).step_by(group) {
-        // Eight lanes of up to 32 bytes, or 32 of one word.
-        let mut words = [0; 64];
-        let mut count = 0;
-        let lanes = addresses.iter().enumerate().skip(start).take(group);
-        for (_, &address) in lanes.filter(|(lane, _)| active >> lane & 1 != 0) {
-            for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
-                if count < words.len() && (count == 0 || words[count - 1] != word) {
-                    words[count] = word;
-                    count += 1;
-                }
+    let lanes = match operation == Operation::Load && is_paired {
+        true => (2 * lanes).min(32),
+        false => lanes,
+    };
+    let mask = u32::MAX >> (32 - lanes);
+    (0..32)
+        .step_by(lanes as usize)
+        .map(move |first| mask << first)
+}
+
+/// The wavefronts of the lanes of one pass.
+pub fn pass_wavefronts(operation: Operation, addresses: &[u64; 32], lanes: u32, width: u32) -> u64 {
+    // 16 lanes of up to 32 bytes, and one word more where an address is no multiple of four.
+    let mut words = [0; 160];
+    let mut count = 0;
+    for (_, &address) in (addresses.iter().enumerate()).filter(|(lane, _)| lanes >> lane & 1 != 0) {
+        for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
+            if count < words.len() {
+                words[count] = word;
+                count += 1;
             }
         }
-        let words = &mut words[..count];
-        words.sort_unstable();
-        let mut banks = [0u64; 32];
-        for (index, word) in words.iter().enumerate() {
-            if index == 0 || words[index - 1] != *word {
-                banks[(word & 31) as usize] += 1;
-            }
-        }
-        let most = banks.into_iter().max().unwrap_or(0);
-        total += most;
-        ideal += u64::from(most > 0);
     }
-    (total, ideal)
+    let words = &mut words[..count];
+    words.sort_unstable();
+    let is_atomic = matches!(
+        operation,
+        Operation::Atomic | Operation::Reduction | Operation::CompareAndSwap
+    );
+    let mut banks = [0u64; 32];
+    for (index, word) in words.iter().enumerate() {
+        if is_atomic || index == 0 || words[index - 1] != *word {
+            banks[(word & 31) as usize] += 1;
+        }
+    }
+    let most = banks.into_iter().max().unwrap_or(0);
+    match operation {
+        Operation::CompareAndSwap => 2 * most,
+        _ => most,
+    }
+}
+
+/// Wavefronts of an access to shared memory that is no copy, and the least possible.
+pub fn wavefronts(
+    operation: Operation,
+    addresses: &[u64; 32],
+    active: u32,
+    width: u32,
+) -> (u64, u64) {
+    let is_paired = operation == Operation::Load && width > 4 && is_paired(addresses, active);
+    let of_pass = |pass| pass_wavefronts(operation, addresses, active & pass, width);
+    let total = passes(operation, width, is_paired).map(of_pass).sum();
+    (total, ideal_wavefronts(operation, active, width).min(total))
+}
+
+/// A copy by a warp from global to shared memory, in pieces of 4, 8 or 16 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpCopy<'addresses> {
+    /// Where lanes read.
+    pub from: &'addresses [u64; 32],
+    /// Where they write.
+    pub to: &'addresses [u64; 32],
+    /// The lanes that take part.
+    pub active: u32,
+    /// Bytes of a lane.
+    pub width: u32,
+    /// Whether it goes past the first-level cache: by pieces of 16 bytes, straight from sectors to sectors.
+    pub bypasses: bool,
+}
+
+impl WarpCopy<'_> {
+    /// Which of the copies it is.
+    pub fn operation(&self) -> Operation {
+        match self.bypasses {
+            true => Operation::BypassingCopy,
+            false => Operation::CachedCopy,
+        }
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = usize> {
+        let active = self.active;
+        (0..32).filter(move |lane| active >> lane & 1 != 0)
+    }
+
+    /// Whether several lanes write what they read elsewhere to one place: only one of them counts.
+    fn overlaps(&self) -> bool {
+        let mut pairs: Vec<(u64, u64)> = self
+            .lanes()
+            .map(|lane| (self.to[lane], self.from[lane]))
+            .collect();
+        pairs.sort_unstable();
+        pairs
+            .windows(2)
+            .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1)
+    }
+
+    /// The different keys of lanes.
+    fn distinct<Key: Ord>(&self, key: impl Fn(u64, u64) -> Key) -> u64 {
+        let mut keys: Vec<Key> = self
+            .lanes()
+            .map(|lane| key(self.from[lane], self.to[lane]))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len() as u64
+    }
+
+    /// Sectors at least and at most. Past the cache, a sector is read once for each sector that it is written to, and for each way that its
+    /// halves are.
+    pub fn sectors(&self) -> (u64, u64) {
+        if !self.bypasses {
+            let (count, _) = sectors(self.from, self.active, self.width);
+            return (count, count);
+        }
+        if self.overlaps() {
+            return (1, u64::from(self.active.count_ones()));
+        }
+        let count = self.distinct(|from, to| (from >> 5, to >> 5, (from ^ to) >> 4 & 1));
+        (count, count)
+    }
+
+    /// Wavefronts at least and at most. By way of the cache, a pass takes one more than the largest number of lanes that are in the way of
+    /// one, reading or writing the same bank. Past it, each line is copied to each line by itself; pieces within them may be
+    /// permuted by an exclusive or with one number.
+    pub fn wavefronts(&self) -> (u64, u64) {
+        if !self.bypasses {
+            let of_pass = |pass| {
+                WarpCopy {
+                    active: self.active & pass,
+                    ..*self
+                }
+                .conflicts()
+            };
+            let count = passes(Operation::CachedCopy, self.width, false)
+                .map(of_pass)
+                .sum();
+            return (count, count);
+        }
+        if self.overlaps() {
+            return (1, u64::from(self.active.count_ones()));
+        }
+        let lines = self.distinct(|from, to| (from >> 7, to >> 7));
+        let permuted = self.distinct(|from, to| (from >> 7, to >> 7, (from ^ to) >> 4 & 7));
+        (lines, permuted)
+    }
+
+    fn conflicts(&self) -> u64 {
+        let width = u64::from(self.width);
+        let bank = |address: u64| address % 128 / width;
+        let in_the_way = |lane: usize| {
+            let others = self.lanes().filter(|&other| {
+                bank(self.from[other]) == bank(self.from[lane])
+                    || bank(self.to[other]) == bank(self.to[lane])
+            });
+            others.count() as u64
+        };
+        self.lanes().map(in_the_way).max().unwrap_or(0)
+    }
 }
 
 /// Sectors of local memory that the lanes touch, and the least possible. A lane's words of four bytes lie 128 bytes apart, next to
@@ -132,6 +331,9 @@ mod tests {
         assert_eq!(sectors(&strided(4, 16), u32::MAX, 4), (5, 4));
         assert_eq!(sectors(&strided(0, 8), u32::MAX, 4), (1, 1));
         assert_eq!(sectors(&strided(2, 0), u32::MAX, 4), (3, 3));
+        // Every other word, read by two lanes: no byte of the sectors is left out by some order of lanes.
+        let even = std::array::from_fn(|lane| (lane as u64 & !1) * 4);
+        assert_eq!(sectors(&even, u32::MAX, 4), (4, 4));
         assert_eq!(sectors(&strided(16, 0), u32::MAX, 16), (16, 16));
         assert_eq!(sectors(&strided(16, 16), u32::MAX, 16).0, 17);
         assert_eq!(sectors(&strided(4, 0), 0xff, 4), (1, 1));
@@ -145,19 +347,86 @@ mod tests {
         assert_eq!(local_sectors(&strided(1, 0), u32::MAX, 1), (8, 4));
     }
 
+    fn load(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u64) {
+        wavefronts(Operation::Load, addresses, active, width)
+    }
+
     #[test]
     fn wavefronts_follow_the_measured_table() {
         for (stride, expected) in [(4, 1), (8, 2), (16, 4), (128, 32), (132, 1)] {
             assert_eq!(
-                wavefronts(&strided(stride, 0), u32::MAX, 4).0,
+                load(&strided(stride, 0), u32::MAX, 4).0,
                 expected,
                 "{stride}"
             );
         }
-        assert_eq!(wavefronts(&strided(8, 0), u32::MAX, 8), (2, 2));
-        assert_eq!(wavefronts(&strided(16, 0), u32::MAX, 8), (4, 2));
-        assert_eq!(wavefronts(&strided(16, 0), u32::MAX, 16), (4, 4));
-        assert_eq!(wavefronts(&strided(32, 0), u32::MAX, 16), (8, 4));
-        assert_eq!(wavefronts(&strided(0, 0), u32::MAX, 4), (1, 1));
+        assert_eq!(load(&strided(8, 0), u32::MAX, 8), (2, 2));
+        assert_eq!(load(&strided(16, 0), u32::MAX, 8), (4, 2));
+        assert_eq!(load(&strided(16, 0), u32::MAX, 16), (4, 4));
+        assert_eq!(load(&strided(32, 0), u32::MAX, 16), (8, 4));
+        assert_eq!(load(&strided(0, 0), u32::MAX, 4), (1, 1));
+        // Half of the lanes would go together.
+        assert_eq!(load(&strided(8, 0), 0x5555_5555, 8), (2, 1));
+    }
+
+    #[test]
+    fn wide_loads_of_equal_pairs_take_half_as_many_passes() {
+        let pairs = |width: u64| std::array::from_fn(|lane| lane as u64 / 2 * width);
+        let alternating = |width: u64| std::array::from_fn(|lane| lane as u64 % 2 * width);
+        let eight = |width: u64| std::array::from_fn(|lane| lane as u64 % 8 * width);
+        for (width, expected) in [(8, 1), (16, 2)] {
+            assert_eq!(load(&pairs(width.into()), u32::MAX, width).0, expected);
+            assert_eq!(
+                load(&alternating(width.into()), u32::MAX, width).0,
+                expected
+            );
+            assert_eq!(load(&pairs(width.into()), 0x5555_5555, width).0, expected);
+            assert_eq!(load(&eight(width.into()), u32::MAX, width).0, 2 * expected);
+            let store = wavefronts(Operation::Store, &pairs(width.into()), u32::MAX, width);
+            assert_eq!(store.0, 2 * expected);
+        }
+    }
+
+    #[test]
+    fn atomics_take_equal_words_one_by_one() {
+        let of = |operation, addresses: &[u64; 32], width| {
+            wavefronts(operation, addresses, u32::MAX, width)
+        };
+        assert_eq!(of(Operation::Atomic, &strided(0, 0), 4), (32, 1));
+        assert_eq!(of(Operation::Atomic, &strided(8, 0), 8), (2, 2));
+        assert_eq!(of(Operation::Atomic, &strided(0, 0), 8), (32, 2));
+        assert_eq!(of(Operation::CompareAndSwap, &strided(4, 0), 4), (2, 2));
+        assert_eq!(of(Operation::CompareAndSwap, &strided(8, 0), 8), (4, 4));
+        assert_eq!(of(Operation::CompareAndSwap, &strided(0, 0), 8), (64, 4));
+    }
+
+    #[test]
+    fn copies_follow_the_measured_table() {
+        let of = |from: &[u64; 32], to: &[u64; 32], width, bypasses| {
+            let copy = WarpCopy {
+                from,
+                to,
+                active: u32::MAX,
+                width,
+                bypasses,
+            };
+            (copy.sectors().0, copy.wavefronts())
+        };
+        let (next, apart) = (strided(16, 0), strided(32, 0));
+        assert_eq!(of(&next, &next, 16, true), (16, (4, 4)));
+        assert_eq!(of(&next, &apart, 16, true), (32, (8, 32)));
+        assert_eq!(of(&apart, &apart, 16, true), (32, (8, 8)));
+        assert_eq!(of(&strided(16, 16), &next, 16, true).0, 32);
+        assert_eq!(of(&apart, &next, 16, false), (32, (8, 8)));
+        let (words, every_other) = (strided(4, 0), strided(8, 0));
+        assert_eq!(of(&words, &words, 4, false), (4, (1, 1)));
+        assert_eq!(of(&every_other, &words, 4, false), (8, (2, 2)));
+        assert_eq!(of(&every_other, &every_other, 4, false), (8, (2, 2)));
+        assert_eq!(of(&strided(0, 0), &strided(32, 0), 4, false), (1, (32, 32)));
+        let eight: [u64; 32] = std::array::from_fn(|lane| lane as u64 % 8 * 4);
+        let swizzled = std::array::from_fn(|lane| {
+            (lane as u64 >> 3) * 128 + ((lane as u64 & 7) ^ (lane as u64 >> 3)) * 4
+        });
+        assert_eq!(of(&eight, &swizzled, 4, false), (1, (7, 7)));
     }
 }

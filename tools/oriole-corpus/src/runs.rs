@@ -1,5 +1,6 @@
 //! The launches that `runs.toml` of the corpus describes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One `[[run]]` of runs.toml.
@@ -17,6 +18,20 @@ pub struct Run {
     pub shared: u64,
     /// The arguments, as `oriole run` takes them.
     pub arguments: Vec<String>,
+}
+
+impl Run {
+    /// The arguments that are integers, by number from 0.
+    pub fn integers(&self) -> BTreeMap<u32, u64> {
+        let arguments = self.arguments.iter().enumerate();
+        let integers = arguments.filter_map(|(index, text)| {
+            let (name, value) = text.split_once('=')?;
+            let is_scalar = !name.contains(['[', '(', '{']);
+            let value = value.parse::<i64>().ok().filter(|_| is_scalar)?;
+            Some((index as u32, value as u64))
+        });
+        integers.collect()
+    }
 }
 
 /// The launches, from the small part of TOML that the file uses.

@@ -12,7 +12,6 @@ use oriole_evolution::addresses;
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ fn watch_claims(
     let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
         return Default::default();
     };
-    let watcher = Arc::new(RequestWatcher::new(kernel, integers(run), module.source()));
+    let watcher = Arc::new(RequestWatcher::new(kernel, run.integers(), module.source()));
     let arguments = arguments(&mut machine);
     let launch = Launch {
         kernel: &run.kernel,
@@ -69,18 +68,6 @@ fn watch_claims(
     };
     let _ = machine.launch(&launch, &options);
     watcher.result()
-}
-
-/// The arguments of a run that are integers, by number.
-fn integers(run: &Run) -> BTreeMap<u32, u64> {
-    let arguments = run.arguments.iter().enumerate();
-    let integers = arguments.filter_map(|(index, text)| {
-        let (name, value) = text.split_once('=')?;
-        let is_scalar = !name.contains(['[', '(', '{']);
-        let value = value.parse::<i64>().ok().filter(|_| is_scalar)?;
-        Some((index as u32, value as u64))
-    });
-    integers.collect()
 }
 
 fn report(what: &str, results: Vec<(ComparedRequests, Vec<String>)>) {

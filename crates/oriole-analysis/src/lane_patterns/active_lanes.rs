@@ -3,7 +3,8 @@
 //! ## Method
 //! The lanes that come to a block are those that come to its immediate dominator if it post-dominates that, and otherwise those among
 //! them for which the dominator's branch goes its way. A condition that is concrete says which these are, and a uniform one that they
-//! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so.
+//! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so. So it is that lanes that went apart
+//! have met again ([`reconvergence`](super::reconvergence)).
 
 use super::pattern::{Pattern, Supposed};
 use super::{Entry, LanePatterns};
@@ -37,7 +38,7 @@ pub(super) enum Apart {
 const MOST_ROUTE: u32 = 6;
 
 /// What is known of a condition.
-enum Condition {
+pub(super) enum Condition {
     /// The lanes it holds for.
     Lanes(u32),
     /// It holds for all or for none.
@@ -55,6 +56,7 @@ impl LanePatterns<'_> {
             arriving.is_supposed |= self.may_have_left(this);
             around = self.loops.parent(this);
         }
+        arriving.is_supposed |= self.may_come_in_parts(instruction);
         match self.guard(instruction) {
             None | Some(Condition::Uniform) => {}
             Some(Condition::Lanes(lanes)) => arriving.lanes &= lanes,
@@ -149,6 +151,14 @@ impl LanePatterns<'_> {
         if ways != 1 || forward.count() != 1 {
             return supposed;
         }
+        // Others may have left a loop elsewhere.
+        let mut around = self.loops.innermost(above);
+        while let Some(this) = around.filter(|&this| !self.loops.contains(this, block)) {
+            if self.may_have_left(this) {
+                return supposed;
+            }
+            around = self.loops.parent(this);
+        }
         let lanes = match self.guard(last) {
             Some(Condition::Uniform) => return arriving,
             Some(Condition::Lanes(lanes)) => lanes,
@@ -164,7 +174,7 @@ impl LanePatterns<'_> {
     }
 
     /// What is known of the guard of an instruction, with its negation.
-    fn guard(&mut self, instruction: Instruction) -> Option<Condition> {
+    pub(super) fn guard(&mut self, instruction: Instruction) -> Option<Condition> {
         if let Some(Operand::Value(predicate)) = self.function.guard(instruction) {
             self.compute(predicate);
         }

@@ -37,6 +37,7 @@ mod evaluate;
 mod exchange;
 mod joins;
 mod pattern;
+mod reconvergence;
 mod steps;
 mod widening;
 
@@ -240,6 +241,8 @@ pub struct LanePatterns<'a> {
     atoms: Atoms,
     entries: Vec<Option<Entry>>,
     arriving: Vec<Option<Arriving>>,
+    /// Instructions that lanes may come to in parts, once that was asked.
+    parted: Option<BitSet<Instruction>>,
     /// Parameters of headers that were supposed to be their start and something uniform.
     supposed: Vec<Value>,
     /// Those that are not.
@@ -307,6 +310,7 @@ impl<'a> LanePatterns<'a> {
             atoms: Atoms::default(),
             entries: Vec::new(),
             arriving: Vec::new(),
+            parted: None,
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
             steps: BTreeMap::new(),
@@ -357,6 +361,7 @@ impl<'a> LanePatterns<'a> {
         self.entries.resize(self.function.values().len(), None);
         self.arriving.clear();
         self.arriving.resize(self.function.blocks().len(), None);
+        self.parted = None;
         self.has_left.clear();
         self.has_left.resize(self.leaves_apart.len(), None);
         self.supposed.clear();

@@ -94,7 +94,9 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
         };
     }
     let present: Vec<i64> = offsets.into_iter().flatten().collect();
-    if present.len() > 1 && present.iter().all(|&offset| offset == 0) {
+    // Atomics on one word wait for each other.
+    let waits = is_shared && wastes;
+    if present.len() > 1 && present.iter().all(|&offset| offset == 0) && !waits {
         return Class::Broadcast;
     }
     if is_shared {

@@ -4,7 +4,8 @@ use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
 use oriole_ir::Symbol;
-use oriole_isa::{Space, memory_cost};
+use oriole_isa::Space;
+use oriole_isa::memory_cost::{self, Operation};
 
 /// The cost of a request for one warp.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ pub(super) struct WarpCost {
 }
 
 /// Far from both ends of the address space, and a multiple of everything that counts.
-const MIDDLE: u64 = 1 << 44;
+pub(super) const MIDDLE: u64 = 1 << 44;
 
 /// Which memory a request goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,10 +89,15 @@ impl WarpCost {
         self.most = lanes * bytes.div_ceil(32);
         self.ideal = together.div_ceil(32) as f64;
         if memory(request.space) == Memory::Shared {
-            let passes = passes(request.bytes, self.lanes);
-            self.least = passes.len() as u64;
-            self.most = lanes;
-            self.ideal = passes.len() as f64;
+            let operation = request.operation;
+            let passes = passes(request, self.lanes, true).len() as u64;
+            let ideal = memory_cost::ideal_wavefronts(operation, self.lanes, request.bytes);
+            (self.least, self.most) = match operation {
+                Operation::CompareAndSwap => (2 * passes, 2 * lanes),
+                Operation::BypassingCopy => (1, lanes),
+                _ => (passes, lanes),
+            };
+            self.ideal = ideal as f64;
         }
         self.mean = (self.least + self.most) as f64 / 2.0;
         self
@@ -162,8 +168,9 @@ impl WarpCost {
         });
         let memory = memory(request.space);
         let whole = [u32::MAX];
+        let is_paired = is_paired(pattern, &groups, self.lanes);
         let passes = match memory {
-            Memory::Shared => passes(request.bytes, self.lanes),
+            Memory::Shared => passes(request, self.lanes, is_paired == Some(true)),
             Memory::Global | Memory::Local => whole.to_vec(),
         };
         (self.least, self.most, self.mean, self.ideal) = (0, 0, 0.0, 0.0);
@@ -189,12 +196,9 @@ impl WarpCost {
                         let base = MIDDLE + residue;
                         base.wrapping_add_signed(offsets[lane])
                     });
-                    let (cost, own) = cost(memory, &addresses, lanes, request.bytes);
+                    let (cost, own) = cost(memory, request, &addresses, lanes);
                     costs.push(cost);
-                    ideal = match memory {
-                        Memory::Shared => 1,
-                        Memory::Global | Memory::Local => ideal.max(own),
-                    };
+                    ideal = ideal.max(own);
                 }
                 let cheapest = costs.iter().copied().min().unwrap_or(0);
                 least = least.max(cheapest);
@@ -208,13 +212,25 @@ impl WarpCost {
             }
             if several && memory != Memory::Shared {
                 // What lanes of different groups have in common is not known: as if it were nothing.
-                let bytes = u64::from(self.lanes.count_ones()) * u64::from(request.bytes);
-                ideal = bytes.div_ceil(32).min(most);
+                ideal = memory_cost::ideal_sectors(self.lanes, request.bytes).min(most);
             }
             self.least += least;
             self.most += most;
             self.mean += mean;
             self.ideal += ideal as f64;
+        }
+        if memory == Memory::Shared {
+            let ideal = memory_cost::ideal_wavefronts(request.operation, self.lanes, request.bytes);
+            self.ideal = ideal.min(self.most) as f64;
+            if request.operation == Operation::Reduction && is_uniform(self.offsets.as_ref()) {
+                // One lane may do it for all.
+                self.least = 1;
+            }
+            let may_be_paired = request.operation == Operation::Load && request.bytes > 4;
+            if may_be_paired && is_paired.is_none() {
+                // If they are, there are half as many passes, and each costs as much as one that it is made of at least.
+                self.least = self.least.div_ceil(2);
+            }
         }
         if contradicts {
             // Every case would trap: something that was taken for granted does not hold.
@@ -317,19 +333,43 @@ fn possible(known: Known, most: usize) -> Option<Vec<u64>> {
 }
 
 /// The lanes that go together into shared memory.
-fn passes(bytes: u32, lanes: u32) -> Vec<u32> {
-    let group = match bytes {
-        ..=4 => 32,
-        8 => 16,
-        _ => 8,
-    };
-    let mask = crate::known_bits::mask(group) as u32;
-    let all = (0..32).step_by(group as usize).map(|start| mask << start);
+fn passes(request: &Request, lanes: u32, is_paired: bool) -> Vec<u32> {
+    let all = memory_cost::passes(request.operation, request.bytes, is_paired);
     all.filter(|pass| pass & lanes != 0).collect()
 }
 
+/// Whether all lanes that take part have one address.
+fn is_uniform(offsets: Option<&[Option<i64>; LANES]>) -> bool {
+    offsets.is_some_and(|offsets| offsets.iter().flatten().all(|&offset| offset == 0))
+}
+
+/// Whether each lane has the address of the lane beside it, or each that of the lane two further, if that is known.
+fn is_paired(pattern: &Pattern, groups: &[u32], lanes: u32) -> Option<bool> {
+    let agree = |by: usize| {
+        let mut is_known = true;
+        for lane in 0..LANES {
+            if lanes >> lane & lanes >> (lane ^ by) & 1 == 0 {
+                continue;
+            }
+            let together = groups
+                .iter()
+                .any(|group| group >> lane & group >> (lane ^ by) & 1 != 0);
+            if together && pattern.lanes.get(lane) != pattern.lanes.get(lane ^ by) {
+                return Some(false);
+            }
+            is_known &= together;
+        }
+        is_known.then_some(true)
+    };
+    match (agree(1), agree(2)) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    }
+}
+
 /// Groups of lanes that differ by known numbers, as masks.
-fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
+pub(super) fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
     let mut groups: Vec<u32> = Vec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
         let with = groups.iter_mut().find(|group| {
@@ -373,10 +413,15 @@ fn residues(
     (0..tried).filter(is_possible).collect()
 }
 
-fn cost(memory: Memory, addresses: &[u64; LANES], lanes: u32, bytes: u32) -> (u64, u64) {
+/// What lanes of one pass cost, and what would do.
+fn cost(memory: Memory, request: &Request, addresses: &[u64; LANES], lanes: u32) -> (u64, u64) {
+    let bytes = request.bytes;
     match memory {
         Memory::Global => memory_cost::sectors(addresses, lanes, bytes),
-        Memory::Shared => memory_cost::wavefronts(addresses, lanes, bytes),
         Memory::Local => memory_cost::local_sectors(addresses, lanes, bytes),
+        Memory::Shared => {
+            let cost = memory_cost::pass_wavefronts(request.operation, addresses, lanes, bytes);
+            (cost, cost)
+        }
     }
 }

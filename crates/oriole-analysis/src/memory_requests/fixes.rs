@@ -19,7 +19,8 @@ use crate::lane_patterns::{AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, 
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
 use oriole_ir::{AccessKind, Base, Function, Symbol};
-use oriole_isa::{Space, memory_cost};
+use oriole_isa::Space;
+use oriole_isa::memory_cost::{self, Operation};
 
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -427,7 +428,8 @@ fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64>
                     let own = sign_extend(pattern.lanes.get(lane), pattern.bits);
                     change.apply((middle + residue).wrapping_add_signed(own))
                 });
-                memory_cost::wavefronts(&addresses, sample.lanes, request.bytes).0
+                memory_cost::wavefronts(request.operation, &addresses, sample.lanes, request.bytes)
+                    .0
             })
             .max()?;
         sum += dearest;
@@ -576,7 +578,7 @@ fn stage_fix(
     // A tile of 32 rows of 33 elements, by rows and by columns.
     let wavefronts = |rows: u64, columns: u64| {
         let addresses = std::array::from_fn(|lane| (lane as u64 * (33 * rows + columns)) * bytes);
-        memory_cost::wavefronts(&addresses, u32::MAX, bytes as u32)
+        memory_cost::wavefronts(Operation::Load, &addresses, u32::MAX, bytes as u32)
     };
     let is_free = |(cost, ideal): (u64, u64)| cost == ideal;
     let is_known = is_free(wavefronts(0, 1)) && is_free(wavefronts(1, 0));

@@ -14,7 +14,8 @@
 //! Lanes whose addresses differ by known numbers form a group. Of a group only the low bits of its first address are missing: these are
 //! tried, as far as they are unknown (modulo 32 for sectors; modulo 4 for wavefronts, since whole words move all banks alike). Several
 //! groups cost at least what the dearest costs and at most what all cost together. Costs are counted by [`oriole_isa::memory_cost`],
-//! as the emulator does. Local memory is interleaved by words of four bytes.
+//! as the emulator does. Local memory is interleaved by words of four bytes. Of a copy (`cp.async`) both sides are looked at: what is written
+//! where decides how sectors and lines are moved.
 //!
 //! ## Not done
 //! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants, and
@@ -22,6 +23,7 @@
 
 mod chains;
 mod class;
+mod copies;
 mod cost;
 mod fixes;
 mod rounds;
@@ -40,7 +42,8 @@ use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
-use oriole_isa::{Opcode, ScalarType, Space};
+use oriole_isa::memory_cost::Operation;
+use oriole_isa::{Flag, Opcode, ScalarType, Space};
 use oriole_syntax::literal::Literal;
 
 /// What is accessed, and how, by one instruction of a warp. An instruction that copies has two.
@@ -54,10 +57,27 @@ pub struct Request {
     pub space: Space,
     /// Bytes per lane.
     pub bytes: u32,
+    /// What it does, as far as that makes a difference to the cost.
+    pub operation: Operation,
     /// Where, if that is a base and a constant.
     pub address: Option<Address>,
+    /// Of a copy, where it reads and where it writes.
+    pub copied: Option<[Address; 2]>,
+    /// Whether an operand says how much of it is read: zeros are written instead of the rest.
+    pub is_partial: bool,
     /// The lanes whose addresses count.
     pub lanes: u32,
+}
+
+impl Request {
+    /// Whether the cost depends on where a copy reads and on where it writes.
+    fn depends_on_both(&self) -> bool {
+        match self.operation {
+            Operation::BypassingCopy => true,
+            Operation::CachedCopy => self.kind == AccessKind::Store,
+            _ => false,
+        }
+    }
 }
 
 /// Something that a cost takes for granted.
@@ -187,12 +207,18 @@ pub fn requests(function: &Function, flow: &ControlFlow) -> Vec<Request> {
 fn of_instruction(function: &Function, instruction: Instruction, requests: &mut Vec<Request>) {
     let format = function.format(instruction);
     let mnemonic = &format.mnemonic;
+    let Some(operation) = Operation::of(mnemonic) else {
+        return;
+    };
     let request = |kind, space, bytes, address, lanes| Request {
         instruction,
         kind,
         space,
         bytes,
+        operation,
         address,
+        copied: None,
+        is_partial: false,
         lanes,
     };
     if let Some(access) = function.access(instruction) {
@@ -234,20 +260,21 @@ fn of_instruction(function: &Function, instruction: Instruction, requests: &mut 
             };
             let of = |operand| function.operand_address(instruction, operand);
             let size = size as u32;
-            requests.push(request(
-                AccessKind::Load,
-                Space::Global,
-                size,
-                of(1),
-                u32::MAX,
-            ));
-            requests.push(request(
-                AccessKind::Store,
-                Space::Shared,
-                size,
-                of(0),
-                u32::MAX,
-            ));
+            let copied = of(1).zip(of(0)).map(|(from, to)| [from, to]);
+            let sides = [
+                (AccessKind::Load, Space::Global, of(1)),
+                (AccessKind::Store, Space::Shared, of(0)),
+            ];
+            let operands = format.leaves.iter().map(|leaf| leaf.operand + 1).max();
+            let hints = u16::from(mnemonic.has(Flag::CacheHint));
+            for (kind, space, address) in sides {
+                let side = request(kind, space, size, address, u32::MAX);
+                requests.push(Request {
+                    copied,
+                    is_partial: space == Space::Global && operands > Some(3 + hints),
+                    ..side
+                });
+            }
         }
         Opcode::Ldmatrix | Opcode::Stmatrix => {
             let shape = mnemonic.modifiers().shape;
@@ -392,9 +419,12 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     let arriving = patterns.active(request.instruction);
     let lanes = arriving.lanes & request.lanes & patterns.lanes();
     let mut cost = WarpCost::none(lanes);
-    cost.is_supposed = arriving.is_supposed;
+    cost.is_supposed = arriving.is_supposed || request.is_partial;
     if lanes == 0 {
         return cost;
+    }
+    if request.depends_on_both() {
+        return copies::of_warp(function, patterns, request, cost);
     }
     let Some(address) = request.address else {
         return cost.unknown(request, Cause::of_address());

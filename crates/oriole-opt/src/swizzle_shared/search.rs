@@ -6,7 +6,7 @@ use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
 use oriole_ir::{Base, Function, Symbol};
-use oriole_isa::memory_cost;
+use oriole_isa::memory_cost::{self, Operation};
 use std::collections::BTreeMap;
 
 /// Words of a line are exchanged by bits of the number of the line: `address ^ ((number >> shift) & mask)`.
@@ -68,6 +68,7 @@ struct Pattern {
     lanes: [u64; LANES],
     active: u32,
     bytes: u32,
+    operation: Operation,
     zeros: u64,
     ones: u64,
 }
@@ -301,6 +302,7 @@ fn pattern(
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
         active,
         bytes: request.bytes,
+        operation: request.operation,
         zeros: known.zeros & low,
         ones: known.ones & low,
     }))
@@ -405,7 +407,8 @@ fn wavefronts(pattern: &Pattern, swizzle: Swizzle, bits: u32) -> (f64, f64) {
             continue;
         }
         let addresses = std::array::from_fn(|lane| swizzle.apply(address(lane)));
-        let (own, least) = memory_cost::wavefronts(&addresses, pattern.active, pattern.bytes);
+        let (own, least) =
+            memory_cost::wavefronts(pattern.operation, &addresses, pattern.active, pattern.bytes);
         cost += own;
         ideal += least;
         tried += 1;
@@ -437,6 +440,7 @@ mod tests {
             lanes: std::array::from_fn(|lane| lanes(lane as u64)),
             active: u32::MAX,
             bytes,
+            operation: Operation::Load,
             zeros: !unknown & ((1 << TOP_BIT) - 1),
             ones: 0,
         }
