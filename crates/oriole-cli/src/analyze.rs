@@ -6,8 +6,8 @@ use crate::files::{self, Input};
 use crate::report::Reporter;
 use crate::{pressure, scev};
 use oriole::{
-    AccessFix, AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module, ShapeWaste,
-    Waste,
+    AccessFix, AccessOptions, AccessReport, EvolutionOptions, FindingKind, KernelAccesses, Module,
+    ShapeWaste, Waste,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::{Status, StrideCase};

@@ -491,7 +491,9 @@ impl std::str::FromStr for Assumed {
             || "expected `ptr-align=16` or a parameter and a power of two, `3%8`".to_owned();
         let power = |text: &str| {
             let number = text.parse::<u64>().ok();
-            number.filter(|number| number.is_power_of_two()).ok_or_else(wrong)
+            number
+                .filter(|number| number.is_power_of_two())
+                .ok_or_else(wrong)
         };
         if let Some(alignment) = text.strip_prefix("ptr-align=") {
             return Ok(Assumed::PointerAlignment(power(alignment)?));

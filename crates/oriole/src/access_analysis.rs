@@ -5,19 +5,18 @@ use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
-use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
-    costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains, costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Source};
 use oriole_ir::{
-    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind,
-    Instruction, SymbolKind,
+    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
+    SymbolKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::Globals;
@@ -377,7 +376,9 @@ pub fn accesses(
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
-        let dependences = pairs.into_iter().filter_map(|pair| reporter.dependence(pair));
+        let dependences = pairs
+            .into_iter()
+            .filter_map(|pair| reporter.dependence(pair));
         let dependences = dependences.collect();
         let mut accesses = Vec::new();
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
@@ -408,13 +409,7 @@ pub fn accesses(
 }
 
 /// Shapes of blocks that are tried.
-const SHAPES: [[u32; 3]; 5] = [
-    [256, 1, 1],
-    [64, 4, 1],
-    [32, 8, 1],
-    [16, 16, 1],
-    [8, 8, 4],
-];
+const SHAPES: [[u32; 3]; 5] = [[256, 1, 1], [64, 4, 1], [32, 8, 1], [16, 16, 1], [8, 8, 4]];
 
 /// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x.
 fn shapes(
@@ -428,8 +423,7 @@ fn shapes(
     let asks = |component: Component| {
         symbols.clone().any(|(_, symbol)| match symbol.kind {
             SymbolKind::Special(special) => {
-                special.kind() == SpecialRegisterKind::Tid
-                    && special.component() == Some(component)
+                special.kind() == SpecialRegisterKind::Tid && special.component() == Some(component)
             }
             _ => false,
         })
@@ -551,7 +545,9 @@ impl Reporter<'_> {
     fn lost(&self, cost: &RequestCost) -> Option<LostPattern> {
         let cause = cost.cause?;
         let function = self.function;
-        let definition = cause.origin.map(|origin| function.values()[origin].definition);
+        let definition = cause
+            .origin
+            .map(|origin| function.values()[origin].definition);
         let instruction = match definition {
             Some(Definition::Instruction(instruction)) => Some(instruction),
             Some(Definition::Parameter(block)) => function.instructions_of(block).next(),

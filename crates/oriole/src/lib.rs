@@ -49,7 +49,8 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, ChainLink, FindingKind, KernelAccesses, LoopDependence, LostPattern, ShapeWaste, Waste, accesses, picture,
+    AccessOptions, AccessReport, ChainLink, FindingKind, KernelAccesses, LoopDependence,
+    LostPattern, ShapeWaste, Waste, accesses, picture,
 };
 pub use access_arrays::ArrayAccess;
 pub use access_fixes::AccessFix;

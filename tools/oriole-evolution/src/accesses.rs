@@ -135,9 +135,8 @@ impl RequestWatcher {
             seen.compared.unknown += 1;
             return;
         }
-        let is_broken = |&(_, place): &(Assumption, u32)| {
-            seen.broken.contains(&(request.block, warp, place))
-        };
+        let is_broken =
+            |&(_, place): &(Assumption, u32)| seen.broken.contains(&(request.block, warp, place));
         if access.places.iter().any(is_broken) {
             seen.compared.partial += 1;
             return;
@@ -148,7 +147,9 @@ impl RequestWatcher {
                 seen.compared.partial += 1;
                 // Fewer lanes cost no more.
                 let fewer = match access.is_shared() {
-                    true => memory_cost::wavefronts(request.addresses, request.lanes, request.width),
+                    true => {
+                        memory_cost::wavefronts(request.addresses, request.lanes, request.width)
+                    }
                     false => memory_cost::sectors(request.addresses, request.lanes, request.width),
                 };
                 let is_multiple = |own: &Assumption| match *own {
@@ -194,7 +195,8 @@ impl RequestWatcher {
             if argument.is_some_and(|&argument| row.case.holds(argument)) {
                 seen.compared.strides += 1;
                 if row.cost != cost && seen.violations.len() < ENOUGH {
-                    seen.violations.push(wrong(format!("cost {cost}, not {row}")));
+                    seen.violations
+                        .push(wrong(format!("cost {cost}, not {row}")));
                 }
             }
         }
@@ -262,7 +264,11 @@ fn division(text: &str) -> Option<Watched> {
     let (_, first, second) = (operands.next()?, operands.next()?, operands.next()?);
     let kind = mnemonic.rsplit('.').next()?;
     let bits = kind.get(1..)?.parse().ok()?;
-    Some(Watched::Division([first, second], kind.starts_with('s'), bits))
+    Some(Watched::Division(
+        [first, second],
+        kind.starts_with('s'),
+        bits,
+    ))
 }
 
 /// The quotient of a lane; nothing if an operand is not known.

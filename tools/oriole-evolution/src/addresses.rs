@@ -189,7 +189,8 @@ impl Writer {
             1 => (self.define("and.b32", "%r0, 31"), 2),
             _ => (self.define("and.b32", "%r1, 7"), 4),
         };
-        let kind = ["u16", "u32", "v4.u32"][[1, 2, 4].iter().position(|&it| it == shift).unwrap_or(0)];
+        let kind =
+            ["u16", "u32", "v4.u32"][[1, 2, 4].iter().position(|&it| it == shift).unwrap_or(0)];
         let registers = match kind {
             "v4.u32" => "{%t0, %t1, %t2, %t3}",
             _ => "%t0",

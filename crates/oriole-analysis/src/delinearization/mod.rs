@@ -332,7 +332,9 @@ fn parametric(query: &Query<'_>, flat: &Polynomial) -> Option<Vec<Dimension>> {
     let mut strides: Vec<Product> = Vec::new();
     let stride_of = |product: &Product| {
         let sizes = product.iter().copied();
-        sizes.filter(|&own| is_size(query, own)).collect::<Product>()
+        sizes
+            .filter(|&own| is_size(query, own))
+            .collect::<Product>()
     };
     for (product, _) in flat.terms() {
         // A size alone is an index of the innermost dimension as well as a stride: only with an index it is a stride for sure.

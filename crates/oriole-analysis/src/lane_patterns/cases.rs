@@ -8,9 +8,9 @@
 //! result, which depends on bits of one place or is a copy of one bit, depends on one atom at most, and the result is that without
 //! any atom plus what each of them changes. Atoms that stand for what is uniform in the result must be the same in all cases.
 
+use super::LanePatterns;
 use super::evaluate::Input;
 use super::pattern::{Atom, LANES, Pattern};
-use super::LanePatterns;
 use crate::known_bits::Known;
 use oriole_ir::Value;
 use oriole_isa::{Mnemonic, Opcode, ScalarType};
@@ -94,9 +94,9 @@ impl LanePatterns<'_> {
             }
             for (index, &atom) in atoms.iter().enumerate() {
                 let own = with_bits(&input.pattern, atoms, Some(atom));
-                for lane in 0..LANES {
+                for (lane, changed) in changed[index].iter_mut().enumerate() {
                     let bits = own.lanes.get(lane) ^ base.lanes.get(lane);
-                    changed[index][lane] |= bits;
+                    *changed |= bits;
                     if (bits | base.lanes.get(lane)) & !uniform.zeros != 0 {
                         return false;
                     }

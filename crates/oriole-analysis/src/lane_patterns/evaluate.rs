@@ -234,7 +234,7 @@ impl LanePatterns<'_> {
                 let index = index.iter().position(|&own| own == component)?;
                 Lanes::Same(self.setting.grid?[index].into())
             }
-                        (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
+            (Laneid, None) => Lanes::from_fn(|lane| lane as u64),
             (LanemaskEq, None) => Lanes::from_fn(bit),
             (LanemaskLt, None) => Lanes::from_fn(|lane| bit(lane) - 1),
             (LanemaskLe, None) => Lanes::from_fn(|lane| 2 * bit(lane) - 1),

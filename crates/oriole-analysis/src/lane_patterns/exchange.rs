@@ -7,9 +7,9 @@
 //!
 //! [`Convergence`]: crate::Convergence
 
+use super::LanePatterns;
 use super::evaluate::Input;
 use super::pattern::{LANES, Lanes, Pattern};
-use super::LanePatterns;
 use crate::known_bits::mask;
 use oriole_collections::SmallVec;
 use oriole_ir::{Instruction, Operand, ShapeKind, ShapeNode, Value};
@@ -46,7 +46,10 @@ impl LanePatterns<'_> {
     pub(super) fn exchanged(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
         let format = self.function.format(instruction);
         let mut results = self.function.leaves(instruction).iter();
-        let own = self.function.results(instruction).position(|it| it == value)?;
+        let own = self
+            .function
+            .results(instruction)
+            .position(|it| it == value)?;
         let place = results.position(|leaf| *leaf == Operand::Result(own as u16))?;
         match format.mnemonic.opcode() {
             Opcode::Shfl => self.shuffled(value, instruction, place),
@@ -64,8 +67,18 @@ impl LanePatterns<'_> {
     }
 
     /// `shfl`: the number of another lane, or whether there is one.
-    fn shuffled(&mut self, value: Value, instruction: Instruction, place: usize) -> Option<Pattern> {
-        let mode = self.function.format(instruction).mnemonic.modifiers().shuffle?;
+    fn shuffled(
+        &mut self,
+        value: Value,
+        instruction: Instruction,
+        place: usize,
+    ) -> Option<Pattern> {
+        let mode = self
+            .function
+            .format(instruction)
+            .mnemonic
+            .modifiers()
+            .shuffle?;
         let block = self.block(instruction);
         let sources = self.sources(instruction);
         let &[(given, _), (offset, _), (control, _), (members, _)] = &sources[..] else {
@@ -94,7 +107,12 @@ impl LanePatterns<'_> {
     }
 
     /// `mov` between a register and a vector of its parts.
-    fn repacked(&mut self, value: Value, instruction: Instruction, place: usize) -> Option<Pattern> {
+    fn repacked(
+        &mut self,
+        value: Value,
+        instruction: Instruction,
+        place: usize,
+    ) -> Option<Pattern> {
         let block = self.block(instruction);
         let sources = self.sources(instruction);
         let held = self.function.values()[value].scalar_type.bits();

@@ -17,7 +17,12 @@ impl LanePatterns<'_> {
     }
 
     /// The arguments that edges give to a parameter, with the blocks they come from: those of back edges, or the others.
-    pub(super) fn arguments(&self, parameter: Value, block: Block, back: bool) -> Vec<(Block, Value)> {
+    pub(super) fn arguments(
+        &self,
+        parameter: Value,
+        block: Block,
+        back: bool,
+    ) -> Vec<(Block, Value)> {
         let function = self.function;
         let parameters = &function.blocks()[block].parameters;
         let Some(place) = parameters.iter().position(|&own| own == parameter) else {

@@ -60,9 +60,9 @@ use oriole_ir::{
 };
 use oriole_isa::Terminator;
 use pattern::Atoms;
-use steps::Step;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use steps::Step;
 
 /// How a pattern is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -259,7 +259,9 @@ impl Pattern {
             }
         }
         result.terms.retain(|term| term.factor != Lanes::Same(0));
-        result.terms.sort_by(|left, right| left.monomial.cmp(&right.monomial));
+        result
+            .terms
+            .sort_by(|left, right| left.monomial.cmp(&right.monomial));
         result.assuming(&self.assumed)
     }
 

@@ -134,7 +134,9 @@ impl WarpCost {
     pub fn count_from(&mut self, request: &Request, pattern: &Pattern, zeros: u32) {
         let mut pattern = pattern.clone();
         if zeros < 5 {
-            pattern = pattern.add(&Pattern::atom(Atom::from_index(0), pattern.bits)).unwrap_or(pattern);
+            pattern = pattern
+                .add(&Pattern::atom(Atom::from_index(0), pattern.bits))
+                .unwrap_or(pattern);
         }
         let known = |_| Known {
             zeros: crate::known_bits::mask(zeros),
@@ -290,9 +292,8 @@ fn cases(pattern: &Pattern, lanes: u32, known: &dyn Fn(Atom) -> Known) -> Option
     let mut atoms: Vec<Atom> = Vec::new();
     let first = lanes.trailing_zeros() as usize % LANES;
     for term in &pattern.terms {
-        let differs = |lane: usize| {
-            lanes >> lane & 1 != 0 && term.factor.get(lane) != term.factor.get(first)
-        };
+        let differs =
+            |lane: usize| lanes >> lane & 1 != 0 && term.factor.get(lane) != term.factor.get(first);
         if (0..LANES).any(differs) {
             let more = term.monomial.iter().filter(|atom| !atoms.contains(atom));
             let more: Vec<Atom> = more.copied().collect();
@@ -308,7 +309,9 @@ fn cases(pattern: &Pattern, lanes: u32, known: &dyn Fn(Atom) -> Known) -> Option
         let with = |case: &Pattern| {
             let case = case.clone();
             let values = values.iter();
-            values.map(move |&value| case.with_atom(atom, value)).collect::<Vec<_>>()
+            values
+                .map(move |&value| case.with_atom(atom, value))
+                .collect::<Vec<_>>()
         };
         cases = cases.iter().flat_map(with).collect();
     }

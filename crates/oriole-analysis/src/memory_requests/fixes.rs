@@ -259,7 +259,7 @@ fn exchanged(
     before: &[RequestCost],
 ) -> Option<Vec<RequestCost>> {
     let [x, y, z] = setting.block;
-    if y <= 1 && x <= 32 || y <= 1 {
+    if y <= 1 {
         return None;
     }
     let is_global = |cost: &&RequestCost| {
@@ -372,7 +372,11 @@ fn wastes(cost: &RequestCost) -> bool {
 /// Longer rows, the least bytes first.
 fn pads(variable: Symbol, row: Option<u64>, bytes: u64, widest: u64) -> Vec<Change> {
     let mut rows: Vec<u64> = row.into_iter().collect();
-    rows.extend([128, 256, 64, 512, 1024].into_iter().filter(|&own| Some(own) != row));
+    rows.extend(
+        [128, 256, 64, 512, 1024]
+            .into_iter()
+            .filter(|&own| Some(own) != row),
+    );
     rows.retain(|&row| row >= widest && row < bytes && row.is_multiple_of(widest));
     rows.retain(|&row| bytes.is_multiple_of(row));
     let mut changes = Vec::new();
@@ -422,7 +426,8 @@ fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64>
         if !pattern.has_one_group() {
             return None;
         }
-        let first = sign_extend(pattern.lanes.get(0), pattern.bits).rem_euclid(change.period as i64);
+        let first =
+            sign_extend(pattern.lanes.get(0), pattern.bits).rem_euclid(change.period as i64);
         let spread = pattern.spread();
         let like = known.iter().find(|own| {
             let other = own.3.spread();
@@ -472,7 +477,11 @@ fn common_divisor(mut left: u64, mut right: u64) -> u64 {
 }
 
 /// What addresses cost on average over warps, if that is known.
-fn counted(request: &Request, samples: &[Sample], pattern: &dyn Fn(&Sample) -> Option<Pattern>) -> Option<f64> {
+fn counted(
+    request: &Request,
+    samples: &[Sample],
+    pattern: &dyn Fn(&Sample) -> Option<Pattern>,
+) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
     for sample in samples.iter().filter(|sample| sample.lanes != 0) {
         let pattern = pattern(sample)?;

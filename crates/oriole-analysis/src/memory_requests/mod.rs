@@ -34,7 +34,9 @@ pub use strides::{StrideCase, StrideRow};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
-use crate::lane_patterns::{ANY_WARP, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed};
+use crate::lane_patterns::{
+    ANY_WARP, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+};
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};

@@ -57,7 +57,10 @@ impl Rounds<'_, '_> {
             seen.push(numbers.clone());
             self.given.extend(numbers.iter().cloned());
             let (ends, next) = self.ask(|patterns| {
-                (patterns.ends_at(this), patterns.next_round(this, &parameters))
+                (
+                    patterns.ends_at(this),
+                    patterns.next_round(this, &parameters),
+                )
             })?;
             match (ends, level + 1 == self.nest.len()) {
                 (Some(end), true) => self.count(Some(end))?,
@@ -173,10 +176,14 @@ pub(super) fn settle<'a>(
 ) {
     let loops = analyses.get::<Loops>(function);
     let innermost = |cost: &RequestCost| {
-        let is_data = cost.cause.is_some_and(|cause| cause.kind == CauseKind::Data);
+        let is_data = cost
+            .cause
+            .is_some_and(|cause| cause.kind == CauseKind::Data);
         let is_open = matches!(cost.status, Status::Bounded | Status::Unknown) && !is_data;
         let block = function.block_of(cost.request.instruction);
-        block.filter(|_| is_open).and_then(|block| loops.innermost(block))
+        block
+            .filter(|_| is_open)
+            .and_then(|block| loops.innermost(block))
     };
     let mut open: BTreeMap<usize, (Loop, Vec<usize>)> = BTreeMap::new();
     for (index, cost) in costs.iter().enumerate() {

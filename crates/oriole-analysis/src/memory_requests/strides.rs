@@ -190,7 +190,10 @@ fn least_apart(
             let apart = number(factor.get(one)).abs_diff(number(factor.get(other)));
             if apart != 0 {
                 nearest = nearest.min(apart);
-                let rest = pattern.lanes.get(one).wrapping_sub(pattern.lanes.get(other));
+                let rest = pattern
+                    .lanes
+                    .get(one)
+                    .wrapping_sub(pattern.lanes.get(other));
                 spread = spread.max(number(rest).unsigned_abs());
             }
         }
