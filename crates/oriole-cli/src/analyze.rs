@@ -17,7 +17,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         block: arguments.block.map(|block| block.0),
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
-        grid: arguments.grid.map(|grid| grid.0),
+        grid: arguments.grid,
         with_shapes: true,
         multiples: arguments
             .assume

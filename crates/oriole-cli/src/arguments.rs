@@ -495,8 +495,8 @@ pub struct AnalyzeArguments {
     #[arg(long = "arg", value_name = "N=VALUE", value_parser = numbered)]
     pub arguments: Vec<(u32, u64)>,
     /// The shape of the grid, as X, XxY or XxYxZ
-    #[arg(long, value_name = "XxYxZ")]
-    pub grid: Option<BlockShape>,
+    #[arg(long, value_name = "XxYxZ", value_parser = crate::run::shape)]
+    pub grid: Option<[u32; 3]>,
     /// What holds of parameters: `ptr-align=16` of all pointers, `3%8` of the parameter with that number
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     pub assume: Vec<Assumed>,

@@ -61,6 +61,96 @@ fn json_has_the_documented_fields() {
 }
 
 #[test]
+fn what_is_known_of_parameters_settles_costs() {
+    let cost = |more: &[&str]| {
+        let file = file("fixes.ptx");
+        let mut arguments = vec!["analyze", &file, "--kernel", "scattered", "--json"];
+        arguments.extend_from_slice(more);
+        let report = json(&arguments);
+        report["kernels"][0]["accesses"][0].clone()
+    };
+    let open = cost(&[]);
+    assert_eq!(open["status"], "bounded");
+    assert_eq!(open["strides"][0]["arg"], 1);
+    assert_eq!(open["strides"][0]["multiple"], 32);
+    assert_eq!(open["strides"][0]["cost"], 32);
+    let settled = cost(&["--arg", "1=48", "--block", "64"]);
+    assert_eq!(settled["status"], "proved");
+    assert_eq!(settled["cost"]["max"], 16);
+    let alignment = |more: &[&str]| {
+        let file = file("global.ptx");
+        let mut arguments = vec!["analyze", &file, "--block", "64", "--json"];
+        arguments.extend_from_slice(more);
+        let report = json(&arguments);
+        let access = &report["kernels"][0]["accesses"][0];
+        (access["status"].clone(), access["cost"]["max"].clone())
+    };
+    let text = |status: &str, cost: u64| (Value::from(status), Value::from(cost));
+    assert_eq!(alignment(&[]), text("proved-if", 4));
+    assert_eq!(alignment(&["--assume", "ptr-align=64"]), text("proved", 4));
+    assert_eq!(alignment(&["--assume", "ptr-align=4"]), text("bounded", 5));
+    assert_eq!(alignment(&["--grid", "7"]), text("proved-if", 4));
+}
+
+#[test]
+fn fixes_and_causes_are_shown() {
+    let report = json(&[
+        "analyze",
+        &file("fixes.ptx"),
+        "--kernel",
+        "transpose",
+        "--json",
+    ]);
+    let kernel = &report["kernels"][0];
+    let finding = &kernel["findings"][0];
+    assert_eq!(finding["fixes"][0]["kind"], "pad");
+    assert_eq!(finding["fixes"][0]["before"], 32.0);
+    assert_eq!(finding["fixes"][0]["after"], 1.0);
+    assert_eq!(finding["fixes"][1]["kind"], "swizzle");
+    let chain = finding["chain"].as_array().unwrap();
+    let last = chain.last().unwrap()["instruction"].as_str().unwrap();
+    assert_eq!(last, "mov.u32 %r1, %tid.x");
+    // Nobody says what blocks look like.
+    assert_eq!(kernel["shapes"].as_array().unwrap().len(), 4);
+    assert_eq!(kernel["fixes"][0]["kind"], "block-shape");
+    let given = ["analyze", &file("fixes.ptx"), "--block", "32x8", "--json"];
+    assert_eq!(
+        json(&given)["kernels"][0]["shapes"],
+        Value::Array(Vec::new())
+    );
+}
+
+#[test]
+fn arrays_iterations_and_lines_are_recovered() {
+    let report = json(&[
+        "analyze",
+        &file("iterations.ptx"),
+        "--block",
+        "64",
+        "--json",
+    ]);
+    let kernel = &report["kernels"][0];
+    let accesses = kernel["accesses"].as_array().unwrap();
+    assert_eq!(accesses[0]["array"]["name"], "arg 0");
+    assert_eq!(accesses[0]["array"]["sizes"][1], "1024");
+    assert_eq!(accesses[0]["array"]["thread_x"][0], 0);
+    let lines = accesses
+        .iter()
+        .map(|access| access["source"]["line"].clone());
+    assert_eq!(lines.collect::<Vec<_>>(), [8, 8, 10]);
+    let kinds: Vec<&str> = kernel["dependences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["kind"].as_str().unwrap())
+        .collect();
+    // The load with both stores, the first store with itself and the other one, and that with itself.
+    assert_eq!(kinds.len(), 5, "{kinds:?}");
+    assert_eq!(kernel["dependences"][0]["distance"], -2);
+    assert!(kinds.contains(&"independent"), "{kinds:?}");
+}
+
+#[test]
 fn findings_fail_if_that_was_asked_for() {
     let status = |what: &str| {
         let output = oriole(&["analyze", &file("shared.ptx"), "--fail-on", what]);
@@ -82,6 +172,9 @@ fn wrong_input_is_refused() {
         &["analyze", "--block", "2048"],
         &["analyze", "--arg", "1"],
         &["analyze", "--arg", "1=x"],
+        &["analyze", "--assume", "ptr-align=3"],
+        &["analyze", "--assume", "n%8"],
+        &["analyze", "--grid", "0"],
     ] {
         let output = oriole(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -390,6 +390,11 @@ fn shapes(
             _ => false,
         })
     };
+    // What wastes nothing needs no other shape.
+    let is_wasteful = |cost: &RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
+    if !costs.iter().any(is_wasteful) {
+        return Vec::new();
+    }
     let (is_planar, is_deep) = (asks(Component::Y), asks(Component::Z));
     if !(is_planar || is_deep) || costs.is_empty() {
         return Vec::new();

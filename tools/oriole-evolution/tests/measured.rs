@@ -48,6 +48,7 @@ fn accesses(module: &Module, launch: &Launch, arguments: BTreeMap<u32, u64>) -> 
         block: Some(launch.block),
         kernel: Some(launch.kernel.clone()),
         arguments,
+        ..AccessOptions::default()
     };
     let (mut kernels, _) = oriole::accesses(module, &options).expect("accesses");
     kernels.pop().expect("a kernel")

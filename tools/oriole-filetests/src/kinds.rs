@@ -3,6 +3,7 @@
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
 use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
+use oriole_analysis::delinearization::Dependence;
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::text::{self, Printer};
 use oriole_ir::{Environment, Formats, Function};
@@ -267,6 +268,21 @@ impl Run<'_> {
             Ok((kernels, _)) => kernels,
             Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
         };
+        let pairs = kernels.iter().flat_map(|kernel| {
+            let own = kernel.dependences.iter();
+            own.map(move |own| (kernel, own))
+        });
+        for (kernel, own) in pairs {
+            if let Dependence::Distance(distance) = own.dependence {
+                let [first, second] = own.lines;
+                let mut accesses = kernel.accesses.iter();
+                let other = accesses.find(|access| access.line == first);
+                let other = other.map_or("", |access| &access.mnemonic);
+                let text = format!("dependence: on `{other}`, distance {distance}");
+                let (line, text) = (second as usize, self.spoil(text));
+                self.outcome.facts.push(Fact { line, text });
+            }
+        }
         for access in kernels.iter().flat_map(|kernel| &kernel.accesses) {
             let name = match access.is_shared() {
                 true => "banks",

@@ -129,11 +129,18 @@ impl LanePatterns<'_> {
             let outputs = evaluate(mnemonic, &bits)?;
             Some(*outputs.values().first()? as u64 & mask(given.bits()))
         };
+        // Choices for operands of which all is known are none.
+        let is_needless = |choice: u32| {
+            let mut operands = views.iter().enumerate();
+            operands.any(|(index, view)| choice >> index & 1 != 0 && view.unknown == 0)
+        };
+        let mut choices: SmallVec<[u32; 8]> = SmallVec::new();
+        choices.extend((1..1 << operands).filter(|&choice| !is_needless(choice)));
         let mut lanes = [0; LANES];
         let mut unknown = 0;
         for (lane, result) in lanes.iter_mut().enumerate() {
             *result = run(lane, 0)?;
-            for choice in 1..1 << operands {
+            for &choice in &choices {
                 unknown |= run(lane, choice)? ^ *result;
             }
         }

@@ -1,15 +1,17 @@
 //! Bit operations on numbers that lanes make of unknown bits that they share.
 //!
 //! `(tid ^ n) & 31` is, bit by bit, what `tid` has or its complement, as the bit of `n` says. Each such bit is an atom that is zero or
-//! one. An operation is done for every choice of them; if the results are linear in the atoms, that is the pattern.
+//! one. An operation is done without them and with each of them alone; the pattern is linear in them.
 //!
 //! ## Soundness
-//! The linear combination is made of the case of no bit and those of one bit, and compared with all others. Atoms that stand for
-//! what is uniform in the result must be the same in all cases.
+//! In each lane every atom must change bits of its own, none of which the uniform part has, so that no sum carries; then every bit of the
+//! result, which depends on bits of one place or is a copy of one bit, depends on one atom at most, and the result is that without
+//! any atom plus what each of them changes. Atoms that stand for what is uniform in the result must be the same in all cases.
 
 use super::LanePatterns;
 use super::evaluate::Input;
-use super::pattern::{Atom, Pattern};
+use super::pattern::{Atom, LANES, Pattern};
+use crate::known_bits::Known;
 use oriole_ir::Value;
 use oriole_isa::{Mnemonic, Opcode, ScalarType};
 
@@ -27,14 +29,15 @@ impl LanePatterns<'_> {
     ) -> Option<Pattern> {
         let atoms = self.shared_bits(mnemonic, inputs)?;
         self.atoms.forget_conflict();
-        let mut results: Vec<Pattern> = Vec::with_capacity(1 << atoms.len());
-        for case in 0..1u64 << atoms.len() {
+        // Without any atom, and with each of them alone.
+        let mut results: Vec<Pattern> = Vec::with_capacity(1 + atoms.len());
+        for case in std::iter::once(None).chain(atoms.iter().copied().map(Some)) {
             let chosen: Vec<Input> = inputs
                 .iter()
                 .map(|input| Input {
                     pattern: with_bits(&input.pattern, &atoms, case),
                     value: None,
-                    known: input.known,
+                    known: Known::unknown(input.pattern.bits),
                 })
                 .collect();
             results.push(self.operation(value, mnemonic, given, &chosen)?);
@@ -44,15 +47,11 @@ impl LanePatterns<'_> {
         }
         let first = results[0].clone();
         let mut sum = first.clone();
-        for (index, &atom) in atoms.iter().enumerate() {
-            let more = results[1 << index].subtract(&first)?;
+        for (&atom, result) in atoms.iter().zip(&results[1..]) {
+            let more = result.subtract(&first)?;
             sum = sum.add(&more.multiply(&Pattern::atom(atom, first.bits))?)?;
         }
-        let is_linear = results.iter().enumerate().all(|(case, result)| {
-            let own = with_bits(&sum, &atoms, case as u64);
-            (&own.lanes, &own.terms) == (&result.lanes, &result.terms)
-        });
-        is_linear.then_some(sum)
+        Some(sum)
     }
 
     /// The bits that lanes make different things of, if an operation is one on bits and they are few.
@@ -70,24 +69,56 @@ impl LanePatterns<'_> {
             if term.factor.as_same().is_some() {
                 continue;
             }
-            for &atom in &term.monomial {
-                if self.known(atom).maximum() > 1 {
-                    return None;
-                }
-                if !atoms.contains(&atom) {
-                    atoms.push(atom);
+            let [atom] = term.monomial[..] else {
+                return None;
+            };
+            if self.known(atom).maximum() > 1 {
+                return None;
+            }
+            if !atoms.contains(&atom) {
+                atoms.push(atom);
+            }
+        }
+        let is_few = (1..=MOST_BITS).contains(&atoms.len());
+        (is_few && self.is_apart(&atoms, inputs)).then_some(atoms)
+    }
+
+    /// Whether in each lane every atom changes bits of its own, and none that the uniform part of an operand may have.
+    fn is_apart(&self, atoms: &[Atom], inputs: &[Input]) -> bool {
+        let mut changed = [[0u64; LANES]; MOST_BITS];
+        for input in inputs {
+            let base = with_bits(&input.pattern, atoms, None);
+            let uniform = base.symbolic_known(0, &|atom| self.known(atom));
+            if !base.has_one_group() {
+                return false;
+            }
+            for (index, &atom) in atoms.iter().enumerate() {
+                let own = with_bits(&input.pattern, atoms, Some(atom));
+                for (lane, changed) in changed[index].iter_mut().enumerate() {
+                    let bits = own.lanes.get(lane) ^ base.lanes.get(lane);
+                    *changed |= bits;
+                    if (bits | base.lanes.get(lane)) & !uniform.zeros != 0 {
+                        return false;
+                    }
                 }
             }
         }
-        (1..=MOST_BITS).contains(&atoms.len()).then_some(atoms)
+        (0..LANES).all(|lane| {
+            let mut all = 0;
+            changed.iter().all(|bits| {
+                let is_own = all & bits[lane] == 0;
+                all |= bits[lane];
+                is_own
+            })
+        })
     }
 }
 
-/// With zeros and ones in place of atoms.
-fn with_bits(pattern: &Pattern, atoms: &[Atom], case: u64) -> Pattern {
+/// With one in place of one of the atoms, and zero in place of the others.
+fn with_bits(pattern: &Pattern, atoms: &[Atom], one: Option<Atom>) -> Pattern {
     let mut pattern = pattern.clone();
-    for (index, &atom) in atoms.iter().enumerate() {
-        pattern = pattern.with_atom(atom, case >> index & 1);
+    for &atom in atoms {
+        pattern = pattern.with_atom(atom, u64::from(one == Some(atom)));
     }
     pattern
 }

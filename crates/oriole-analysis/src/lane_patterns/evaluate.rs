@@ -2,7 +2,7 @@
 
 use super::bits::BITS;
 use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
-use super::{AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
+use super::{ANY_WARP, AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
 use oriole_ir::{
@@ -216,6 +216,11 @@ impl LanePatterns<'_> {
             }
             own => own,
         };
+        if let (ANY_WARP, Tid, Some(component)) = (warp, special.kind(), component)
+            && component != Component::W
+        {
+            return self.thread_of_any_warp(component, bits);
+        }
         let lanes = match (special.kind(), component) {
             (Tid | Ntid | Ctaid | Nctaid, Some(Component::W)) => Lanes::Same(0),
             (Tid, Some(Component::X)) => Lanes::from_fn(|lane| thread(lane) % width),
@@ -255,6 +260,38 @@ impl LanePatterns<'_> {
             }
         };
         Some(Pattern::concrete(lanes, bits))
+    }
+
+    /// The number of threads along an axis, whichever warp it is.
+    fn thread_of_any_warp(&mut self, component: Component, bits: u32) -> Option<Pattern> {
+        let [x, y, z] = self.setting.block.map(|size| u64::from(size.max(1)));
+        let warp = LANES as u64;
+        // By axis: the numbers of a warp's lanes, what the next warp has more, and how many there are along the axis.
+        let rows = (warp / x).max(1);
+        let layers = (rows / y).max(1);
+        let (lanes, step, count) = match component {
+            Component::X => (Lanes::from_fn(|lane| lane as u64 % x), warp, x / warp),
+            Component::Y => {
+                let lanes = Lanes::from_fn(|lane| lane as u64 / x % y);
+                (lanes, rows, y / rows)
+            }
+            Component::Z => {
+                let lanes = Lanes::from_fn(|lane| lane as u64 / (x * y));
+                (lanes, layers, z / layers)
+            }
+            Component::W => return None,
+        };
+        let lanes = Pattern::concrete(lanes, bits);
+        if count <= 1 {
+            return Some(lanes);
+        }
+        let atom = self.atoms.intern(AtomData {
+            key: AtomKey::Warp(component as u32),
+            known: Known::at_most(count - 1),
+            home: None,
+            parameter: None,
+        });
+        lanes.add(&Pattern::atom(atom, bits).scale(&Lanes::Same(step)))
     }
 
     /// The address of a variable.

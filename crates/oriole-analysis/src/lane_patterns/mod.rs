@@ -203,12 +203,33 @@ impl Setting {
         self.threads().div_ceil(LANES as u32)
     }
 
+    /// Whether all warps of a block are alike but for numbers of rows: then one question can be asked for all of them.
+    pub fn has_like_warps(&self) -> bool {
+        let [x, y, z] = self.block.map(|size| size.max(1));
+        let lanes = LANES as u32;
+        let is_filled = match lanes.checked_div(x).filter(|_| x < lanes) {
+            None => x.is_multiple_of(lanes),
+            Some(rows) if y >= rows => lanes.is_multiple_of(x) && y.is_multiple_of(rows),
+            Some(rows) => {
+                let layers = rows.checked_div(y).unwrap_or(1).max(1);
+                lanes.is_multiple_of(x) && rows.is_multiple_of(y) && z.is_multiple_of(layers)
+            }
+        };
+        is_filled && !self.exchanges_threads && self.warps() > 2 && x * y * z <= MOST_THREADS
+    }
+
     /// The lanes of a warp that are threads.
     pub fn lanes(&self, warp: u32) -> u32 {
+        if warp == ANY_WARP {
+            return u32::MAX;
+        }
         let left = self.threads().saturating_sub(warp * LANES as u32);
         mask(left.min(LANES as u32)) as u32
     }
 }
+
+/// Any warp of a block: its number is not known. Only where [`Setting::has_like_warps`].
+pub const ANY_WARP: u32 = u32::MAX;
 
 /// The most threads that a block can have.
 const MOST_THREADS: u32 = 1024;
@@ -328,6 +349,11 @@ impl<'a> LanePatterns<'a> {
     /// Asks questions about a warp, again until all that was supposed in answering them has been shown.
     pub fn ask<T>(&mut self, warp: u32, mut questions: impl FnMut(&mut Self) -> T) -> T {
         let mut retries = 0;
+        if warp != self.warp && self.warp == ANY_WARP {
+            // What does not hold for any warp may hold for one.
+            self.refuted.clear();
+            self.pessimistic = false;
+        }
         if warp != self.warp {
             // Steps are those of a warp.
             for parameter in std::mem::take(&mut self.steps).into_keys() {

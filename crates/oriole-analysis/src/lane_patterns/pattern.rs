@@ -80,6 +80,8 @@ pub enum AtomKey {
     Bit(Value, u32),
     /// How often a loop, by its header, has gone round.
     Rounds(Block),
+    /// Which warp of a block it is, along an axis.
+    Warp(u32),
 }
 
 /// An atom.

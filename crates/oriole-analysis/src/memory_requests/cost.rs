@@ -240,6 +240,25 @@ impl WarpCost {
 }
 
 impl WarpCost {
+    /// Whether something is known, and the same as of another warp.
+    pub fn is_like(&self, other: &WarpCost) -> bool {
+        let assumed = |own: &WarpCost| {
+            let mut assumed = own.assumed.clone();
+            assumed.sort_unstable();
+            assumed.dedup();
+            assumed
+        };
+        self.cause.is_none()
+            && (self.lanes, &self.masks) == (other.lanes, &other.masks)
+            && (self.least, self.most) == (other.least, other.most)
+            && (self.ideal - other.ideal).abs() < 1e-9
+            && other.cause.is_none()
+            && self.is_supposed == other.is_supposed
+            && self.is_apart == other.is_apart
+            && self.pointers == other.pointers
+            && assumed(self) == assumed(other)
+    }
+
     /// The cost over all rounds of a loop, given that of each.
     pub fn of_rounds(rounds: Vec<WarpCost>) -> WarpCost {
         let mut rounds = rounds;

@@ -21,6 +21,7 @@ use crate::scalar_evolution::ScalarEvolution;
 use oriole_ir::{AccessKind, Base, Function, Symbol};
 use oriole_isa::Space;
 use oriole_isa::memory_cost::{self, Operation};
+use std::collections::BTreeMap;
 
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,10 @@ struct Sample {
 }
 
 /// So many residues of an offset are tried.
-const MOST_RESIDUES: u64 = 128;
+const MOST_RESIDUES: u64 = 32;
+
+/// Arrays with more accesses are left alone.
+const MOST_MEMBERS: usize = 200;
 
 /// Fixes of requests whose waste is known, those of one request in order of what they gain; `rows` are bytes of rows that addresses show, and
 /// `bytes` are those of shared variables.
@@ -130,12 +134,11 @@ pub fn fixes(
     rows: &dyn Fn(usize) -> Option<u64>,
     bytes: &dyn Fn(Symbol) -> Option<u32>,
 ) -> Vec<Fix> {
-    let wastes = |cost: &RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
     if !costs.iter().any(wastes) {
         return Vec::new();
     }
     let samples = samples(function, analyses, setting, evolution, costs);
-    let mut found = Vec::new();
+    let mut found = shared_fixes(costs, &samples, rows, bytes);
     let exchanged = exchanged(function, analyses, setting, costs);
     for (index, cost) in costs.iter().enumerate() {
         if !wastes(cost) {
@@ -143,9 +146,6 @@ pub fn fixes(
         }
         let mut own = Vec::new();
         match cost.request.space {
-            Space::Shared | Space::SharedCluster => {
-                own.extend(shared_fix(index, costs, &samples, rows, bytes));
-            }
             Space::Global | Space::Generic => {
                 own.extend(vector_fix(index, costs, &samples));
                 own.extend(array_fix(index, costs, &samples));
@@ -260,7 +260,7 @@ fn exchanged(
     before: &[RequestCost],
 ) -> Option<Vec<RequestCost>> {
     let [x, y, z] = setting.block;
-    if y <= 1 && x <= 32 || y <= 1 {
+    if y <= 1 {
         return None;
     }
     let is_global = |cost: &&RequestCost| {
@@ -275,82 +275,99 @@ fn exchanged(
     Some(costs(function, analyses, &setting))
 }
 
-/// The change of a shared array that makes all its accesses together cheapest.
-fn shared_fix(
-    index: usize,
+/// The changes of shared arrays that make all accesses to one together cheapest: a longer row, and a swizzle.
+fn shared_fixes(
     costs: &[RequestCost],
     samples: &[Vec<Sample>],
     rows: &dyn Fn(usize) -> Option<u64>,
     bytes: &dyn Fn(Symbol) -> Option<u32>,
 ) -> Vec<Fix> {
-    let Some(variable) = samples[index].iter().find_map(|sample| sample.variable) else {
-        return Vec::new();
-    };
-    let Some(bytes) = bytes(variable).map(u64::from).filter(|&bytes| bytes > 0) else {
-        return Vec::new();
-    };
-    // All that accesses the array, and nothing that may.
-    let mut members = Vec::new();
-    for (other, cost) in costs.iter().enumerate() {
+    let mut arrays: BTreeMap<Symbol, Vec<usize>> = BTreeMap::new();
+    for (index, cost) in costs.iter().enumerate() {
         if !matches!(cost.request.space, Space::Shared | Space::SharedCluster) {
             continue;
         }
-        let executing = samples[other].iter().filter(|sample| sample.lanes != 0);
-        let variables: Vec<_> = executing.map(|sample| sample.variable).collect();
-        if variables.iter().any(Option::is_none) {
-            return Vec::new();
-        }
-        if variables.contains(&Some(variable)) {
-            members.push(other);
+        for sample in samples[index].iter().filter(|sample| sample.lanes != 0) {
+            let Some(variable) = sample.variable else {
+                // It may be any of them.
+                return Vec::new();
+            };
+            let members = arrays.entry(variable).or_default();
+            if members.last() != Some(&index) {
+                members.push(index);
+            }
         }
     }
-    let widest = members.iter().map(|&it| costs[it].request.bytes).max();
-    let widest = u64::from(widest.unwrap_or(4).max(4));
-    let total = |change: Option<Change>| {
-        let mut sum = 0.0;
-        let mut own = 0.0;
-        for &member in &members {
-            let cost = &costs[member];
-            let mean = match change {
-                None => cost.mean,
-                Some(change) => changed(&cost.request, &samples[member], change)?,
-            };
-            sum += (mean - cost.ideal).max(0.0) * cost.trips;
-            if member == index {
-                own = mean;
-            }
-        }
-        Some((sum, own))
-    };
-    let Some((before, mean)) = total(None) else {
-        return Vec::new();
-    };
     let mut fixes = Vec::new();
-    let best = |changes: Vec<Change>| {
-        let mut best: Option<(f64, f64, Change)> = None;
-        for change in changes {
-            if let Some((sum, own)) = total(Some(change))
-                && sum < before * 0.75
-                && own < mean
-                && best.is_none_or(|best| sum < best.0)
-            {
-                best = Some((sum, own, change));
+    for (variable, members) in arrays {
+        let is_wasteful = |&&member: &&usize| wastes(&costs[member]);
+        let bytes = bytes(variable).map(u64::from).filter(|&bytes| bytes > 0);
+        let (Some(&first), Some(bytes)) = (members.iter().find(is_wasteful), bytes) else {
+            continue;
+        };
+        if members.len() > MOST_MEMBERS {
+            continue;
+        }
+        let widest = members.iter().map(|&it| costs[it].request.bytes).max();
+        let widest = u64::from(widest.unwrap_or(4).max(4));
+        for changes in [
+            pads(variable, rows(first), bytes, widest),
+            swizzles(variable, bytes, widest),
+        ] {
+            let Some((kind, means)) = best_change(costs, samples, &members, &changes) else {
+                continue;
+            };
+            for (&member, after) in members.iter().zip(means) {
+                let before = costs[member].mean;
+                if wastes(&costs[member]) && after < before {
+                    fixes.push(Fix {
+                        kind,
+                        request: Some(member),
+                        before,
+                        after,
+                    });
+                }
             }
         }
-        best
-    };
-    for changes in [
-        pads(variable, rows(index), bytes, widest),
-        swizzles(variable, bytes, widest),
-    ] {
-        fixes.extend(best(changes).map(|(_, after, change)| Fix {
-            kind: change.kind,
-            request: Some(index),
-            before: mean,
-            after,
-        }));
     }
     fixes
+}
+
+/// The change with which requests together waste least, and clearly less than now, with what each of them costs then.
+fn best_change(
+    costs: &[RequestCost],
+    samples: &[Vec<Sample>],
+    members: &[usize],
+    changes: &[Change],
+) -> Option<(FixKind, Vec<f64>)> {
+    let weight = |&member: &usize| costs[member].weight();
+    let mut least = members.iter().map(weight).sum::<f64>() * 0.75;
+    let mut best = None;
+    for &change in changes {
+        let mut means = Vec::new();
+        let mut sum = 0.0;
+        for &member in members {
+            let cost = &costs[member];
+            let Some(mean) = changed(&cost.request, &samples[member], change) else {
+                break;
+            };
+            sum += (mean - cost.ideal).max(0.0) * cost.trips;
+            means.push(mean);
+            if sum >= least {
+                break;
+            }
+        }
+        if means.len() == members.len() && sum < least {
+            least = sum;
+            best = Some((change.kind, means));
+        }
+    }
+    best
+}
+
+/// Whether something is known to be wasted.
+fn wastes(cost: &RequestCost) -> bool {
+    cost.status != Status::Unknown && cost.waste() > 1e-9
 }
 
 /// Longer rows, the least bytes first.
@@ -403,10 +420,25 @@ fn swizzles(variable: Symbol, bytes: u64, widest: u64) -> Vec<Change> {
 /// What a request costs with changed offsets, on average over warps; the dearest of what is not known counts.
 fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
+    // Of warps that differ by whole periods one is counted.
+    let mut known: Vec<(u32, u64, Known, &Pattern, u64)> = Vec::new();
     for sample in samples.iter().filter(|sample| sample.lanes != 0) {
         let pattern = sample.pattern.as_ref()?;
         if !pattern.has_one_group() {
             return None;
+        }
+        let first =
+            sign_extend(pattern.lanes.get(0), pattern.bits).rem_euclid(change.period as i64);
+        let spread = pattern.spread();
+        let like = known.iter().find(|own| {
+            let other = own.3.spread();
+            (own.0, own.1, own.2) == (sample.lanes, first as u64, sample.uniform)
+                && (0..LANES).all(|lane| other(lane) == spread(lane))
+        });
+        if let Some(like) = like {
+            sum += like.4;
+            count += 1;
+            continue;
         }
         let residues: Vec<u64> = match sample.uniform.as_constant() {
             Some(number) => vec![number % change.period],
@@ -432,6 +464,7 @@ fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64>
                     .0
             })
             .max()?;
+        known.push((sample.lanes, first as u64, sample.uniform, pattern, dearest));
         sum += dearest;
         count += 1;
     }

@@ -36,7 +36,9 @@ pub use strides::{StrideCase, StrideRow};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
-use crate::lane_patterns::{AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed};
+use crate::lane_patterns::{
+    ANY_WARP, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+};
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
@@ -373,18 +375,52 @@ fn warp_costs(
     evolution: &ScalarEvolution,
     all: &[Request],
 ) -> Vec<Vec<WarpCost>> {
-    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
-    for warp in 0..setting.warps() {
-        let costs = patterns.ask(warp, |patterns| {
-            let cost = |request| of_warp(function, patterns, request);
-            all.iter().map(cost).collect::<Vec<WarpCost>>()
+    let mut ask = |warp: u32, requests: &[&Request]| {
+        let mut costs = patterns.ask(warp, |patterns| {
+            let cost = |request: &&Request| of_warp(function, patterns, request);
+            requests.iter().map(cost).collect::<Vec<WarpCost>>()
         });
         let more = patterns.assumed_of_loops();
-        for (costs, mut cost) in of_warps.iter_mut().zip(costs) {
+        for cost in &mut costs {
             cost.assumed.extend_from_slice(more);
-            costs.push(cost);
+        }
+        costs
+    };
+    by_warps(setting, all, &mut ask)
+}
+
+/// Costs by request and warp. Where all warps cost the same, whichever they are, and the first and the last one do, the others are not
+/// asked about.
+fn by_warps(
+    setting: &Setting,
+    all: &[Request],
+    ask: &mut dyn FnMut(u32, &[&Request]) -> Vec<WarpCost>,
+) -> Vec<Vec<WarpCost>> {
+    let warps = setting.warps();
+    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
+    let mut open: Vec<usize> = (0..all.len()).collect();
+    if setting.has_like_warps() {
+        let requests: Vec<&Request> = all.iter().collect();
+        let any = ask(ANY_WARP, &requests);
+        let (first, last) = (ask(0, &requests), ask(warps - 1, &requests));
+        open.retain(|&index| {
+            let any = &any[index];
+            let is_one = any.is_like(&first[index]) && any.is_like(&last[index]);
+            if is_one {
+                of_warps[index] = vec![first[index].clone(); warps as usize];
+            }
+            !is_one
+        });
+    }
+    let requests: Vec<&Request> = open.iter().map(|&index| &all[index]).collect();
+    for warp in 0..warps {
+        if requests.is_empty() {
+            break;
+        }
+        for (&index, cost) in open.iter().zip(ask(warp, &requests)) {
+            of_warps[index].push(cost);
         }
     }
     of_warps

@@ -10,7 +10,7 @@
 use super::cost::WarpCost;
 use super::{Request, RequestCost, Status, of_warp, summary};
 use crate::dominators::Dominators;
-use crate::lane_patterns::{CauseKind, LanePatterns, Lanes, Setting};
+use crate::lane_patterns::{ANY_WARP, CauseKind, LanePatterns, Lanes, Setting};
 use crate::loops::{Loop, Loops};
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 /// So many rounds of a loop are followed, in so many loops around each other, and in all of a kernel.
 const MOST_ROUNDS: usize = 40;
 const MOST_LOOPS: usize = 3;
-const MOST_QUESTIONS: usize = 4000;
+const MOST_QUESTIONS: usize = 400;
 
 /// Follows the rounds of one nest of loops for one warp.
 struct Rounds<'a, 'p> {
@@ -122,6 +122,11 @@ impl Rounds<'_, '_> {
             let cost = |request| of_warp(function, patterns, request);
             requests.iter().map(cost).collect::<Vec<WarpCost>>()
         })?;
+        // If nothing is settled in one round, following others settles nothing.
+        let is_settled = |own: &WarpCost| own.lanes == 0 || own.least == own.most;
+        if !costs.iter().any(is_settled) {
+            return None;
+        }
         let more = self.patterns.assumed_of_loops().to_vec();
         for (index, mut cost) in costs.into_iter().enumerate() {
             let block = function.block_of(self.requests[index].instruction)?;
@@ -133,6 +138,32 @@ impl Rounds<'_, '_> {
         }
         Some(())
     }
+}
+
+/// Costs by request and warp, if all can be followed; those of one warp where all are alike.
+fn by_warps(
+    setting: &Setting,
+    requests: usize,
+    follow: &mut dyn FnMut(u32) -> Option<Vec<WarpCost>>,
+) -> Option<Vec<Vec<WarpCost>>> {
+    let warps = setting.warps();
+    let first = follow(0)?;
+    if setting.has_like_warps()
+        && let (Some(any), Some(last)) = (follow(ANY_WARP), follow(warps - 1))
+    {
+        let mut all = any.iter().zip(first.iter().zip(&last));
+        if all.all(|(any, (first, last))| any.is_like(first) && any.is_like(last)) {
+            let alike = first.into_iter().map(|own| vec![own; warps as usize]);
+            return Some(alike.collect());
+        }
+    }
+    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); requests];
+    for warp in 0..warps {
+        for (own, cost) in of_warps.iter_mut().zip(follow(warp)?) {
+            own.push(cost);
+        }
+    }
+    Some(of_warps)
 }
 
 /// Counts again what is not settled and in loops that can be followed round by round.
@@ -180,9 +211,7 @@ pub(super) fn settle<'a>(
             continue;
         }
         let requests: Vec<Request> = members.iter().map(|&own| costs[own].request).collect();
-        let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); members.len()];
-        let mut is_followed = true;
-        for warp in 0..setting.warps() {
+        let mut follow = |warp: u32| {
             let mut rounds = Rounds {
                 function,
                 patterns: &mut patterns,
@@ -190,22 +219,18 @@ pub(super) fn settle<'a>(
                 warp,
                 nest: nest.clone(),
                 requests: requests.clone(),
-                costs: vec![Vec::new(); members.len()],
+                costs: vec![Vec::new(); requests.len()],
                 given: BTreeMap::new(),
                 questions,
             };
-            is_followed &= rounds.follow(0).is_some();
+            let is_followed = rounds.follow(0).is_some();
             questions = rounds.questions;
-            if !is_followed {
-                break;
-            }
-            for (own, costs) in of_warps.iter_mut().zip(rounds.costs) {
-                own.push(WarpCost::of_rounds(costs));
-            }
-        }
-        if !is_followed {
+            let costs = rounds.costs.into_iter().map(WarpCost::of_rounds);
+            is_followed.then(|| costs.collect::<Vec<WarpCost>>())
+        };
+        let Some(of_warps) = by_warps(setting, requests.len(), &mut follow) else {
             continue;
-        }
+        };
         for (&index, warps) in members.iter().zip(&of_warps) {
             let cost = &mut costs[index];
             let other = summary(&cost.request, warps, cost.trips);
