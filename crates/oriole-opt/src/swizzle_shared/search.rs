@@ -55,8 +55,10 @@ const ADDED: f64 = 2.0;
 const ADDED_FOR_OFFSET: f64 = 1.0;
 const ADDED_IF_RELATIVE: f64 = 1.0;
 /// So many unknown bits are tried in all ways: at first, and of permutations that look best.
-const FEW_UNKNOWN: u32 = 5;
-const MOST_UNKNOWN: u32 = 9;
+const FEW_UNKNOWN: u32 = 4;
+const MOST_UNKNOWN: u32 = 7;
+/// Of what the best permutation so far gains, what another one must gain to be kept in mind.
+const NEARLY: f64 = 0.8;
 /// Permutations that are looked at more closely.
 const MOST_LOOKED_AT: usize = 8;
 /// Different patterns of addresses beyond this are not looked at.
@@ -77,6 +79,8 @@ struct Pattern {
 struct Access {
     trips: f64,
     has_offset: bool,
+    /// Wavefronts beyond what would do, times executions.
+    wasted: f64,
     /// As offsets from the first array.
     relative: Option<Vec<(usize, f64)>>,
     /// As addresses, of which nothing is known but that arrays are aligned to lines.
@@ -98,20 +102,19 @@ pub(super) fn best(
             function, analyses, requests, first, block, &mut costs,
         )?);
     }
-    let wasted = |accesses: &Vec<Access>, costs: &mut Costs| {
-        let mut all = accesses.iter();
-        all.any(|access| {
+    for accesses in &mut of_shapes {
+        // Those that can gain most first: most permutations do nothing for them.
+        for access in accesses.iter_mut() {
             let own = costs.of(access, Swizzle::NONE);
-            own.is_some_and(|(cost, ideal)| cost > ideal)
-        })
-    };
-    if !of_shapes
-        .iter()
-        .all(|accesses| wasted(accesses, &mut costs))
-    {
-        return None;
+            access.wasted = own.map_or(0.0, |(cost, ideal)| access.trips * (cost - ideal));
+        }
+        accesses.sort_by(|left, right| right.wasted.total_cmp(&left.wasted));
+        if accesses.first().is_none_or(|access| access.wasted <= 0.0) {
+            return None;
+        }
     }
     let mut found: Vec<(f64, Swizzle)> = Vec::new();
+    let mut most = 0.0f64;
     for swizzle in candidates(widest) {
         // What is as good without a subtraction is better without.
         for is_relative in [false, true] {
@@ -119,8 +122,9 @@ pub(super) fn best(
                 is_relative,
                 ..swizzle
             };
-            if let Some(gain) = gained_in_all(&of_shapes, swizzle, &mut costs) {
+            if let Some(gain) = gained_in_all(&of_shapes, swizzle, most * NEARLY, &mut costs) {
                 found.push((gain, swizzle));
+                most = most.max(gain);
                 break;
             }
         }
@@ -129,16 +133,30 @@ pub(super) fn best(
     // Those that look best are looked at more closely.
     costs.look_closely();
     let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
-    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, &mut costs).is_some())
+    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, 0.0, &mut costs).is_some())
 }
 
-/// What a permutation gains whatever shape blocks have, if it does.
-fn gained_in_all(shapes: &[Vec<Access>], swizzle: Swizzle, costs: &mut Costs) -> Option<f64> {
-    let mut least = f64::INFINITY;
+/// What a permutation gains in blocks of all shapes together, if that is more than this, and if it gains in each.
+fn gained_in_all(
+    shapes: &[Vec<Access>],
+    swizzle: Swizzle,
+    than: f64,
+    costs: &mut Costs,
+) -> Option<f64> {
+    let mut total = 0.0;
+    let mut others: f64 = shapes.iter().map(|accesses| most_gained(accesses)).sum();
     for accesses in shapes {
-        least = least.min(gained(accesses, swizzle, costs)?);
+        others -= most_gained(accesses);
+        // What the others may gain at most is not needed of this one.
+        let own = gained(accesses, swizzle, (than - total - others).max(0.0), costs)?;
+        total += own;
     }
-    (least > 0.0).then_some(least)
+    (total > than).then_some(total)
+}
+
+/// What could be gained if nothing were wasted any more.
+fn most_gained(accesses: &[Access]) -> f64 {
+    accesses.iter().map(|access| access.wasted).sum()
 }
 
 /// Permutations that leave groups of so many bytes together, those that move fewest bits first.
@@ -204,6 +222,7 @@ fn accesses(
             found.push(Access {
                 trips: executions(&mut query, &loops, block),
                 has_offset: request.address.is_some_and(|address| address.offset != 0),
+                wasted: 0.0,
                 relative: Some(Vec::new()),
                 absolute: Some(Vec::new()),
             });
@@ -308,28 +327,37 @@ fn pattern(
     }))
 }
 
-/// What a permutation saves in all, less what it takes; nothing if an access gets worse.
-fn gained(accesses: &[Access], swizzle: Swizzle, costs: &mut Costs) -> Option<f64> {
-    let mut saved = 0.0;
-    let mut added = 0.0;
-    for access in accesses {
-        added += access.trips * ADDED;
+/// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
+fn gained(accesses: &[Access], swizzle: Swizzle, than: f64, costs: &mut Costs) -> Option<f64> {
+    let added = |access: &Access| {
+        let mut added = ADDED;
         if access.has_offset {
-            added += access.trips * ADDED_FOR_OFFSET;
+            added += ADDED_FOR_OFFSET;
         }
         if swizzle.is_relative {
-            added += access.trips * ADDED_IF_RELATIVE;
+            added += ADDED_IF_RELATIVE;
         }
-        if let (Some((before, _)), Some((after, _))) =
+        access.trips * added
+    };
+    // As if nothing were wasted any more; what is not saved is taken off.
+    let mut gain: f64 = accesses
+        .iter()
+        .map(|access| access.wasted - added(access))
+        .sum();
+    for access in accesses {
+        if gain <= than {
+            return None;
+        }
+        if let (Some((before, ideal)), Some((after, _))) =
             (costs.of(access, Swizzle::NONE), costs.of(access, swizzle))
         {
             if after > before + 1e-9 {
                 return None;
             }
-            saved += access.trips * (before - after);
+            gain -= access.trips * (after - ideal);
         }
     }
-    Some(saved - added)
+    (gain > than).then_some(gain)
 }
 
 /// Patterns, and wavefronts of those that were counted.
