@@ -5,14 +5,15 @@ use oriole::{
     AccessOptions, Diagnostic, EvolutionOptions, EvolutionReport, InstructionMix, KernelAccesses,
     Module,
 };
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What is known of the kernels of a module besides their accesses.
 #[derive(Default)]
 pub struct Summary {
-    functions: Vec<FunctionPressure>,
-    loops: Vec<EvolutionReport>,
-    mixes: Vec<(String, InstructionMix)>,
+    functions: BTreeMap<String, FunctionPressure>,
+    loops: BTreeMap<String, EvolutionReport>,
+    mixes: BTreeMap<String, InstructionMix>,
 }
 
 impl Summary {
@@ -35,9 +36,11 @@ impl Summary {
             let mix = InstructionMix::of(module, function);
             (module.text(function.name).to_owned(), mix)
         };
+        let functions = oriole::pressure(module, &pressure)?.0.into_iter();
+        let loops = oriole::evolution(module, &evolution)?.0.into_iter();
         Ok(Summary {
-            functions: oriole::pressure(module, &pressure)?.0,
-            loops: oriole::evolution(module, &evolution)?.0,
+            functions: functions.map(|own| (own.name.clone(), own)).collect(),
+            loops: loops.map(|own| (own.name.clone(), own)).collect(),
             mixes: module.functions.iter().map(mix).collect(),
         })
     }
@@ -47,7 +50,7 @@ impl Summary {
         let mut row = |name: &str, what: String| {
             let _ = writeln!(text, "  {name:<13} {what}");
         };
-        if let Some(function) = self.functions.iter().find(|own| own.name == kernel.name) {
+        if let Some(function) = self.functions.get(&kernel.name) {
             let prediction = &function.prediction;
             let (low, high) = (prediction.low, prediction.high);
             row(
@@ -70,14 +73,14 @@ impl Summary {
             let percent = (efficiency * 100.0).round();
             row(name, format!("{percent} % of {unit} needed"));
         }
-        if let Some(own) = self.loops.iter().find(|own| own.name == kernel.name)
+        if let Some(own) = self.loops.get(&kernel.name)
             && !own.loops.is_empty()
         {
             let deepest = own.loops.iter().map(|own| own.depth).max().unwrap_or(0);
             let count = own.loops.len();
             row("loops", format!("{count}, at most {deepest} deep"));
         }
-        if let Some((_, mix)) = self.mixes.iter().find(|own| own.0 == kernel.name) {
+        if let Some(mix) = self.mixes.get(&kernel.name) {
             let classes = mix.classes();
             let total: usize = classes.iter().map(|class| class.1).sum();
             let classes = classes

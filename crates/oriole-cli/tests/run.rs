@@ -175,6 +175,8 @@ fn exit_codes() {
     let (code, _, said) = with(&same, &["--fail-on", "race"]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("note[data-race]"), "{said}");
+    assert_eq!(with(&same, &["--fail-on", "note"]).0, 1);
+    assert_eq!(with(&race, &["--fail-on", "warning"]).0, 1);
     // Uninitialised reads, barriers.
     let unset = folder.file("unset.ptx", &RACE.replace("mov.u32 %r1, %tid.x;", ""));
     assert_eq!(with(&unset, &["--fail-on", "uninit"]).0, 1);

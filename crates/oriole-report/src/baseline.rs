@@ -111,38 +111,88 @@ impl Baseline {
 
     /// The findings that are not known, each with its kernel.
     pub fn new_findings<'a>(&self, kernels: &'a [Value]) -> Vec<(&'a Value, &'a Value)> {
-        let mut left = self.known.clone();
+        let mut left: BTreeMap<&Key, Left> = BTreeMap::new();
+        for (key, known) in &self.known {
+            let own = left.entry(key).or_default();
+            for known in known {
+                own.add(known);
+            }
+        }
         let mut unmatched = Vec::new();
         for (kernel, finding) in findings(kernels) {
             let own = place(finding);
-            let known = left.entry(key(kernel, finding)).or_default();
-            let same = known
-                .iter()
-                .position(|known| known.line == own.line && own.weight <= known.weight * SLACK);
-            match same {
-                Some(index) => {
-                    known.remove(index);
-                }
-                None => unmatched.push((kernel, finding)),
+            let known = left.get_mut(&key(kernel, finding));
+            if !known.is_some_and(|known| known.take_on_line(&own)) {
+                unmatched.push((kernel, finding));
             }
         }
         unmatched.retain(|&(kernel, finding)| {
             let own = place(finding);
-            let known = left.entry(key(kernel, finding)).or_default();
-            // The least that covers it, so that what was worse stays for what is.
-            let mut covering: Vec<usize> = (0..known.len())
-                .filter(|&index| own.weight <= known[index].weight * SLACK)
-                .collect();
-            covering.sort_by(|&one, &other| known[one].weight.total_cmp(&known[other].weight));
-            match covering.first() {
-                Some(&index) => {
-                    known.remove(index);
-                    false
-                }
-                None => true,
-            }
+            let known = left.get_mut(&key(kernel, finding));
+            !known.is_some_and(|known| known.take_covering(&own))
         });
         unmatched
+    }
+}
+
+/// The weight as a number that is ordered alike; weights are not negative.
+fn ordered(weight: f64) -> u64 {
+    weight.max(0.0).to_bits()
+}
+
+/// Findings of one kernel and kind that cover none yet: how many there are of a weight, on each line and in all.
+#[derive(Default)]
+struct Left {
+    on_line: BTreeMap<(u64, u64), usize>,
+    of_weight: BTreeMap<u64, usize>,
+}
+
+impl Left {
+    fn add(&mut self, known: &Known) {
+        let weight = ordered(known.weight);
+        *self.on_line.entry((known.line, weight)).or_default() += 1;
+        *self.of_weight.entry(weight).or_default() += 1;
+    }
+
+    /// Takes the one on the line of a finding that wastes as much or more, and the least of those.
+    fn take_on_line(&mut self, own: &Known) -> bool {
+        let least = ordered(own.weight / SLACK);
+        let found = self
+            .on_line
+            .range((own.line, least)..=(own.line, u64::MAX))
+            .next()
+            .map(|(&place, _)| place);
+        let Some(place) = found else {
+            return false;
+        };
+        take(&mut self.on_line, &place);
+        take(&mut self.of_weight, &place.1);
+        true
+    }
+
+    /// Takes the least that wastes as much or more, so that what was worse stays for what is.
+    fn take_covering(&mut self, own: &Known) -> bool {
+        let least = ordered(own.weight / SLACK);
+        let found = self
+            .of_weight
+            .range(least..)
+            .next()
+            .map(|(&weight, _)| weight);
+        let Some(weight) = found else {
+            return false;
+        };
+        take(&mut self.of_weight, &weight);
+        true
+    }
+}
+
+/// One less; what is none is removed.
+fn take<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
     }
 }
 

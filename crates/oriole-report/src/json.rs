@@ -8,6 +8,7 @@ use oriole::{
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::StrideCase;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The version of the document.
 pub const VERSION: u32 = 1;
@@ -51,10 +52,17 @@ pub fn analysis_of(
         ..PressureOptions::default()
     };
     let (functions, _) = oriole::pressure(module, &pressure)?;
+    let loops: BTreeMap<&str, &[LoopReport]> = loops
+        .iter()
+        .map(|own| (own.name.as_str(), own.loops.as_slice()))
+        .collect();
+    let functions: BTreeMap<&str, &FunctionPressure> = functions
+        .iter()
+        .map(|own| (own.name.as_str(), own))
+        .collect();
     let kernel_json = |kernel: &KernelAccesses| {
-        let own_loops = loops.iter().find(|own| own.name == kernel.name);
-        let own_loops = own_loops.map_or(&[][..], |own| &own.loops);
-        let function = functions.iter().find(|own| own.name == kernel.name);
+        let own_loops = loops.get(kernel.name.as_str()).copied().unwrap_or_default();
+        let function = functions.get(kernel.name.as_str()).copied();
         let findings = kernel.ranked();
         json!({
             "file": module.name(),

@@ -53,47 +53,53 @@ pub(super) fn pressure(function: &FunctionPressure) -> String {
     )
 }
 
-/// The blocks of a kernel in order, with their lines; nothing if its control flow cannot be told.
-pub(super) fn blocks(module: &Module, name: &str) -> Vec<Block> {
+/// The blocks of each kernel in order, with their lines; without those whose control flow cannot be told.
+pub(super) fn blocks(module: &Module) -> BTreeMap<String, Vec<Block>> {
     let (globals, _) = Globals::of(module);
-    let found = module
-        .functions
-        .iter()
-        .position(|function| function.body.is_some() && module.text(function.name) == name);
-    let Some((index, body)) =
-        found.and_then(|index| Some((index, module.functions[index].body.as_ref()?)))
-    else {
-        return Vec::new();
-    };
-    let Ok(translated) = oriole_translate::into_ssa(module, &globals, index, Formats::new()) else {
-        return Vec::new();
-    };
     let source = oriole::Source::new(module.name(), module.source());
-    let function = &translated.function;
+    let mut found = BTreeMap::new();
+    let mut formats = Formats::new();
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some(body) = &function.body else {
+            continue;
+        };
+        let own = std::mem::take(&mut formats);
+        if let Ok(translated) = oriole_translate::into_ssa(module, &globals, index, own) {
+            let line_of = |statement: u32| match body.statements.get(statement as usize)? {
+                Statement::Instruction(own) => {
+                    Some(source.position(own.mnemonic.span().start).line)
+                }
+                _ => None,
+            };
+            let name = module.text(function.name).to_owned();
+            found.insert(name, blocks_of(&translated.function, &line_of));
+            formats = translated.function.into_formats();
+        }
+    }
+    found
+}
+
+fn blocks_of(function: &oriole::Function, line_of: &dyn Fn(u32) -> Option<u32>) -> Vec<Block> {
     let order = function.block_order();
     let mut numbers = BTreeMap::new();
     for (number, block) in order.iter().enumerate() {
         numbers.insert(*block, number);
     }
-    let line_of = |statement: u32| match body.statements.get(statement as usize)? {
-        Statement::Instruction(own) => Some(source.position(own.mnemonic.span().start).line),
-        _ => None,
-    };
     order
         .iter()
         .map(|&block| {
-            let instructions: Vec<_> = function.instructions_of(block).collect();
-            let lines = instructions
-                .iter()
-                .filter_map(|&instruction| line_of(function.location(instruction)?));
-            let lines: Vec<u32> = lines.collect();
+            let mut instructions = 0;
+            let mut lines = (u32::MAX, 0);
+            for instruction in function.instructions_of(block) {
+                instructions += 1;
+                if let Some(line) = function.location(instruction).and_then(line_of) {
+                    lines = (lines.0.min(line), lines.1.max(line));
+                }
+            }
             let edges = function.blocks()[block].edges.iter();
             Block {
-                lines: (
-                    lines.iter().copied().min().unwrap_or(0),
-                    lines.iter().copied().max().unwrap_or(0),
-                ),
-                instructions: instructions.len(),
+                lines: (lines.0.min(lines.1), lines.1),
+                instructions,
                 targets: edges
                     .filter_map(|edge| numbers.get(&edge.target).copied())
                     .collect(),

@@ -1,6 +1,6 @@
 //! The PTX of a kernel beside its source, with what each line costs.
 
-use super::{KernelPage, Page, escape, findings};
+use super::{KernelPage, escape, findings};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ struct Cost {
 pub(super) fn panes(
     output: &mut String,
     index: usize,
-    page: &Page,
+    ptx: &[&str],
     kernel: &KernelPage,
     source: &dyn Fn(&str) -> Option<String>,
 ) {
@@ -40,7 +40,7 @@ pub(super) fn panes(
         "<div class=\"pane ptx\" tabindex=\"0\"><div class=\"row head\"><span>line</span><span>live</span><span>waste</span>\
          <code>PTX</code></div>\n",
     );
-    chunks(output, &ptx_rows(index, page, kernel));
+    chunks(output, &ptx_rows(index, ptx, kernel));
     output.push_str("</div>\n</div>\n");
 }
 
@@ -80,7 +80,7 @@ fn row(attributes: &str, number: u32, cost: Cost, highest: u32, text: &str) -> S
     )
 }
 
-fn ptx_rows(index: usize, page: &Page, kernel: &KernelPage) -> Vec<String> {
+fn ptx_rows(index: usize, ptx: &[&str], kernel: &KernelPage) -> Vec<String> {
     let (first, last) = kernel.lines;
     let mut costs: BTreeMap<u32, Cost> = BTreeMap::new();
     let mut sources: BTreeMap<u32, u32> = BTreeMap::new();
@@ -99,12 +99,11 @@ fn ptx_rows(index: usize, page: &Page, kernel: &KernelPage) -> Vec<String> {
         let line = finding["line"].as_u64().unwrap_or(0) as u32;
         costs.entry(line).or_default().waste += finding["weight"].as_f64().unwrap_or(0.0);
     }
-    let lines = page.ptx.lines().enumerate();
-    lines
-        .skip(first.saturating_sub(1) as usize)
-        .take((last + 1 - first) as usize)
-        .map(|(place, text)| {
-            let number = place as u32 + 1;
+    let start = (first.max(1) as usize - 1).min(ptx.len());
+    let end = (last as usize).clamp(start, ptx.len());
+    (first.max(1)..)
+        .zip(&ptx[start..end])
+        .map(|(number, text)| {
             let cost = costs.get(&number).copied().unwrap_or_default();
             let source = sources.get(&number);
             let source = source.map_or(String::new(), |own| format!(" data-s=\"{own}\""));

@@ -82,6 +82,7 @@ impl Page {
             .into_iter()
             .map(|function| (function.name.clone(), function))
             .collect();
+        let mut blocks = drawing::blocks(module);
         let mut pages = Vec::new();
         for value in values {
             let name = value["name"].as_str().unwrap_or_default();
@@ -92,7 +93,7 @@ impl Page {
                         lines.iter().copied().min().unwrap_or(1),
                         lines.iter().copied().max().unwrap_or(1),
                     ),
-                    blocks: drawing::blocks(module, name),
+                    blocks: blocks.remove(name).unwrap_or_default(),
                     pressure,
                     value,
                 });
@@ -156,8 +157,13 @@ pub fn render(pages: &[Page], source: &dyn Fn(&str) -> Option<String>) -> String
         total("low")
     );
     table(&mut output, &kernels);
-    for (index, (page, kernel)) in kernels.iter().enumerate() {
-        section(&mut output, index, page, kernel, source);
+    let mut index = 0;
+    for page in pages {
+        let lines: Vec<&str> = page.ptx.lines().collect();
+        for kernel in &page.kernels {
+            section(&mut output, index, page, &lines, kernel, source);
+            index += 1;
+        }
     }
     let _ = write!(
         output,
@@ -226,6 +232,7 @@ fn section(
     output: &mut String,
     index: usize,
     page: &Page,
+    lines: &[&str],
     kernel: &KernelPage,
     source: &dyn Fn(&str) -> Option<String>,
 ) {
@@ -238,8 +245,14 @@ fn section(
         escape(&name),
         escape(&page.file)
     );
+    let mut accesses: BTreeMap<u64, &Value> = BTreeMap::new();
+    for access in value["accesses"].as_array().into_iter().flatten() {
+        accesses
+            .entry(access["line"].as_u64().unwrap_or(0))
+            .or_insert(access);
+    }
     for finding in findings(value) {
-        finding_html(output, index, &name, value, finding);
+        finding_html(output, index, &name, &accesses, finding);
     }
     if findings(value).next().is_none() {
         output.push_str("<p class=\"dim\">No findings.</p>\n");
@@ -247,11 +260,17 @@ fn section(
     loops(output, index, value);
     output.push_str(&drawing::pressure(&kernel.pressure));
     output.push_str(&drawing::control_flow(index, &kernel.blocks));
-    listing::panes(output, index, page, kernel, source);
+    listing::panes(output, index, lines, kernel, source);
     output.push_str("</section>\n");
 }
 
-fn finding_html(output: &mut String, index: usize, name: &str, kernel: &Value, finding: &Value) {
+fn finding_html(
+    output: &mut String,
+    index: usize,
+    name: &str,
+    accesses: &BTreeMap<u64, &Value>,
+    finding: &Value,
+) {
     let (kind, severity) = (text(&finding["kind"]), text(&finding["severity"]));
     let message = text(&finding["message"]);
     let line = finding["line"].as_u64().unwrap_or(0);
@@ -272,12 +291,9 @@ fn finding_html(output: &mut String, index: usize, name: &str, kernel: &Value, f
         escape(&severity),
         escape(&kind),
         escape(&message),
-        kernel["accesses"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|access| access["line"] == finding["line"])
-            .map_or(String::new(), drawing::lanes)
+        accesses
+            .get(&line)
+            .map_or(String::new(), |access| drawing::lanes(access))
     );
 }
 
