@@ -134,6 +134,10 @@ impl AccessReport {
         if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
             return None;
         }
+        // A finding of its own kind.
+        if cost.is_contended() {
+            return None;
+        }
         let kind = match self.space {
             Space::Local => FindingKind::UncoalescedLocal,
             _ if self.is_shared() => FindingKind::BankConflict,

@@ -181,6 +181,18 @@ pub struct RequestCost {
 }
 
 impl RequestCost {
+    /// Whether it is an atomic operation that several lanes do to one word.
+    pub fn is_contended(&self) -> bool {
+        let Some(offsets) = self.offsets.filter(|_| self.status != Status::Unknown) else {
+            return false;
+        };
+        let mut lanes = offsets.iter().flatten();
+        let first = lanes.next();
+        let is_one_word =
+            lanes.clone().next().is_some() && lanes.all(|offset| Some(offset) == first);
+        self.request.kind == AccessKind::Atomic && is_one_word
+    }
+
     /// Sectors or wavefronts beyond what would do, on average.
     pub fn waste(&self) -> f64 {
         (self.mean - self.ideal).max(0.0)

@@ -67,10 +67,7 @@ fn atomics(subject: &Subject<'_>, found: &mut Vec<Found>) {
     let function = subject.function;
     for cost in subject.costs {
         let request = &cost.request;
-        let is_one_word = request.kind == AccessKind::Atomic
-            && cost.class == Class::Broadcast
-            && cost.status != Status::Unknown;
-        let Some(lanes) = cost.offsets.filter(|_| is_one_word) else {
+        let Some(lanes) = cost.offsets.filter(|_| cost.is_contended()) else {
             continue;
         };
         let lanes = lanes.iter().flatten().count();
