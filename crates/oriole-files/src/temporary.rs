@@ -108,11 +108,19 @@ static CHILD: Mutex<Option<u32>> = Mutex::new(None);
 /// A process that ends when a signal ends this one, as long as this lives.
 pub struct Guarded(());
 
-/// Has signals that end this process end another one too. There may be one at a time.
-pub fn guard_process(identifier: u32) -> Guarded {
+/// Starts a process that signals that end this one end too. There may be one at a time. No signal gets between starting it and
+/// knowing of it.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn guarded(
+    start: impl FnOnce() -> std::io::Result<std::process::Child>,
+) -> std::io::Result<(std::process::Child, Guarded)> {
     watch_signals();
-    *CHILD.lock().unwrap_or_else(PoisonError::into_inner) = Some(identifier);
-    Guarded(())
+    let mut slot = CHILD.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = start()?;
+    *slot = Some(child.id());
+    Ok((child, Guarded(())))
 }
 
 impl Drop for Guarded {

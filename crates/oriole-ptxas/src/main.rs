@@ -13,6 +13,7 @@ mod optimize;
 mod real;
 mod settings;
 
+use optimize::Optimized;
 use settings::Settings;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -48,11 +49,12 @@ fn main() -> ExitCode {
         }
     };
     let parsed = arguments::parse(&given);
-    if settings.is_off || parsed.is_unoptimized || parsed.inputs.is_empty() {
+    if settings.is_off || parsed.inputs.is_empty() {
         return real::pass_through(&ptxas, &given);
     }
-    match optimize::inputs(&given, &parsed, &settings) {
-        Some(optimized) => real::run_optimized(&ptxas, &given, &parsed, &optimized),
-        None => real::pass_through(&ptxas, &given),
-    }
+    let optimized = match parsed.is_unoptimized {
+        true => Optimized::default(),
+        false => optimize::inputs(&given, &parsed, &settings),
+    };
+    real::run_optimized(&ptxas, &given, &parsed, &optimized)
 }

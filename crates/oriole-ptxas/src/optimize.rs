@@ -13,10 +13,11 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
 /// Files that take the place of inputs, and the folder they are in.
+#[derive(Default)]
 pub struct Optimized {
     /// Which arguments they take the place of.
     pub files: Vec<(usize, PathBuf)>,
-    _folder: Folder,
+    _folder: Option<Folder>,
 }
 
 /// What became of a text.
@@ -26,8 +27,8 @@ struct Outcome {
     report: Option<Report>,
 }
 
-/// Optimizes what can be optimized; nothing if that is nothing.
-pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Option<Optimized> {
+/// Optimizes what can be optimized.
+pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Optimized {
     let mut texts = Vec::new();
     for &index in &parsed.inputs {
         let file = Path::new(&given[index]);
@@ -52,15 +53,15 @@ pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Optio
         }
     }
     if texts.is_empty() {
-        return None;
+        return Optimized::default();
     }
     match write(given, &texts) {
-        Ok(optimized) => Some(optimized),
+        Ok(optimized) => optimized,
         Err(error) => {
             say(&format!(
                 "cannot write temporary files: {error}; the original is assembled"
             ));
-            None
+            Optimized::default()
         }
     }
 }
@@ -161,7 +162,7 @@ fn write(given: &[OsString], texts: &[(usize, String)]) -> std::io::Result<Optim
     }
     Ok(Optimized {
         files,
-        _folder: folder,
+        _folder: Some(folder),
     })
 }
 

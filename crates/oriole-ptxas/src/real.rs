@@ -16,7 +16,7 @@ fn command(ptxas: &Path, given: &[OsString]) -> Command {
 }
 
 fn cannot_run(ptxas: &Path, error: &std::io::Error) -> ExitCode {
-    say(&format!("cannot run `{}`: {error}", ptxas.display()));
+    say(&format!("`{}`: {error}", ptxas.display()));
     ExitCode::from(2)
 }
 
@@ -47,64 +47,64 @@ pub fn run_optimized(
     for (index, file) in &optimized.files {
         changed[*index] = file.into();
     }
-    let staged = parsed.output.and_then(|place| Staged::new(place, given));
-    if let Some(staged) = &staged {
-        staged.place.replace(&mut changed, &staged.temporary());
-    }
-    let output = match run(ptxas, &changed) {
+    let first = match run_staged(ptxas, changed, parsed.output) {
         Ok(output) => output,
         Err(error) => return cannot_run(ptxas, &error),
     };
     // Whoever sent a signal wants it to end.
-    if output.status.code().is_none() {
-        return ended(output.status);
+    let is_final = first.status.success() || first.status.code().is_none();
+    if is_final || optimized.files.is_empty() {
+        hand_on(&first);
+        return ended(first.status);
     }
-    if !output.status.success() {
-        drop(staged);
-        return refused(ptxas, given, parsed);
-    }
-    if let Some(staged) = staged
-        && let Err(error) = staged.finish()
-    {
+    // If the originals are accepted, that is a fault of ours.
+    let second = match run_staged(ptxas, given.to_vec(), parsed.output) {
+        Ok(output) => output,
+        Err(error) => return cannot_run(ptxas, &error),
+    };
+    if second.status.success() {
+        let names: Vec<String> = parsed
+            .inputs
+            .iter()
+            .map(|&index| Path::new(&given[index]).display().to_string())
+            .collect();
         say(&format!(
-            "cannot write the output: {error}; the original is assembled"
+            "{}: ptxas does not accept what Oriole made of it, please report it with the file; the original is assembled",
+            names.join(", ")
         ));
-        return pass_through(ptxas, given);
     }
-    hand_on(&output);
-    ended(output.status)
+    hand_on(&second);
+    ended(second.status)
 }
 
-/// The optimized files were not accepted: if the originals are, that is a fault of ours.
-fn refused(ptxas: &Path, given: &[OsString], parsed: &Parsed) -> ExitCode {
-    match run(ptxas, given) {
-        Ok(output) => {
-            if output.status.success() {
-                let names: Vec<String> = parsed
-                    .inputs
-                    .iter()
-                    .map(|&index| Path::new(&given[index]).display().to_string())
-                    .collect();
-                say(&format!(
-                    "{}: ptxas does not accept what Oriole made of it, please report it with the file; the original is assembled",
-                    names.join(", ")
-                ));
-            }
-            hand_on(&output);
-            ended(output.status)
-        }
-        Err(error) => cannot_run(ptxas, &error),
+/// Runs it with an output that is put in its place at the end, if all went well.
+fn run_staged(
+    ptxas: &Path,
+    mut given: Vec<OsString>,
+    output: Option<Place>,
+) -> std::io::Result<Output> {
+    let staged = output.and_then(|place| Staged::new(place, &given));
+    if let Some(staged) = &staged {
+        staged.place.replace(&mut given, &staged.temporary());
+    }
+    let done = run(ptxas, &given)?;
+    match staged.filter(|_| done.status.success()) {
+        Some(staged) => staged.finish().map(|()| done).map_err(|error| {
+            let text = format!("what it wrote cannot be put in its place: {error}");
+            std::io::Error::new(error.kind(), text)
+        }),
+        None => Ok(done),
     }
 }
 
 /// Runs it to its end, and keeps what it says. A signal that ends this program ends it too.
 fn run(ptxas: &Path, given: &[OsString]) -> std::io::Result<Output> {
-    let child = command(ptxas, given)
+    let mut command = command(ptxas, given);
+    command
         .stdin(Stdio::inherit())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let _guarded = temporary::guard_process(child.id());
+        .stderr(Stdio::piped());
+    let (child, _guarded) = temporary::guarded(|| command.spawn())?;
     child.wait_with_output()
 }
 

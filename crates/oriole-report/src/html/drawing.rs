@@ -142,6 +142,11 @@ pub(super) fn control_flow(index: usize, blocks: &[Block]) -> String {
                 );
                 continue;
             }
+            // A block that follows itself: from its lower to its upper edge.
+            let (middle, to) = match target == number {
+                true => (middle + 5, to - 5),
+                false => (middle, to),
+            };
             let span = number.abs_diff(target) as f64;
             let reach = (12.0 + 9.0 * span.sqrt() * 2.0).min(130.0);
             let (class, from, bend) = match target <= number {

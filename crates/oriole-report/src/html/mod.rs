@@ -310,10 +310,16 @@ fn loops(output: &mut String, index: usize, kernel: &Value) {
     for own in list {
         let line = own["line"].as_u64().unwrap_or(0);
         let count = &own["count"];
-        let times = match (&count["value"], count["expression"].as_str()) {
-            (Value::Null, Some(expression)) if !expression.is_empty() => expression.to_owned(),
-            (Value::Null, _) => text(&count["kind"]),
-            (value, _) => text(value),
+        let most = match &count["value"] {
+            Value::Null => String::new(),
+            value => format!("at most {value}"),
+        };
+        let times = match count["kind"].as_str() {
+            Some("exact") => text(&count["value"]),
+            Some("symbolic") if most.is_empty() => text(&count["expression"]),
+            Some("symbolic") => format!("{}, {most}", text(&count["expression"])),
+            Some("maximum") => most,
+            _ => "unknown".to_owned(),
         };
         let place = match own["source"]["file"].as_str() {
             Some(file) => format!("{}:{}", file, own["source"]["line"]),
@@ -361,6 +367,7 @@ mod tests {
             "// &lt;&amp;&gt;",
             "class=\"edge back\"",
             "<th>back edge taken</th>",
+            "<td class=\"code\">7</td>",
             "Content-Security-Policy",
         ] {
             assert!(html.contains(wanted), "{wanted}");
