@@ -189,7 +189,7 @@ fn shapes(analyses: &Analyses) -> Vec<[u32; 3]> {
         return vec![required];
     }
     let most = bounds.maximum_threads.unwrap_or(DEFAULT_THREADS);
-    let most = most.min(DEFAULT_THREADS).max(1);
+    let most = most.clamp(1, DEFAULT_THREADS);
     let mut shapes = vec![[most, 1, 1]];
     if most >= 64 {
         shapes.push([32, most / 32, 1]);
@@ -241,7 +241,8 @@ fn accesses(
                 Asked::Nothing => {}
                 Asked::Unknown => return None,
                 Asked::Data => (access.relative, access.absolute) = (None, None),
-                Asked::Known([relative, absolute]) => {
+                Asked::Known(both) => {
+                    let [relative, absolute] = *both;
                     if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
                         one.push((costs.number(relative), 1.0));
                         other.push((costs.number(absolute), 1.0));
@@ -272,7 +273,7 @@ enum Asked {
     Data,
     /// They follow a rule that is not known, and which may suit the banks as it is.
     Unknown,
-    Known([Pattern; 2]),
+    Known(Box<[Pattern; 2]>),
 }
 
 /// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
@@ -317,14 +318,14 @@ fn pattern(
         })
     };
     let low = (1 << TOP_BIT) - 1;
-    Asked::Known([true, false].map(known).map(|known| Pattern {
+    Asked::Known(Box::new([true, false].map(known).map(|known| Pattern {
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
         active,
         bytes: request.bytes,
         operation: request.operation,
         zeros: known.zeros & low,
         ones: known.ones & low,
-    }))
+    })))
 }
 
 /// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
