@@ -9,6 +9,7 @@
 pub mod accesses;
 pub mod addresses;
 pub mod loops;
+pub mod measured;
 
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{
