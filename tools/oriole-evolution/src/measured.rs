@@ -236,6 +236,13 @@ pub fn judge(access: &AccessReport, row: &Row, arguments: &BTreeMap<u32, u64>) -
     if cost.assumptions.contains(&Assumption::Apart) && counted < least {
         return Verdict::Unmet;
     }
+    // Counters do not tell whether these held; the emulator does, and `accesses` holds such claims against it.
+    let is_untold = |own: &Assumption| {
+        matches!(own, Assumption::Together(_) | Assumption::SameQuotient(_))
+    };
+    if cost.assumptions.iter().any(is_untold) {
+        return Verdict::Unmet;
+    }
     let dearest = executing.iter().map(|warp| warp.most).max().unwrap_or(0);
     if !is_alike && counted <= dearest * row.times * per {
         return Verdict::Uneven;

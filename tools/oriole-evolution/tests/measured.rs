@@ -1,7 +1,8 @@
 //! What is said of memory accesses is what Nsight Compute counted on a GPU, instruction by instruction.
 //!
 //! `tests/validation/*.tsv` are the measurements (`tools/validate-on-gpu`), `docs/validation.md` is what came of them. `ORIOLE_BLESS=1
-//! cargo test -p oriole-evolution --test measured` writes the tables of that file anew.
+//! cargo test --release -p oriole-evolution --test measured` writes the tables of that file anew. Without optimization some launches of the corpus are
+//! compared, and no table.
 
 #![allow(clippy::print_stdout)]
 
@@ -324,6 +325,11 @@ fn check_document(tables: &str) {
 #[test]
 fn claims_are_what_a_gpu_counted() {
     let (machine, launches) = read();
+    // All of them take minutes without optimization.
+    let one_in = if cfg!(debug_assertions) { 8 } else { 1 };
+    let some = launches.iter().enumerate();
+    let some = some.filter(|(index, launch)| launch.run.is_none() || index % one_in == 0);
+    let launches: Vec<Launch> = some.map(|(_, launch)| launch.clone()).collect();
     let outcomes = outcomes(&launches);
     let tables = tables(&machine, &launches, &outcomes);
     println!("{tables}");
@@ -335,10 +341,12 @@ fn claims_are_what_a_gpu_counted() {
         .collect();
     assert!(wrong.is_empty(), "{} different: {wrong:#?}", wrong.len());
     let decided: Vec<&Outcome> = outcomes.iter().filter(|it| is_decided(it)).collect();
-    assert!(decided.len() > 3000, "{}", decided.len());
+    assert!(decided.len() > 3000 / one_in, "{}", decided.len());
     let confusion = Confusion::of(decided.into_iter());
     assert!(confusion.precision() >= 0.98 && confusion.recall() >= 0.98);
-    check_document(&tables);
+    if one_in == 1 {
+        check_document(&tables);
+    }
 }
 
 /// Where Nsight Compute and the hardware differ, what is said is what the hardware counted. Reading the number of the thread is a wavefront too.
