@@ -94,7 +94,13 @@ fn what_is_known_of_parameters_settles_costs() {
 
 #[test]
 fn fixes_and_causes_are_shown() {
-    let report = json(&["analyze", &file("fixes.ptx"), "--kernel", "transpose", "--json"]);
+    let report = json(&[
+        "analyze",
+        &file("fixes.ptx"),
+        "--kernel",
+        "transpose",
+        "--json",
+    ]);
     let kernel = &report["kernels"][0];
     let finding = &kernel["findings"][0];
     assert_eq!(finding["fixes"][0]["kind"], "pad");
@@ -108,18 +114,29 @@ fn fixes_and_causes_are_shown() {
     assert_eq!(kernel["shapes"].as_array().unwrap().len(), 4);
     assert_eq!(kernel["fixes"][0]["kind"], "block-shape");
     let given = ["analyze", &file("fixes.ptx"), "--block", "32x8", "--json"];
-    assert_eq!(json(&given)["kernels"][0]["shapes"], Value::Array(Vec::new()));
+    assert_eq!(
+        json(&given)["kernels"][0]["shapes"],
+        Value::Array(Vec::new())
+    );
 }
 
 #[test]
 fn arrays_iterations_and_lines_are_recovered() {
-    let report = json(&["analyze", &file("iterations.ptx"), "--block", "64", "--json"]);
+    let report = json(&[
+        "analyze",
+        &file("iterations.ptx"),
+        "--block",
+        "64",
+        "--json",
+    ]);
     let kernel = &report["kernels"][0];
     let accesses = kernel["accesses"].as_array().unwrap();
     assert_eq!(accesses[0]["array"]["name"], "arg 0");
     assert_eq!(accesses[0]["array"]["sizes"][1], "1024");
     assert_eq!(accesses[0]["array"]["thread_x"][0], 0);
-    let lines = accesses.iter().map(|access| access["source"]["line"].clone());
+    let lines = accesses
+        .iter()
+        .map(|access| access["source"]["line"].clone());
     assert_eq!(lines.collect::<Vec<_>>(), [8, 8, 10]);
     let kinds: Vec<&str> = kernel["dependences"]
         .as_array()
