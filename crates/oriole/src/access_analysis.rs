@@ -10,7 +10,8 @@ use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::DEFAULT_THREADS;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains, costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
+    costs_at_first, costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
@@ -418,15 +419,11 @@ fn shapes(
     };
     let mut found = Vec::new();
     for block in SHAPES.into_iter().filter(fits) {
-        if block == setting.block {
-            found.push(waste(block, costs));
-            continue;
-        }
         let setting = Setting {
             block,
             ..setting.clone()
         };
-        let costs = oriole_analysis::memory_requests::costs(function, analyses, &setting);
+        let costs = costs_at_first(function, analyses, &setting);
         found.push(waste(block, &costs));
     }
     found

@@ -237,9 +237,8 @@ pub fn judge(access: &AccessReport, row: &Row, arguments: &BTreeMap<u32, u64>) -
         return Verdict::Unmet;
     }
     // Counters do not tell whether these held; the emulator does, and `accesses` holds such claims against it.
-    let is_untold = |own: &Assumption| {
-        matches!(own, Assumption::Together(_) | Assumption::SameQuotient(_))
-    };
+    let is_untold =
+        |own: &Assumption| matches!(own, Assumption::Together(_) | Assumption::SameQuotient(_));
     if cost.assumptions.iter().any(is_untold) {
         return Verdict::Unmet;
     }

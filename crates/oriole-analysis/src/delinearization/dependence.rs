@@ -131,3 +131,34 @@ fn is_invariant(query: &Query<'_>, header: Block, polynomials: &[&Polynomial]) -
     let mut terms = polynomials.iter().flat_map(|polynomial| polynomial.terms());
     !terms.any(|(product, _)| product.iter().any(changes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds the answer against all iterations near by.
+    #[test]
+    fn numbers_decide_as_trying_all_iterations_does() {
+        for step in -9..=9i128 {
+            for gap in -20..=20i128 {
+                for (bytes, other) in [(1, 1), (4, 4), (2, 8), (8, 4)] {
+                    let meets = |iterations: i128| {
+                        let first = 0..bytes;
+                        let start = step * iterations + gap;
+                        (start..start + other).any(|byte| first.contains(&byte))
+                    };
+                    let all: Vec<i128> = (-100..=100)
+                        .filter(|&iterations| iterations != 0 && meets(iterations))
+                        .collect();
+                    let expected = match all[..] {
+                        [] => Dependence::Independent,
+                        [one] => Dependence::Distance(one as i64),
+                        _ => Dependence::Unknown,
+                    };
+                    let found = by_numbers(step, gap, bytes, other);
+                    assert_eq!(found, expected, "{step} {gap} {bytes} {other}");
+                }
+            }
+        }
+    }
+}

@@ -316,8 +316,40 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
     costs_by(function, analyses, setting, &evolution)
 }
 
+/// Likewise, as far as it is known without following loops and without supposing more than pointers' alignment: fast, to compare launches.
+pub fn costs_at_first(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+) -> Vec<RequestCost> {
+    let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
+    first_costs(function, analyses, setting, &evolution)
+}
+
 /// Likewise, with the evolution of the function in launches of that shape.
 pub fn costs_by(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+) -> Vec<RequestCost> {
+    let mut costs = first_costs(function, analyses, setting, evolution);
+    rounds::settle(function, analyses, setting, evolution, &mut costs);
+    // What more is supposed where that tells something.
+    let supposed = [(false, true), (true, false), (true, true)];
+    for (supposing, has_multiple) in supposed {
+        let supposing = Setting {
+            multiple: has_multiple.then_some(PARAMETER_MULTIPLE),
+            supposing,
+            ..setting.clone()
+        };
+        settle(function, analyses, &supposing, evolution, &mut costs);
+    }
+    costs
+}
+
+/// The costs of all requests, supposing no more than pointers' alignment.
+fn first_costs(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
@@ -335,17 +367,6 @@ pub fn costs_by(
             let trips = block.map_or(1.0, |block| executions(&mut query, &loops, block));
             costs.push(summary(request, warps, trips));
         }
-    }
-    rounds::settle(function, analyses, setting, evolution, &mut costs);
-    // What more is supposed where that tells something.
-    let supposed = [(false, true), (true, false), (true, true)];
-    for (supposing, has_multiple) in supposed {
-        let supposing = Setting {
-            multiple: has_multiple.then_some(PARAMETER_MULTIPLE),
-            supposing,
-            ..setting.clone()
-        };
-        settle(function, analyses, &supposing, evolution, &mut costs);
     }
     costs
 }

@@ -179,7 +179,12 @@ pub(super) fn settle<'a>(
         let is_data = cost
             .cause
             .is_some_and(|cause| cause.kind == CauseKind::Data);
-        let is_open = matches!(cost.status, Status::Bounded | Status::Unknown) && !is_data;
+        // Where lanes are apart by known numbers, only the start of a sector is open, and rounds have different ones.
+        let is_open = match cost.status {
+            Status::Bounded => cost.offsets.is_none(),
+            Status::Unknown => !is_data,
+            Status::Proved | Status::ProvedIf => false,
+        };
         let block = function.block_of(cost.request.instruction);
         block
             .filter(|_| is_open)

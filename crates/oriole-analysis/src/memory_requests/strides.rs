@@ -203,3 +203,31 @@ fn least_apart(
     let at_least = needed.div_ceil(nearest);
     (nearest != u64::MAX && at_least < 1 << 16).then_some(at_least)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stride_far_from_zero_is_one_case() {
+        let case = |of, is_largest| StrideCase::Multiple {
+            of,
+            is_largest,
+            at_least: 3,
+        };
+        let cases = [
+            case(32, true),
+            case(16, false),
+            case(8, false),
+            case(4, false),
+        ];
+        let cases = cases.into_iter().chain([case(2, false), case(1, false)]);
+        let cases: Vec<StrideCase> = cases.collect();
+        for stride in -100..=100i32 {
+            let argument = u64::from(stride as u32);
+            let holds = cases.iter().filter(|case| case.holds(argument)).count();
+            assert_eq!(holds, usize::from(stride.abs() >= 3), "{stride}");
+        }
+        assert!(StrideCase::Number(5).holds(5) && !StrideCase::Number(5).holds(6));
+    }
+}
