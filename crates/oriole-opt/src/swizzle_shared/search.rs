@@ -188,7 +188,7 @@ fn shapes(analyses: &Analyses) -> Vec<[u32; 3]> {
         return vec![required];
     }
     let most = bounds.maximum_threads.unwrap_or(DEFAULT_THREADS);
-    let most = most.min(DEFAULT_THREADS).max(1);
+    let most = most.clamp(1, DEFAULT_THREADS);
     let mut shapes = vec![[most, 1, 1]];
     if most >= 64 {
         shapes.push([32, most / 32, 1]);
@@ -244,7 +244,8 @@ fn accesses(
                 Asked::Nothing => {}
                 Asked::Unknown => return None,
                 Asked::Data => (access.relative, access.absolute) = (None, None),
-                Asked::Known([relative, absolute]) => {
+                Asked::Known(known) => {
+                    let [relative, absolute] = *known;
                     if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
                         one.push((costs.number(relative), 1.0));
                         other.push((costs.number(absolute), 1.0));
@@ -275,7 +276,7 @@ enum Asked {
     Data,
     /// They follow a rule that is not known, and which may suit the banks as it is.
     Unknown,
-    Known([Pattern; 2]),
+    Known(Box<[Pattern; 2]>),
 }
 
 /// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
@@ -320,13 +321,14 @@ fn pattern(
         })
     };
     let low = (1 << TOP_BIT) - 1;
-    Asked::Known([true, false].map(known).map(|known| Pattern {
+    let of = |known: Known| Pattern {
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
         active,
         bytes: request.bytes,
         zeros: known.zeros & low,
         ones: known.ones & low,
-    }))
+    };
+    Asked::Known(Box::new([of(known(true)), of(known(false))]))
 }
 
 /// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
