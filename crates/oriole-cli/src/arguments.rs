@@ -153,7 +153,7 @@ pub struct OptArguments {
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
     /// Permute words of shared memory where that takes fewer wavefronts, as -O3 does
-    #[arg(long, conflicts_with = "passes")]
+    #[arg(long, conflicts_with_all = ["passes", "ptxas"])]
     pub swizzle_shared: bool,
     /// Stop behind the first phase with this pass
     #[arg(long, value_name = "PASS")]

@@ -313,3 +313,49 @@ fn manual_pages_and_completions_know_the_flags() {
         );
     }
 }
+
+#[test]
+fn bank_conflicts_are_permuted_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (before, after) = (path("before.ptx"), path("after.ptx"));
+    std::fs::write(&before, oriole::EXAMPLE).unwrap();
+    for arguments in [
+        &["--swizzle-shared"][..],
+        &["-O3"],
+        &["-O1", "--swizzle-shared"],
+    ] {
+        let output = oriole(&[&["opt", &before, "--stats", "-o", &after], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let said = err(&output);
+        assert!(said.contains("2  swizzle-shared.accesses"), "{said}");
+        let launch = [
+            "--kernel",
+            "center",
+            "--grid",
+            "2x2",
+            "--block",
+            "32x8",
+            "--arg",
+            "out:f32[4096]",
+            "--arg",
+            "in:f32[4096]=iota",
+            "--arg",
+            "columns:f32[512]=iota",
+            "--arg",
+            "n:u32=64",
+        ];
+        let run =
+            |file: &str, more: &[&str]| out(&oriole(&[&["run", file], &launch[..], more].concat()));
+        assert!(run(&before, &["--compare", &after]).contains("both write the same bytes"));
+        let wasteful = "ld.shared.f32  (example.cu:18)";
+        assert!(run(&before, &["--profile"]).contains("4096        128    96  ld.shared.f32"));
+        let profile = run(&after, &["--profile"]);
+        let wasted = profile.split("Most wasteful:").nth(1).unwrap();
+        assert!(!wasted.contains(wasteful), "{profile}");
+    }
+    let plain = oriole(&["opt", &before, "--stats", "-o", &after]);
+    assert!(!err(&plain).contains("swizzle-shared"));
+    let both = oriole(&["opt", &before, "--swizzle-shared", "--ptxas"]);
+    assert_eq!(both.status.code(), Some(2));
+}

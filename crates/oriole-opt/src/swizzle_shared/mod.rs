@@ -13,15 +13,16 @@
 //!
 //! ## Soundness
 //! Addresses keep their values; only where an access looks for its bytes changes. Let `f(a) = a ^ ((a >> shift) & mask)`, where the mask has bits
-//! below 7 only, and what is shifted there has bits from 7 on; or the same with `a - first` shifted, where `first`, an array, is aligned to 128. `f` permutes each line of 128 bytes, so it is a
-//! bijection of all of shared memory, and one that keeps every naturally aligned group of as many bytes as the mask leaves low bits alone. Every
-//! access of the kernel to shared memory goes through `f`, whatever array it reaches: if all of them do, what a load reads is what was stored
-//! there before, within the bounds of an array or not. All arrays are aligned to lines and consist of whole ones, so that none reaches beyond its end.
+//! below 7 only, and what is shifted there has bits from 7 on; or the same with `a - first` shifted, where `first`, an array, is aligned to 128.
+//! `f` permutes each line of 128 bytes, so it is a bijection of all of shared memory, and one that keeps together every naturally aligned group
+//! of as many bytes as the mask leaves low bits alone. Every access of the kernel to shared memory goes through `f`, whatever array it reaches: if
+//! all of them do, what a load reads is what was stored there before, within the bounds of an array or not. All arrays are aligned to lines and
+//! consist of whole ones, so that none reaches beyond its end.
 //!
-//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, and `ldmatrix`, no wider than the bytes
-//! that stay together. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions, asynchronous
-//! copies, barriers in memory, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a conversion
-//! of a shared address to a generic one, or arrays of the module, whose size may be given at launch.
+//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, and `ldmatrix`, no wider than
+//! the bytes that stay together. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
+//! asynchronous copies, barriers in memory, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
+//! conversion of a shared address to a generic one, or arrays of the module, whose size may be given at launch.
 //!
 //! ## Method
 //! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks
@@ -216,12 +217,12 @@ fn accesses(function: &Function, analyses: &mut Analyses) -> Option<Vec<Request>
         return None;
     }
     all.iter()
-        .all(|request| can_be_permuted(function, request))
+        .all(|request| can_be_permuted(function, &flow, request))
         .then_some(all)
 }
 
 /// Whether the address of an access can be computed anew.
-fn can_be_permuted(function: &Function, request: &Request) -> bool {
+fn can_be_permuted(function: &Function, flow: &ControlFlow, request: &Request) -> bool {
     let mnemonic = &function.format(request.instruction).mnemonic;
     let is_known = matches!(
         mnemonic.opcode(),
@@ -229,7 +230,7 @@ fn can_be_permuted(function: &Function, request: &Request) -> bool {
     );
     let has_base = match request.address.map(|address| address.base) {
         Some(Base::Value(value)) => {
-            width(function, value).is_some() && is_of_array(function, value)
+            width(function, value).is_some() && is_of_array(function, flow, value)
         }
         Some(Base::Symbol(_)) => true,
         Some(Base::Absolute) | None => false,
@@ -254,7 +255,7 @@ const MOST_VALUES: usize = 64;
 
 /// Whether an array's address is part of what a value was computed from. An address that comes from elsewhere may lie in memory that is
 /// given at launch, which may end inside a line.
-fn is_of_array(function: &Function, value: Value) -> bool {
+fn is_of_array(function: &Function, flow: &ControlFlow, value: Value) -> bool {
     let mut seen: DenseSet<Value> = DenseSet::new();
     let mut work = vec![value];
     while let Some(value) = work.pop() {
@@ -280,7 +281,7 @@ fn is_of_array(function: &Function, value: Value) -> bool {
                 let Some(place) = parameters.iter().position(|&own| own == value) else {
                     continue;
                 };
-                for &from in function.block_order() {
+                for from in flow.predecessors(block) {
                     for edge in function.edges(from) {
                         if edge.target == block {
                             work.extend(function.arguments(*edge).get(place));

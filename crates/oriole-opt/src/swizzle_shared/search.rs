@@ -241,8 +241,8 @@ fn accesses(
                 Asked::Nothing => {}
                 Asked::Unknown => return None,
                 Asked::Data => (access.relative, access.absolute) = (None, None),
-                Asked::Known(both) => {
-                    let [relative, absolute] = *both;
+                Asked::Known(known) => {
+                    let [relative, absolute] = *known;
                     if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
                         one.push((costs.number(relative), 1.0));
                         other.push((costs.number(absolute), 1.0));
@@ -318,14 +318,15 @@ fn pattern(
         })
     };
     let low = (1 << TOP_BIT) - 1;
-    Asked::Known(Box::new([true, false].map(known).map(|known| Pattern {
+    let of = |known: Known| Pattern {
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
         active,
         bytes: request.bytes,
         operation: request.operation,
         zeros: known.zeros & low,
         ones: known.ones & low,
-    })))
+    };
+    Asked::Known(Box::new([of(known(true)), of(known(false))]))
 }
 
 /// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.

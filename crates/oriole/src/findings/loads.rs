@@ -180,16 +180,12 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
             Some(_) => changes[this.index()].others = true,
         }
     }
-    let inner: Vec<bool> = subject
-        .loops
-        .iter()
-        .map(|this| {
-            !subject
-                .loops
-                .iter()
-                .any(|other| subject.loops.parent(other) == Some(this))
-        })
-        .collect();
+    let mut inner = vec![true; changes.len()];
+    for this in subject.loops.iter() {
+        if let Some(parent) = subject.loops.parent(this) {
+            inner[parent.index()] = false;
+        }
+    }
     for (block, instruction) in subject.instructions() {
         // Of an outer loop the loops inside would have to be looked at too.
         let Some(this) = subject

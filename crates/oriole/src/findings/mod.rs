@@ -27,6 +27,7 @@ use oriole_analysis::{
     Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity as UniformValues,
 };
 use oriole_ir::{Block, Environment, Function, Instruction, Value};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Something that is wrong, and where.
@@ -217,24 +218,25 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
 /// Findings with their places, those of one kind at one line together.
 fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
     let mut findings: Vec<(Finding, u32)> = Vec::new();
+    // By kind, and by the line of the source or else of the PTX.
+    let mut places: BTreeMap<(FindingKind, Option<SourceLine>, u32), usize> = BTreeMap::new();
     for own in found {
         let Some(place) = (subject.place)(own.instruction) else {
             continue;
         };
-        let same = findings.iter_mut().find(|(finding, _)| {
-            finding.kind == own.kind
-                && match (&finding.source, &place.source) {
-                    (Some(left), Some(right)) => left == right,
-                    (None, None) => finding.line == place.line,
-                    _ => false,
-                }
-        });
-        if let Some((finding, more)) = same {
+        let line = match place.source {
+            Some(_) => 0,
+            None => place.line,
+        };
+        let key = (own.kind, place.source.clone(), line);
+        if let Some(&at) = places.get(&key) {
+            let (finding, more) = &mut findings[at];
             finding.weight += own.weight;
             finding.severity = finding.severity.max(own.severity);
             *more += 1;
             continue;
         }
+        places.insert(key, findings.len());
         let format = subject.function.format(own.instruction);
         let finding = Finding {
             kind: own.kind,
