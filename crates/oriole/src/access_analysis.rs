@@ -274,13 +274,7 @@ pub fn accesses(
         name_spaces(&mut ssa, &environment);
         let required = environment.bounds().required_block;
         let given = options.block.or(required);
-        let setting = Setting {
-            arguments: options.arguments.clone(),
-            grid: options.grid,
-            multiples: options.multiples.clone(),
-            pointer_alignment: options.pointer_alignment,
-            ..Setting::of_block(given.unwrap_or([DEFAULT_THREADS, 1, 1]))
-        };
+        let setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
         let mut analyses = Analyses::of(environment);
         let evolution = ScalarEvolution::new(&ssa, setting.shape(), Knobs::default());
         let costs = costs_by(&ssa, &mut analyses, &setting, &evolution);
@@ -305,18 +299,7 @@ pub fn accesses(
             text,
         };
         let (of_requests, mut fixes) = fixing.found(&mut analyses);
-        let is_wasteful =
-            |cost: &&RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
-        let wasteful: Vec<&RequestCost> = costs.iter().filter(is_wasteful).collect();
-        let found = chains(&ssa, &mut analyses, &setting, &evolution, &wasteful);
-        let mut found = found.into_iter();
-        let chains: Vec<Vec<Instruction>> = costs
-            .iter()
-            .map(|cost| match is_wasteful(&cost) {
-                true => found.next().unwrap_or_default(),
-                false => Vec::new(),
-            })
-            .collect();
+        let chains = chains_of_wasteful(&ssa, &mut analyses, &setting, &evolution, &costs);
         fixes.extend(shape_fix(&shapes, setting.block));
         let lines = SourceLines::of(module, &files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
@@ -373,6 +356,37 @@ pub fn accesses(
         formats = ssa.into_formats();
     }
     Ok((kernels, notes))
+}
+
+impl AccessOptions {
+    /// How kernels are launched, in blocks of a shape.
+    fn setting(&self, block: [u32; 3]) -> Setting {
+        Setting {
+            arguments: self.arguments.clone(),
+            grid: self.grid,
+            multiples: self.multiples.clone(),
+            pointer_alignment: self.pointer_alignment,
+            ..Setting::of_block(block)
+        }
+    }
+}
+
+/// Of each access that wastes something, the instructions that lanes differ by.
+fn chains_of_wasteful(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+    costs: &[RequestCost],
+) -> Vec<Vec<Instruction>> {
+    let is_wasteful = |cost: &&RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
+    let wasteful: Vec<&RequestCost> = costs.iter().filter(is_wasteful).collect();
+    let mut found = chains(function, analyses, setting, evolution, &wasteful).into_iter();
+    let own = costs.iter().map(|cost| match is_wasteful(&cost) {
+        true => found.next().unwrap_or_default(),
+        false => Vec::new(),
+    });
+    own.collect()
 }
 
 /// Shapes of blocks that are tried.
