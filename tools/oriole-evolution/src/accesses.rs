@@ -171,7 +171,8 @@ impl RequestWatcher {
             true => memory_cost::wavefronts(request.addresses, lanes, request.width).0,
             false => memory_cost::sectors(request.addresses, lanes, request.width).0,
         };
-        let mut cost = of(lanes);
+        let counted = of(lanes);
+        let mut cost = counted;
         if access.cost.assumptions.contains(&Assumption::Apart) && cost < least {
             // What groups of lanes have in common does not count: that they have nothing is an assumption.
             seen.compared.shared_rows += 1;
@@ -194,9 +195,9 @@ impl RequestWatcher {
             let argument = self.arguments.get(&row.parameter);
             if argument.is_some_and(|&argument| row.case.holds(argument)) {
                 seen.compared.strides += 1;
-                if row.cost != cost && seen.violations.len() < ENOUGH {
+                if row.cost != counted && seen.violations.len() < ENOUGH {
                     seen.violations
-                        .push(wrong(format!("cost {cost}, not {row}")));
+                        .push(wrong(format!("cost {counted}, not {row}")));
                 }
             }
         }
