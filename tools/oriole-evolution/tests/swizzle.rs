@@ -43,7 +43,7 @@ fn optimized(text: &str, options: &Options) -> (String, bool) {
 
 #[test]
 fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
-    let count = std::env::var("ORIOLE_KERNELS").map_or(300, |it| it.parse().expect("a number"));
+    let count = std::env::var("ORIOLE_KERNELS").map_or(80, |it| it.parse().expect("a number"));
     let alone = Options {
         phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
         keep: Keep::All,
