@@ -163,19 +163,10 @@ impl RequestWatcher {
             }
             return;
         }
-<<<<<<< HEAD
         let is_shared = access.is_shared();
-        let mut cost = cost_of(request, is_shared, lanes);
-        if access.cost.assumptions.contains(&Assumption::Apart) && cost.0 < least {
-=======
-        let of = |lanes: u32| match access.is_shared() {
-            true => memory_cost::wavefronts(request.addresses, lanes, request.width).0,
-            false => memory_cost::sectors(request.addresses, lanes, request.width).0,
-        };
-        let counted = of(lanes);
+        let counted = cost_of(request, is_shared, lanes);
         let mut cost = counted;
-        if access.cost.assumptions.contains(&Assumption::Apart) && cost < least {
->>>>>>> acc
+        if access.cost.assumptions.contains(&Assumption::Apart) && cost.0 < least {
             // What groups of lanes have in common does not count: that they have nothing is an assumption.
             seen.compared.shared_rows += 1;
             let groups = claim.groups.iter();
@@ -200,15 +191,9 @@ impl RequestWatcher {
             let argument = self.arguments.get(&row.parameter);
             if argument.is_some_and(|&argument| row.case.holds(argument)) {
                 seen.compared.strides += 1;
-<<<<<<< HEAD
-                if cost != (row.cost, row.cost) && seen.violations.len() < ENOUGH {
+                if counted != (row.cost, row.cost) && seen.violations.len() < ENOUGH {
                     seen.violations
-                        .push(wrong(format!("cost {cost:?}, not {row}")));
-=======
-                if row.cost != counted && seen.violations.len() < ENOUGH {
-                    seen.violations
-                        .push(wrong(format!("cost {counted}, not {row}")));
->>>>>>> acc
+                        .push(wrong(format!("cost {counted:?}, not {row}")));
                 }
             }
         }

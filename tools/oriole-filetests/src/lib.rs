@@ -10,12 +10,8 @@
 //! | `ssa` | also show the SSA form | section `output` |
 //! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
 //! | `scev` | also ask ScalarEvolution | `trips:` and `scev:` facts |
-<<<<<<< HEAD
-//! | `analyze` | also count what accesses cost | `coalescing:` and `banks:` facts |
-//! | `findings` | also look for what is wrong | `high bank-conflict:` and such facts |
-=======
 //! | `analyze` | also count what accesses cost | `coalescing:`, `banks:`, `array:`, `strides:`, `fix:` and `dependence:` facts |
->>>>>>> acc
+//! | `findings` | also look for what is wrong | `high bank-conflict:` and such facts |
 //! | `pass` | read functions in SSA form (`oriole_ir::text`) and run passes on them, without PTX | the same, in SSA form |
 //!
 //! **Facts** stand on their line: `//~ error[expected-operand] 14: expected an operand, found …` says that there is an
