@@ -124,6 +124,10 @@ pub(super) fn rows(
     if !matches!(request.space, Space::Shared | Space::SharedCluster) {
         return rows;
     }
+    // Parts of words would have banks depend on more than the parameter modulo 32.
+    if (0..LANES).any(|lane| !term.factor.get(lane).is_multiple_of(4)) {
+        return Vec::new();
+    }
     let Some(at_least) = least_apart(pattern, &term.factor, lanes, request.bytes) else {
         return Vec::new();
     };
