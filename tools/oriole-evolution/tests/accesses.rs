@@ -1,6 +1,7 @@
 //! No proved cost of a memory access is wrong in what the emulator executes.
 //!
-//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution --test accesses -- --nocapture` runs that many generated kernels.
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution --test accesses -- --nocapture` runs that many generated kernels,
+//! from the seed `ORIOLE_FIRST` on.
 
 #![allow(clippy::print_stdout)]
 
@@ -156,7 +157,8 @@ fn generated_kernels_cost_what_is_said() {
 
 #[test]
 fn random_addresses_cost_what_is_said() {
-    let results = (0..kernels(400))
+    let first = std::env::var("ORIOLE_FIRST").map_or(0, |it| it.parse().expect("a number"));
+    let results = (first..first + kernels(400))
         .into_par_iter()
         .map(|seed| {
             let kernel = addresses::generate(seed);

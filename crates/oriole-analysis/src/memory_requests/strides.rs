@@ -7,7 +7,7 @@
 //! In shared memory the bank of a lane depends on the parameter modulo 32 words. Two lanes of one bank ask for one word only if their
 //! addresses are the same, which is excluded for parameters that are at least so far from zero that what lanes have else cannot
 //! make up for it. Each residue is counted with one such number, and all residues with the same largest power of two must cost the
-//! same. In global memory the cost is counted for single numbers.
+//! same. There is no table for global memory.
 
 use super::Request;
 use super::cost::WarpCost;
@@ -88,9 +88,6 @@ impl std::fmt::Display for StrideRow {
 /// The largest power of two that counts for banks.
 const BANKS: u64 = 32;
 
-/// Numbers of a stride in global memory that are tried.
-const NUMBERS: [u64; 5] = [0, 1, 2, 4, 8];
-
 /// The cost of a request by what a parameter is; empty if lanes are apart by something else.
 pub(super) fn rows(
     request: &Request,
@@ -125,10 +122,11 @@ pub(super) fn rows(
     };
     let mut rows = Vec::new();
     if !matches!(request.space, Space::Shared | Space::SharedCluster) {
-        for value in NUMBERS {
-            rows.extend(count(value).map(|cost| row(StrideCase::Number(value), cost)));
-        }
         return rows;
+    }
+    // Parts of words would have banks depend on more than the parameter modulo 32.
+    if (0..LANES).any(|lane| !term.factor.get(lane).is_multiple_of(4)) {
+        return Vec::new();
     }
     let Some(at_least) = least_apart(pattern, &term.factor, lanes, request.bytes) else {
         return Vec::new();
