@@ -147,7 +147,7 @@ fn what_ptxas_says_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = stand_in(
         folder.path(),
-        "echo \"ptxas info    : Compiling entry function 'saxpy' for 'sm_80'\" >&2\n\
+        "echo \"ptxas info    : Compiling entry function 'center' for 'sm_80'\" >&2\n\
          echo \"ptxas info    : Function properties for saxpy\" >&2\n\
          echo '    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads' >&2\n\
          echo 'ptxas info    : Used 128 registers, used 1 barriers, 2048 bytes smem, 380 bytes cmem[0]' >&2\n",
@@ -279,7 +279,7 @@ fn spills_can_fail() {
     let folder = tempfile::tempdir().unwrap();
     let path = stand_in(
         folder.path(),
-        "echo \"ptxas info    : Compiling entry function 'saxpy' for 'sm_80'\" >&2\n\
+        "echo \"ptxas info    : Compiling entry function 'center' for 'sm_80'\" >&2\n\
          echo '    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads' >&2\n\
          echo 'ptxas info    : Used 128 registers' >&2\n",
     );
@@ -287,7 +287,7 @@ fn spills_can_fail() {
     let failed = oriole(&["pressure", &option, "--fail-spills"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(
-        err(&failed).contains("saxpy: 20 bytes of spills, 0 are allowed"),
+        err(&failed).contains("center: 20 bytes of spills, 0 are allowed"),
         "{}",
         err(&failed)
     );

@@ -461,9 +461,12 @@ impl Query<'_> {
 
     fn set_range(&mut self, expression: Expression, range: Range) {
         let tables = &mut self.state.tables;
-        tables.unsigned_ranges.insert(expression, range.unsigned);
+        let before = tables.unsigned_ranges.insert(expression, range.unsigned);
         tables.signed_ranges.insert(expression, range.signed);
-        tables.filled();
+        // One that waited for itself was found on the way.
+        if before.is_none() {
+            tables.filled();
+        }
     }
 
     /// Nothing is known of expressions that are computed from each other: values that loops which share no header hand on.

@@ -144,8 +144,15 @@ impl Query<'_> {
             }
             self.rebuild(key, expression, &folded)
         };
-        self.state.tables.folded.insert(expression, folded);
-        self.state.tables.filled();
+        if self
+            .state
+            .tables
+            .folded
+            .insert(expression, folded)
+            .is_none()
+        {
+            self.state.tables.filled();
+        }
     }
 
     /// A node with other operands, folded with regard to loops.
@@ -241,8 +248,10 @@ impl Query<'_> {
     }
 
     fn set_parameter(&mut self, parameter: Value, found: Expression) {
-        self.state.tables.recurrences.insert(parameter, found);
-        self.state.tables.filled();
+        let recurrences = &mut self.state.tables.recurrences;
+        if recurrences.insert(parameter, found).is_none() {
+            self.state.tables.filled();
+        }
     }
 
     /// A folded expression, or the task to fold it.
