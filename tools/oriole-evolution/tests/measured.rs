@@ -115,6 +115,9 @@ fn of_kernel(
             let (ptx, line) = (&launch.ptx, row.line);
             let cost = &access.cost;
             let wasted = counted.and_then(|it| Some(it.cost > it.ideal?));
+            // Atomics that lanes do to one word are findings of a kind of their own.
+            let is_contended = cost.is_contended() && cost.waste() > 1e-9;
+            let is_finding = access.finding().is_some() || is_contended;
             let may_be_ideal = cost.status == Status::Bounded && cost.least as f64 <= cost.ideal;
             outcomes.push(Outcome {
                 is_micro: launch.run.is_none(),
@@ -122,7 +125,7 @@ fn of_kernel(
                 status: cost.status,
                 is_data_dependent: cost.class == Class::DataDependent,
                 verdict,
-                said_wasteful: access.finding().is_some() && !may_be_ideal,
+                said_wasteful: is_finding && !may_be_ideal,
                 is_wasteful: wasted,
                 is_ideal_equal: is_ideal_equal(access, row),
                 text: format!(
