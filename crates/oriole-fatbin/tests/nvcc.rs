@@ -19,12 +19,12 @@ struct Tools {
 
 fn tools() -> Option<Tools> {
     let ptxas = oriole_toolchain::ptxas();
-    let nvcc = oriole_toolchain::beside("nvcc", ptxas.as_deref());
+    let nvcc = oriole_toolchain::working_nvcc(ptxas.as_deref());
     let cuobjdump = oriole_toolchain::beside("cuobjdump", ptxas.as_deref());
     // What CI installs of the toolkit has no compiler.
     let found = nvcc.zip(cuobjdump);
     if found.is_none() {
-        eprintln!("NOT RUN: there is no nvcc or no cuobjdump");
+        eprintln!("NOT RUN: there is no nvcc that compiles or no cuobjdump");
     }
     found.map(|(nvcc, cuobjdump)| Tools { nvcc, cuobjdump })
 }

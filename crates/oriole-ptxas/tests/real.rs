@@ -123,8 +123,8 @@ fn nvcc_compiles_through_it() {
     let Some(real) = ptxas() else {
         return;
     };
-    let Some(nvcc) = oriole_toolchain::beside("nvcc", Some(&real)) else {
-        eprintln!("NOT RUN: there is no nvcc");
+    let Some(nvcc) = oriole_toolchain::working_nvcc(Some(&real)) else {
+        eprintln!("NOT RUN: there is no nvcc that compiles");
         return;
     };
     let folder = tempfile::tempdir().unwrap();

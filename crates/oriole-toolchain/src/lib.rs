@@ -53,6 +53,23 @@ pub fn beside(name: &str, ptxas: Option<&Path>) -> Option<PathBuf> {
     })
 }
 
+/// The compiler that goes with an assembler, if it compiles: it may be there without its headers, or without a host compiler.
+pub fn working_nvcc(ptxas: Option<&Path>) -> Option<PathBuf> {
+    let nvcc = beside("nvcc", ptxas)?;
+    let name = format!("oriole-probe-{}", std::process::id());
+    let source = std::env::temp_dir().join(name).with_extension("cu");
+    std::fs::write(&source, "__global__ void probe() {}\n").ok()?;
+    let output = source.with_extension("ptx");
+    let mut command = std::process::Command::new(&nvcc);
+    command.args(["-ptx", "-arch=sm_90", "-o"]).arg(&output);
+    let done = command.arg(&source).output();
+    for file in [&source, &output] {
+        // What is not there need not go.
+        let _ = std::fs::remove_file(file);
+    }
+    done.is_ok_and(|done| done.status.success()).then_some(nvcc)
+}
+
 /// The disassembler that goes with an assembler.
 pub fn nvdisasm(ptxas: Option<&Path>) -> Option<PathBuf> {
     beside("nvdisasm", ptxas)

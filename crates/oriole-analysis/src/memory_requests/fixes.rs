@@ -118,7 +118,7 @@ struct Sample {
 }
 
 /// So many residues of an offset are tried.
-const MOST_RESIDUES: u64 = 32;
+const MOST_RESIDUES: u64 = 128;
 
 /// Arrays with more accesses are left alone.
 const MOST_MEMBERS: usize = 200;
