@@ -109,6 +109,7 @@ fn analyze(
         block,
         arguments,
         kernel,
+        ..AccessOptions::default()
     };
     run(py, name, ptx, || {
         let module = oriole::parse(name, ptx)?;

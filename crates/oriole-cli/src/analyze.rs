@@ -216,9 +216,13 @@ fn of_access(access: &AccessReport, pictured: &mut Vec<bool>, text: &mut String)
         Some(count) => format!(" (assumed for {count})"),
         None => String::new(),
     };
+    let often = match trips {
+        1.0 => "once".to_owned(),
+        trips => format!("{trips} times{symbolic}"),
+    };
     let _ = writeln!(
         text,
-        "      weight {weight}: {waste} {unit} wasted, {trips} times{symbolic}"
+        "      weight {weight}: {waste} {unit} wasted, {often}"
     );
     for link in &access.chain {
         let at = match &link.source {
