@@ -7,6 +7,10 @@
 // A test that does not run says so.
 #![allow(clippy::print_stderr)]
 
+#[allow(
+    dead_code,
+    reason = "some fixtures are for tests of the containers alone"
+)]
 #[path = "../../oriole-fatbin/tests/common/mod.rs"]
 mod containers;
 

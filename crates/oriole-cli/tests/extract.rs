@@ -4,6 +4,10 @@
 #![allow(clippy::print_stderr)]
 
 mod common;
+#[allow(
+    dead_code,
+    reason = "some fixtures are for tests of the containers alone"
+)]
 #[path = "../../oriole-fatbin/tests/common/mod.rs"]
 mod containers;
 

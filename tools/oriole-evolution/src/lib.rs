@@ -17,13 +17,20 @@ use oriole_analysis::scalar_evolution::{
     Assumption, Expression, Expressions, Kind, Knobs, Leaf, Query, Range, ScalarEvolution,
 };
 use oriole_analysis::{ControlFlow, sign_extend};
-use oriole_emulator::{Observer, Step};
+use oriole_emulator::{Argument, Machine, Observer, Step};
 use oriole_ir::{Block, Formats, Function, FunctionId, Instruction, Symbol, Value};
 use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Module, Statement};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+
+/// Arguments of a launch, as the corpus writes them.
+pub fn parsed_arguments(machine: &mut Machine, texts: &[String]) -> Vec<oriole_emulator::Value> {
+    let texts = texts.iter().enumerate();
+    let parsed = texts.filter_map(|(index, text)| Argument::parse(text, index, 0).ok());
+    machine.arguments(&parsed.collect::<Vec<_>>())
+}
 
 /// A loop and what is said of it.
 #[derive(Debug)]

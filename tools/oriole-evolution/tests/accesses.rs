@@ -7,9 +7,9 @@
 
 use oriole::AccessOptions;
 use oriole_corpus::{Run, launches};
-use oriole_emulator::{Argument, Launch, Machine, Options, Value};
+use oriole_emulator::{Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
-use oriole_evolution::addresses;
+use oriole_evolution::{addresses, parsed_arguments};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
@@ -206,15 +206,7 @@ fn the_corpus_costs_what_is_said() {
         .map(|(_, (run, file))| {
             let text = std::fs::read_to_string(file).expect("a file");
             let module = module(&text);
-            let arguments = |machine: &mut Machine| {
-                let parsed: Vec<Argument> = run
-                    .arguments
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, text)| Argument::parse(text, index, 0).ok())
-                    .collect();
-                machine.arguments(&parsed)
-            };
+            let arguments = |machine: &mut Machine| parsed_arguments(machine, &run.arguments);
             let (compared, violations) = watch(&module, run, arguments, 5_000_000);
             let name = file.file_name().expect("a name").to_string_lossy();
             let violations = violations

@@ -7,8 +7,8 @@
 
 use oriole_analysis::launch::LaunchShape;
 use oriole_corpus::launches;
-use oriole_emulator::{Argument, Launch, Machine, Options, Value};
-use oriole_evolution::{Compared, Watcher, loops, predict};
+use oriole_emulator::{Launch, Machine, Options, Value};
+use oriole_evolution::{Compared, Watcher, loops, parsed_arguments, predict};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
@@ -148,15 +148,7 @@ fn the_corpus_does_as_predicted() {
         .map(|(index, (run, file))| {
             let text = std::fs::read_to_string(file).expect("a file");
             let module = module(&text);
-            let arguments = |machine: &mut Machine| {
-                let parsed: Vec<Argument> = run
-                    .arguments
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, text)| Argument::parse(text, index, 0).ok())
-                    .collect();
-                machine.arguments(&parsed)
-            };
+            let arguments = |machine: &mut Machine| parsed_arguments(machine, &run.arguments);
             let shapes = (run.grid, run.block);
             let (compared, violations) = watch_shared(
                 &module,

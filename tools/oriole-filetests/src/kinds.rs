@@ -240,15 +240,25 @@ impl Run<'_> {
         }
     }
 
-    /// Says what is wrong, with severity and kind.
-    fn findings(&mut self, module: &Module) {
+    /// What is known of the accesses of all kernels; the test fails if nothing is.
+    fn kernels(&mut self, module: &Module) -> Option<Vec<oriole::KernelAccesses>> {
         let options = oriole::AccessOptions {
             block: self.header.block,
             ..oriole::AccessOptions::default()
         };
-        let kernels = match oriole::accesses(module, &options) {
-            Ok((kernels, _)) => kernels,
-            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+        match oriole::accesses(module, &options) {
+            Ok((kernels, _)) => Some(kernels),
+            Err(errors) => {
+                self.fail(format!("into SSA form: {}", errors.len()));
+                None
+            }
+        }
+    }
+
+    /// Says what is wrong, with severity and kind.
+    fn findings(&mut self, module: &Module) {
+        let Some(kernels) = self.kernels(module) else {
+            return;
         };
         for finding in kernels.iter().flat_map(|kernel| kernel.ranked()) {
             let (severity, kind) = (finding.severity.text(), finding.kind.text());
@@ -260,13 +270,8 @@ impl Run<'_> {
 
     /// Says what each access to memory costs: `banks` of shared memory, `coalescing` of others.
     fn accesses(&mut self, module: &Module) {
-        let options = oriole::AccessOptions {
-            block: self.header.block,
-            ..oriole::AccessOptions::default()
-        };
-        let kernels = match oriole::accesses(module, &options) {
-            Ok((kernels, _)) => kernels,
-            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+        let Some(kernels) = self.kernels(module) else {
+            return;
         };
         let pairs = kernels.iter().flat_map(|kernel| {
             let own = kernel.dependences.iter();

@@ -1,7 +1,5 @@
 //! Fat binaries and ELF files made by hand, so that tests need no compiler.
 
-#![allow(dead_code)]
-
 /// PTX that every fixture holds.
 pub const PTX: &str =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel()\n{\n\tret;\n}\n";
