@@ -26,6 +26,7 @@ mod reshaping;
 pub mod scalar_evolution;
 pub mod source_lines;
 mod uniformity;
+pub mod unrolling;
 
 pub use control_flow::ControlFlow;
 pub use convergence::Convergence;

@@ -89,6 +89,8 @@ pub struct BlockData {
     pub falls_through: bool,
     /// The label statement that starts it, as an index into the function's resolved labels.
     pub label: Option<u32>,
+    /// Whether `.pragma "nounroll"` stands in it: the loop that it heads is not unrolled by `ptxas`.
+    pub nounroll: bool,
 }
 
 impl BlockData {

@@ -49,6 +49,7 @@ mod remove_unused;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;
+mod stepped_addresses;
 mod swizzle_shared;
 mod tail_merging;
 

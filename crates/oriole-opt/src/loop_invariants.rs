@@ -28,15 +28,12 @@
 //! ## Not done
 //! Loads: see `docs/scalar-evolution.md`. What only some iterations compute.
 
-use crate::equality::{Kind, has_stable_operands, kind_of};
 use crate::loop_region::Region;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use crate::speculative_hoist::names_variable;
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet};
-use oriole_ir::{Block, Definition, Editor, Function, Instruction};
-use oriole_isa::Opcode;
+use oriole_ir::{Block, Editor, Function, Instruction};
 use oriole_isa::cost::is_expanded;
 
 /// The pass.
@@ -128,7 +125,7 @@ impl Plan {
                 loops,
                 this,
             };
-            let Some(moved) = region.invariant(root) else {
+            let Some(moved) = region.slice(root, MOST_OPERANDS, |_| false) else {
                 break;
             };
             let mut latches = loops.back_edges(this).iter();
@@ -181,49 +178,4 @@ impl Plan {
         }
         true
     }
-}
-
-impl Region<'_> {
-    /// An instruction and those in the loop that it is computed from, operands first, if none of them changes in the loop.
-    fn invariant(&self, root: Instruction) -> Option<Vec<Instruction>> {
-        let function = self.function;
-        let mut order: Vec<Instruction> = Vec::new();
-        let mut entered: DenseSet<Instruction> = DenseSet::new();
-        // Instructions, and whether their operands are in the list.
-        let mut stack = vec![(root, false)];
-        while let Some((instruction, is_ready)) = stack.pop() {
-            if is_ready {
-                order.push(instruction);
-                continue;
-            }
-            if !entered.insert(instruction) {
-                continue;
-            }
-            if entered.len() > MOST_OPERANDS || !is_movable(function, instruction) {
-                return None;
-            }
-            stack.push((instruction, true));
-            for value in function.uses(instruction) {
-                match function.values()[value].definition {
-                    Definition::Instruction(definer) if self.holds(definer) => {
-                        stack.push((definer, false));
-                    }
-                    Definition::Instruction(_) => {}
-                    Definition::Parameter(block) if !self.contains(block) => {}
-                    Definition::Parameter(_) | Definition::Undefined => return None,
-                }
-            }
-        }
-        Some(order)
-    }
-}
-
-/// Whether an instruction gives the same wherever its operands are there.
-fn is_movable(function: &Function, instruction: Instruction) -> bool {
-    let format = function.format(instruction);
-    let is_copy =
-        format.mnemonic.opcode() == Opcode::Mov && has_stable_operands(function, instruction);
-    format.is_simple()
-        && (is_copy || kind_of(function, instruction) == Some(Kind::Pure))
-        && !names_variable(function, instruction)
 }

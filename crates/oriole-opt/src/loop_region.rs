@@ -1,7 +1,10 @@
 //! A loop as passes look at it that compute before it what its counters come to.
 
+use crate::equality::{Kind, has_stable_operands, kind_of};
+use crate::speculative_hoist::names_variable;
 use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
 use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
+use oriole_collections::DenseSet;
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 
@@ -20,6 +23,8 @@ pub(crate) enum Recipe {
     Difference(Value, Value),
     /// A multiple of one, another and a number: value, factor, other, number.
     Multiple(Value, u64, Option<Value>, u64),
+    /// A multiple of one that is half as wide, signed or not: value, factor, whether it is.
+    WideMultiple(Value, u64, bool),
 }
 
 impl Recipe {
@@ -43,13 +48,7 @@ impl Recipe {
             let mut operands = vec![Operand::Result(0)];
             operands.extend_from_slice(sources);
             let format = editor.plain_format(mnemonic, operands.len());
-            let function = editor.function();
-            let last = function.last_instruction(block);
-            let branch = last.filter(|&last| function.format(last).is_terminator());
-            let made = match branch {
-                Some(branch) => editor.insert_before(branch, format, &operands, &[untyped]),
-                None => editor.append(block, format, &operands, &[untyped]),
-            };
+            let made = editor.insert_at_end(block, format, &operands, &[untyped]);
             editor.copy_line(line, made);
             let mut results = editor.function().results(made);
             results.next().expect("it has one result")
@@ -72,6 +71,12 @@ impl Recipe {
             Recipe::Difference(left, right) => {
                 let operands = [Operand::Value(left), Operand::Value(right)];
                 insert(editor, &build::typed(Opcode::Sub, signed), &operands)
+            }
+            Recipe::WideMultiple(value, factor, is_signed) => {
+                let narrow = ScalarType::integer(is_signed, bits / 2).expect("16 or 32 bits");
+                let product = build::mul(MulMode::Wide, narrow);
+                let factor = number(editor, factor);
+                insert(editor, &product, &[Operand::Value(value), factor])
             }
             Recipe::Multiple(value, factor, other, own) => {
                 let product = build::mul(MulMode::Low, signed);
@@ -161,6 +166,45 @@ impl Region<'_> {
         let enter = self.only_edge(header, |from| !self.contains(from))?;
         let around = self.loops.innermost(enter.0);
         (around == self.loops.parent(self.this)).then_some(enter)
+    }
+
+    /// An instruction and those in the loop that it is computed from, operands first, if none of them does anything but compute and there are
+    /// no more than `most`. Parameters of blocks in the loop are not computed from anything; `is_given` says of which blocks they may be.
+    pub fn slice(
+        &self,
+        root: Instruction,
+        most: usize,
+        is_given: impl Fn(Block) -> bool,
+    ) -> Option<Vec<Instruction>> {
+        let function = self.function;
+        let mut order: Vec<Instruction> = Vec::new();
+        let mut entered: DenseSet<Instruction> = DenseSet::new();
+        // Instructions, and whether their operands are in the list.
+        let mut stack = vec![(root, false)];
+        while let Some((instruction, is_ready)) = stack.pop() {
+            if is_ready {
+                order.push(instruction);
+                continue;
+            }
+            if !entered.insert(instruction) {
+                continue;
+            }
+            if entered.len() > most || !is_movable(function, instruction) {
+                return None;
+            }
+            stack.push((instruction, true));
+            for value in function.uses(instruction) {
+                match function.values()[value].definition {
+                    Definition::Instruction(definer) if self.holds(definer) => {
+                        stack.push((definer, false));
+                    }
+                    Definition::Instruction(_) => {}
+                    Definition::Parameter(block) if !self.contains(block) || is_given(block) => {}
+                    Definition::Parameter(_) | Definition::Undefined => return None,
+                }
+            }
+        }
+        Some(order)
     }
 
     /// Values that are there when the loop is entered and may say what counters come to: what its parameters start with, and what a
@@ -259,6 +303,41 @@ impl Region<'_> {
         None
     }
 
+    /// How to compute an expression as a multiple of a value of 32 bits. The factor must be a number of 31.
+    pub fn wide_multiple(
+        &self,
+        query: &mut Query<'_>,
+        wanted: Expression,
+        sources: &[Value],
+        factor: u64,
+    ) -> Option<Recipe> {
+        if query.expressions().bits(wanted) != 64 || factor > i32::MAX as u64 {
+            return None;
+        }
+        for &source in sources {
+            let own = self.function.values()[source].scalar_type;
+            if own.bits() != 32 || own.is_float() || own.lanes() > 1 {
+                continue;
+            }
+            let narrow = query.expression(source);
+            if query.expressions().is_unknown(narrow) {
+                continue;
+            }
+            for is_signed in [true, false] {
+                let expressions = query.expressions_mut();
+                let wide = match is_signed {
+                    true => expressions.sign_extend(narrow, 64),
+                    false => expressions.zero_extend(narrow, 64),
+                };
+                let factor_of_it = expressions.constant(factor, 64);
+                if expressions.multiply(&[factor_of_it, wide]) == wanted {
+                    return Some(Recipe::WideMultiple(source, factor, is_signed));
+                }
+            }
+        }
+        None
+    }
+
     /// Those of some values that are as wide as another, with their expressions.
     fn known(
         &self,
@@ -279,4 +358,14 @@ impl Region<'_> {
         }
         known
     }
+}
+
+/// Whether an instruction gives the same wherever its operands are there.
+fn is_movable(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let is_copy =
+        format.mnemonic.opcode() == Opcode::Mov && has_stable_operands(function, instruction);
+    format.is_simple()
+        && (is_copy || kind_of(function, instruction) == Some(Kind::Pure))
+        && !names_variable(function, instruction)
 }

@@ -408,14 +408,9 @@ fn cut_at_end(editor: &mut Editor<'_>, block: Block, value: Value) -> Value {
     if function.values()[value].definition == Definition::Undefined {
         return editor.undefined(ScalarType::B32);
     }
-    let last = function.last_instruction(block);
-    let branch = last.filter(|&last| function.format(last).is_terminator());
     let format = cut_format(editor);
     let operands = [Operand::Result(0), Operand::Value(value)];
-    let cut = match branch {
-        Some(branch) => editor.insert_before(branch, format, &operands, &[ScalarType::B32]),
-        None => editor.append(block, format, &operands, &[ScalarType::B32]),
-    };
+    let cut = editor.insert_at_end(block, format, &operands, &[ScalarType::B32]);
     first_result(editor.function(), cut)
 }
 

@@ -6,7 +6,8 @@ use crate::{
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
     loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, predication,
-    range_comparisons, reassociate, remove_unused, speculative_hoist, swizzle_shared, tail_merging,
+    range_comparisons, reassociate, remove_unused, speculative_hoist, stepped_addresses,
+    swizzle_shared, tail_merging,
 };
 use std::fmt;
 
@@ -66,6 +67,7 @@ pub const PASSES: &[&Pass] = &[
     &predication::PASS,
     &remove_unused::PASS,
     &speculative_hoist::PASS,
+    &stepped_addresses::PASS,
     &swizzle_shared::PASS,
     &tail_merging::PASS,
 ];
@@ -97,6 +99,7 @@ const PIPELINE: &[Phase] = &[
     unnumbered(Level::Default, &loop_deletion::PASS),
     unnumbered(Level::Default, &narrow_comparisons::PASS),
     unnumbered(Level::Default, &narrow_counters::PASS),
+    unnumbered(Level::Default, &stepped_addresses::PASS),
     unnumbered(Level::Default, &counters_in_step::PASS),
     unnumbered(Level::Default, &loop_invariants::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),

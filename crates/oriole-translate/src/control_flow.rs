@@ -148,24 +148,32 @@ impl Entering<'_> {
                     }
                     self.instruction(formats, index as u32, &instruction);
                 }
-                Statement::Directive(directive) => self.line(index as u32, &directive),
+                Statement::Directive(directive) => self.directive(index as u32, &directive),
                 _ => {}
             }
         }
         self.connect();
     }
 
-    /// Notes what `.loc` says.
-    fn line(&mut self, statement: u32, directive: &Directive) {
-        if let &[keyword, file, line, column, ..] = self.body.words(directive.words)
-            && self.module.text(keyword) == ".loc"
-        {
-            self.builder.add_line(Line {
-                statement,
-                file,
-                line,
-                column,
-            });
+    /// Notes what `.loc` and `.pragma "nounroll"` say.
+    fn directive(&mut self, statement: u32, directive: &Directive) {
+        match *self.body.words(directive.words) {
+            [keyword, file, line, column, ..] if self.module.text(keyword) == ".loc" => {
+                self.builder.add_line(Line {
+                    statement,
+                    file,
+                    line,
+                    column,
+                });
+            }
+            [keyword, argument, ..]
+                if self.module.text(keyword) == ".pragma"
+                    && self.module.text(argument) == "\"nounroll\"" =>
+            {
+                let block = self.boundaries.block();
+                self.builder.block_mut(block).nounroll = true;
+            }
+            _ => {}
         }
     }
 

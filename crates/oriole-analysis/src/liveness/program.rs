@@ -223,7 +223,6 @@ pub struct Registers {
     tables: Tables,
     statements: Vec<u32>,
     calls: Vec<u32>,
-    behind_nounroll: Vec<u32>,
 }
 
 impl Tabulated for Registers {
@@ -265,7 +264,6 @@ impl Registers {
             accesses: Lists::default(),
             statements: Vec::new(),
             calls: Vec::new(),
-            behind_nounroll: Vec::new(),
         };
         reader.run();
         let Reader {
@@ -274,7 +272,6 @@ impl Registers {
             accesses,
             statements,
             calls,
-            behind_nounroll,
             in_flight,
             ..
         } = reader;
@@ -294,7 +291,6 @@ impl Registers {
             tables: Tables::new(successors, blocks, accesses, files, units),
             statements,
             calls,
-            behind_nounroll,
         }
     }
 
@@ -306,11 +302,6 @@ impl Registers {
     /// The instructions that call functions.
     pub fn calls(&self) -> &[u32] {
         &self.calls
-    }
-
-    /// The instructions that follow a `.pragma "nounroll"`.
-    pub fn behind_nounroll(&self) -> &[u32] {
-        &self.behind_nounroll
     }
 }
 
@@ -329,13 +320,11 @@ struct Reader<'a> {
     accesses: Lists<Access>,
     statements: Vec<u32>,
     calls: Vec<u32>,
-    behind_nounroll: Vec<u32>,
 }
 
 impl Reader<'_> {
     fn run(&mut self) {
         let body = self.body;
-        let mut is_behind_nounroll = false;
         for (index, statement) in body.statements.iter().enumerate() {
             match *statement {
                 Statement::Label(_) => {
@@ -348,16 +337,7 @@ impl Reader<'_> {
                     if self.boundaries.instruction() {
                         self.start_block();
                     }
-                    if std::mem::take(&mut is_behind_nounroll) {
-                        self.behind_nounroll.push(self.statements.len() as u32);
-                    }
                     self.instruction(index as u32, &instruction);
-                }
-                Statement::Directive(directive) => {
-                    if let [keyword, argument, ..] = *body.words(directive.words) {
-                        is_behind_nounroll |= self.module.text(keyword) == ".pragma"
-                            && self.module.text(argument) == "\"nounroll\"";
-                    }
                 }
                 _ => {}
             }

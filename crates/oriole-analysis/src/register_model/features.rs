@@ -9,9 +9,8 @@ use super::call_closure::CallClosures;
 use super::counts::Counts;
 use super::folding::{Folded, Order, View, is_load};
 use super::steps::{step, steps};
-use super::unrolling;
 use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Slot, Values};
-use crate::{Analyses, ControlFlow, Loops};
+use crate::{Analyses, ControlFlow, Loops, unrolling};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
     Definition, Function, FunctionId, Instruction, Module, Operand, SymbolKind, Value,
@@ -358,7 +357,11 @@ impl Summary {
                 }
             }
         }
-        let copies = unrolling::copies(function, registers, &folded, &mut analyses);
+        let copies = unrolling::copies(
+            function,
+            |instruction| folded.is_idle(function, instruction),
+            &mut analyses,
+        );
         let unrolled = |units: &[u32]| {
             let all = copies.iter().zip(units);
             all.map(|(&copies, &units)| units.saturating_mul(copies.min(MOST_COPIES)))

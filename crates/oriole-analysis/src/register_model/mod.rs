@@ -8,4 +8,3 @@ mod folding;
 pub mod prediction;
 mod scheduling;
 mod steps;
-mod unrolling;

@@ -40,6 +40,7 @@ mod exhaustive;
 mod exit_values;
 mod exits;
 mod expression;
+mod extensions;
 mod guards;
 mod knobs;
 mod narrowing;

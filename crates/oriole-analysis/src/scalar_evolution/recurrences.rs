@@ -460,19 +460,38 @@ impl Query<'_> {
 
     /// A sum of folded expressions; `key` is computed from it.
     pub(super) fn fold_sum(&mut self, key: Key, operands: &[Expression]) -> Expression {
+        let mut folder = self.folder();
+        let sum = folder.add(operands, 0);
+        let asked = std::mem::take(&mut folder.asked);
+        for header in asked {
+            self.state.tables.read(key, Key::Loop(header));
+            self.state.tables.read(key, Key::Dominance(header));
+        }
+        sum
+    }
+
+    /// A folded expression with other operands, for an answer that is not kept.
+    pub(super) fn refolded(
+        &mut self,
+        expression: Expression,
+        operands: &[Expression],
+    ) -> Expression {
+        let mut folder = self.folder();
+        match folder.expressions.kind(expression) {
+            Kind::Add => folder.add(operands, 0),
+            Kind::Multiply => folder.multiply(operands, 0),
+            _ => folder.expressions.rebuild(expression, operands),
+        }
+    }
+
+    fn folder(&mut self) -> Folder<'_> {
         let state = &mut *self.state;
-        let mut folder = Folder {
+        Folder {
             function: self.function,
             expressions: &mut state.expressions,
             shape: &state.shape,
             asked: SmallVec::new(),
-        };
-        let sum = folder.add(operands, 0);
-        for &header in &folder.asked {
-            state.tables.read(key, Key::Loop(header));
-            state.tables.read(key, Key::Dominance(header));
         }
-        sum
     }
 
     /// Whether a folded expression is the same in all iterations of the loop with this header.

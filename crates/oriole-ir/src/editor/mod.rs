@@ -271,6 +271,29 @@ impl<'function> Editor<'function> {
         instruction
     }
 
+    /// Inserts a new instruction at the end of a block, before the branch if there is one; otherwise like [`Editor::insert_before`].
+    ///
+    /// # Panics
+    /// If the operands do not fit the format.
+    pub fn insert_at_end(
+        &mut self,
+        block: Block,
+        format: Format,
+        operands: &[Operand],
+        results: &[ScalarType],
+    ) -> Instruction {
+        match self.branch(block) {
+            Some(branch) => self.insert_before(branch, format, operands, results),
+            None => self.append(block, format, operands, results),
+        }
+    }
+
+    /// The branch at the end of a block.
+    fn branch(&self, block: Block) -> Option<Instruction> {
+        let last = self.function.last_instruction(block);
+        last.filter(|&last| self.function.format(last).is_terminator())
+    }
+
     /// Makes an instruction another one with the same results. Operands are as [`Function::operands`] lists them. It keeps
     /// its place and its source line.
     ///
@@ -379,8 +402,7 @@ impl<'function> Editor<'function> {
 
     /// Moves an instruction to the end of a block, before the branch if there is one.
     pub fn move_to_end(&mut self, instruction: Instruction, block: Block) {
-        let last = self.function.last_instruction(block);
-        match last.filter(|&last| self.function.format(last).is_terminator()) {
+        match self.branch(block) {
             Some(branch) => self.move_before(instruction, branch),
             None => self.move_by(instruction, |layout| layout.append(block, instruction)),
         }

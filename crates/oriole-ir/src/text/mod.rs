@@ -23,6 +23,7 @@
 //! ```
 //! A line is a declaration, a block with its parameters, an instruction or the edges of a block; `//` starts a comment.
 //!
+//! - `block1() nounroll:` is a block with `.pragma "nounroll"` in it.
 //! - A value has a type and may be *named* after the register it came from: `v1:b64(%rd1)`, or `v1:b64(%rd1:u64)` if the register has
 //!   another type (`?` if nobody knows which).
 //! - Operands are written as in PTX, with values for registers and `#n` where the n-th result stands. `->n` is the n-th edge of the

@@ -293,7 +293,12 @@ impl<'a> Printer<'a> {
         let data = &function.blocks()[block];
         self.put(format_args!("{block}("));
         self.list(data.parameters.iter().copied(), Printer::defined);
-        self.output.push_str("):\n");
+        let end = if data.nounroll {
+            ") nounroll:\n"
+        } else {
+            "):\n"
+        };
+        self.output.push_str(end);
         for instruction in function.instructions_of(block) {
             self.output.push_str("    ");
             self.put_instruction(instruction);

@@ -516,7 +516,7 @@ impl<'a> Body<'a> {
         Ok((block, span))
     }
 
-    /// `block3(v1:b32, v2:b64):`
+    /// `block3(v1:b32, v2:b64):`, `block3() nounroll:`
     fn block_header(&mut self) -> Parsed<()> {
         let (block, span) = self.block_name()?;
         if let Some(first) = self.blocks[block.index()].defined {
@@ -539,6 +539,7 @@ impl<'a> Body<'a> {
             }
             expect(&mut self.lexer, ")")?;
         }
+        self.builder.block_mut(block).nounroll = self.lexer.take("nounroll");
         expect(&mut self.lexer, ":")
     }
 

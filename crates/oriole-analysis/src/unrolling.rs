@@ -12,8 +12,6 @@
 //! Loops of constants without loads, of which `ptxas` unrolls some with a thousand iterations; functions of very
 //! many loops or blocks.
 
-use super::folding::Folded;
-use crate::liveness::Registers;
 use crate::scalar_evolution::{Kind, ScalarEvolution};
 use crate::{Analyses, ControlFlow, Loop, Loops};
 use oriole_ir::{Block, Function, Instruction};
@@ -29,11 +27,8 @@ const COUNTER: u32 = 4;
 /// The size that unrolled loops are held to.
 const BUDGET: u64 = 350;
 
-/// What a loop costs by the rule above.
-fn cost(function: &Function, folded: &Folded, instruction: Instruction) -> u32 {
-    if folded.is_idle(function, instruction) {
-        return 0;
-    }
+/// What an instruction costs by the rule above.
+fn cost(function: &Function, instruction: Instruction) -> u32 {
     let mnemonic = &function.format(instruction).mnemonic;
     match mnemonic.opcode() {
         Opcode::Ld if is_global(mnemonic.space()) => 2,
@@ -47,11 +42,10 @@ fn is_global(space: Option<Space>) -> bool {
     matches!(space, Some(Space::Global | Space::Generic) | None)
 }
 
-/// How many copies of each loop's body there will be, by the loop's index.
-pub(super) fn copies(
+/// How many copies of each loop's body there will be, by the loop's index. `is_idle` says which instructions are dead, or copies.
+pub fn copies(
     function: &Function,
-    registers: &Registers,
-    folded: &Folded,
+    is_idle: impl Fn(Instruction) -> bool,
     analyses: &mut Analyses,
 ) -> Vec<u32> {
     let flow = analyses.get::<ControlFlow>(function);
@@ -72,18 +66,13 @@ pub(super) fn copies(
     for parent in loops.iter().filter_map(|this| loops.parent(this)) {
         is_outer[parent.index()] = true;
     }
-    let kept = kept_as_they_are(registers);
     let mut candidates: Vec<(Loop, u32, bool)> = Vec::new();
     for this in loops.iter().filter(|this| !is_outer[this.index()]) {
         let body = &bodies[this.index()];
-        let header = function.instructions_of(loops.header(this));
-        let is_kept = header
-            .filter_map(|instruction| function.location(instruction))
-            .any(|statement| kept.binary_search(&statement).is_ok());
-        if is_kept {
+        if function.blocks()[loops.header(this)].nounroll {
             continue;
         }
-        if let Some((cost, loads)) = cost_of(function, folded, body) {
+        if let Some((cost, loads)) = cost_of(function, &is_idle, body) {
             candidates.push((this, cost, loads));
         }
     }
@@ -133,7 +122,11 @@ fn of_known(trips: u64, cost: u32, is_one_block: bool) -> u32 {
 }
 
 /// What a loop costs and whether it loads from global memory; nothing if it is not unrolled whatever its counter.
-fn cost_of(function: &Function, folded: &Folded, body: &[Block]) -> Option<(u32, bool)> {
+fn cost_of(
+    function: &Function,
+    is_idle: impl Fn(Instruction) -> bool,
+    body: &[Block],
+) -> Option<(u32, bool)> {
     let mut sum = 0;
     let mut loads = false;
     for &block in body {
@@ -145,24 +138,15 @@ fn cost_of(function: &Function, folded: &Folded, body: &[Block]) -> Option<(u32,
                 return None;
             }
             loads |= format.mnemonic.opcode() == Opcode::Ld && is_global(format.mnemonic.space());
-            sum += cost(function, folded, instruction);
+            if !is_idle(instruction) {
+                sum += cost(function, instruction);
+            }
             if sum > MOST_COST {
                 return None;
             }
         }
     }
     Some((sum, loads))
-}
-
-/// Statements of the instructions behind `.pragma "nounroll"`, in order.
-fn kept_as_they_are(registers: &Registers) -> Vec<u32> {
-    let mut statements: Vec<u32> = registers
-        .behind_nounroll()
-        .iter()
-        .map(|&instruction| registers.statement(instruction))
-        .collect();
-    statements.sort_unstable();
-    statements
 }
 
 #[cfg(test)]
