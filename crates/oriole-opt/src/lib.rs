@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod address_spaces;
+mod addresses;
 mod algebra;
 mod associative;
 mod back_copy_propagation;
@@ -36,6 +37,7 @@ mod loop_region;
 mod manager;
 mod narrow_comparisons;
 mod narrow_counters;
+mod near_addresses;
 mod overwritten;
 mod pipeline;
 mod predication;

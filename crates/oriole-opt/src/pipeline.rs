@@ -5,9 +5,9 @@ use crate::{
     address_spaces, algebra, back_copy_propagation, branch_simplification, constant_folding,
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
-    loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, predication,
-    range_comparisons, reassociate, remove_unused, speculative_hoist, stepped_addresses,
-    swizzle_shared, tail_merging,
+    loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, near_addresses,
+    predication, range_comparisons, reassociate, remove_unused, speculative_hoist,
+    stepped_addresses, swizzle_shared, tail_merging,
 };
 use std::fmt;
 
@@ -62,6 +62,7 @@ pub const PASSES: &[&Pass] = &[
     &loop_invariants::PASS,
     &narrow_comparisons::PASS,
     &narrow_counters::PASS,
+    &near_addresses::PASS,
     &range_comparisons::PASS,
     &reassociate::PASS,
     &predication::PASS,
@@ -100,6 +101,7 @@ const PIPELINE: &[Phase] = &[
     unnumbered(Level::Default, &narrow_comparisons::PASS),
     unnumbered(Level::Default, &narrow_counters::PASS),
     unnumbered(Level::Default, &stepped_addresses::PASS),
+    unnumbered(Level::Default, &near_addresses::PASS),
     unnumbered(Level::Default, &counters_in_step::PASS),
     unnumbered(Level::Default, &loop_invariants::PASS),
     phase(29, Level::Aggressive, &general_optimize::PASS),

@@ -35,6 +35,7 @@
 //! Addresses whose 32-bit part may wrap, such as `row * n + i` for arguments of the kernel: nobody knows that it does not. Loops that `ptxas`
 //! unrolls completely.
 
+use crate::addresses::{OFFSETS, address_of, cost, is_only_address, rewrite_as_offset};
 use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard::is_tight;
@@ -42,9 +43,9 @@ use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::{Expression, Kind, Query};
 use oriole_analysis::{Analyses, ControlFlow, Loop, Loops, unrolling};
 use oriole_collections::{DenseMap, DenseSet};
-use oriole_ir::{Base, Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
-use oriole_isa::{Mnemonic, MulMode, Opcode, ScalarType, build};
+use oriole_isa::{Mnemonic, Opcode, ScalarType, build};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -59,8 +60,6 @@ const MOST_OPERANDS: usize = 16;
 const MOST_POINTERS: usize = 4;
 /// How often a back edge must be taken at least sometimes.
 const FEWEST_ROUNDS: u64 = 4;
-/// Offsets of accesses on the machine have 24 bits.
-const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
@@ -166,7 +165,8 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>) -> Option<Plan> {
             let far = query.expressions().as_signed(far);
             // Behind the offset that the access has anyhow.
             let is_near = |&far: &i64| {
-                far == 0 || (OFFSETS.contains(&(far * 2)) && is_only_address(region, value))
+                far == 0
+                    || (OFFSETS.contains(&(far * 2)) && is_only_address(region.function, value))
             };
             if let Some(far) = far.filter(is_near) {
                 pointer.roots.push((root, far));
@@ -237,26 +237,6 @@ fn addresses(region: &Region<'_>, header: Block) -> Vec<(Value, Instruction)> {
     addresses
 }
 
-/// The value that an access adds its offset to.
-fn address_of(function: &Function, instruction: Instruction) -> Option<Value> {
-    match function.access(instruction)?.address?.base {
-        Base::Value(value) => Some(value),
-        Base::Symbol(_) | Base::Absolute => None,
-    }
-}
-
-/// Whether a value is read by accesses alone, as their address.
-fn is_only_address(region: &Region<'_>, value: Value) -> bool {
-    let function = region.function;
-    function.uses_of(value).all(|user| match user {
-        Use::Instruction(reader) => {
-            address_of(function, reader) == Some(value)
-                && function.uses(reader).filter(|&own| own == value).count() == 1
-        }
-        Use::Edge(_) => false,
-    })
-}
-
 /// Whether there is anything but sums in what an address is computed from: those are offsets, or `ptxas` adds them itself.
 fn is_worth_it(function: &Function, slice: &[Instruction]) -> bool {
     slice.iter().any(|&instruction| {
@@ -265,38 +245,6 @@ fn is_worth_it(function: &Function, slice: &[Instruction]) -> bool {
             Opcode::Mul | Opcode::Mad | Opcode::Shl | Opcode::Cvt
         )
     })
-}
-
-/// What an instruction costs beside those that read it: a shifted value, or a product that is no wider than the machine's, is one instruction with
-/// each sum that it is in.
-fn cost(function: &Function, instruction: Instruction, model: CostModel) -> u64 {
-    let is_sum = |it: Instruction| function.format(it).mnemonic.opcode() == Opcode::Add;
-    let is_in_sums = |it: Instruction| {
-        let mnemonic = &function.format(it).mnemonic;
-        let is_wide = mnemonic.modifiers().mul_mode == Some(MulMode::Wide);
-        let is_narrow = mnemonic.first_type().is_some_and(|own| own.bits() == 32);
-        let fits = match mnemonic.opcode() {
-            Opcode::Mul => is_wide || is_narrow,
-            opcode => opcode == Opcode::Shl,
-        };
-        fits && function.results(it).all(|result| {
-            let mut users = function.uses_of(result);
-            users.all(|user| matches!(user, Use::Instruction(reader) if is_sum(reader)))
-        })
-    };
-    if is_in_sums(instruction) {
-        return 0;
-    }
-    let is_product = |value: Value| {
-        let Definition::Instruction(it) = function.values()[value].definition else {
-            return false;
-        };
-        function.format(it).mnemonic.opcode() == Opcode::Mul && is_in_sums(it)
-    };
-    match is_sum(instruction) && function.uses(instruction).any(is_product) {
-        true => MACHINE_INSTRUCTION,
-        false => model.cost(&function.format(instruction).mnemonic),
-    }
 }
 
 /// How to compute by how much an address goes on, from values before the loop.
@@ -419,20 +367,7 @@ impl Plan {
         editor.push_argument(entering, enter, start);
         editor.push_argument(latch, back, next);
         for &(root, far) in &pointer.roots {
-            if far == 0 {
-                let format = editor.plain_format(&build::copy(untyped), 2);
-                editor.rewrite(
-                    root,
-                    format,
-                    &[Operand::Result(0), Operand::Value(parameter)],
-                );
-            } else {
-                let signed = ScalarType::integer(true, bits).expect("32 or 64 bits");
-                let format = editor.plain_format(&build::typed(Opcode::Add, signed), 3);
-                let far = editor.integer(far as u64, false);
-                let operands = [Operand::Result(0), Operand::Value(parameter), far];
-                editor.rewrite(root, format, &operands);
-            }
+            rewrite_as_offset(editor, root, parameter, far);
         }
     }
 

@@ -214,6 +214,35 @@ impl Expressions {
         self.scale(expression, mask(self.bits(expression)))
     }
 
+    /// An expression without the number that is added in it, or in what a recurrence starts with, and the number.
+    pub fn split_constant(&mut self, expression: Expression) -> (Expression, i64) {
+        // Recurrences around the sum, outermost first: their headers, and what they are made of behind what they start with.
+        let mut around: Vec<(Block, List)> = Vec::new();
+        let mut sum = expression;
+        while let Some(header) = self.header(sum) {
+            let operands = self.operands(sum);
+            let (start, rest) = (operands[0], operands[1..].into());
+            around.push((header, rest));
+            sum = start;
+        }
+        let terms = self.operands(sum);
+        let number = match self.kind(sum) {
+            Kind::Add => terms.iter().find_map(|&term| self.as_signed(term)),
+            _ => self.as_signed(sum),
+        };
+        let Some(number) = number else {
+            return (expression, 0);
+        };
+        let mut rest = self.add_constant(sum, (number as u64).wrapping_neg());
+        while let Some((header, steps)) = around.pop() {
+            let mut operands: List = SmallVec::new();
+            operands.push(rest);
+            operands.extend(steps);
+            rest = self.recurrence(&operands, header);
+        }
+        (rest, number)
+    }
+
     /// The sum of an expression and a number.
     pub fn add_constant(&mut self, expression: Expression, value: u64) -> Expression {
         let value = self.constant(value, self.bits(expression));

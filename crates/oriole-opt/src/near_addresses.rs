@@ -1,0 +1,221 @@
+//! Lets addresses that differ by a number share a register, where that takes a proof that an index does not wrap.
+//!
+//! ## Example
+//! ```text
+//! mov.u32 %r1, %tid.x;                    mov.u32 %r1, %tid.x;
+//! mul.wide.u32 %rd2, %r1, 4;              mul.wide.u32 %rd2, %r1, 4;
+//! add.s64 %rd3, %rd1, %rd2;               add.s64 %rd3, %rd1, %rd2;
+//! ld.global.f32 %f1, [%rd3];              ld.global.f32 %f1, [%rd3];
+//! add.s32 %r2, %r1, 1;               →
+//! mul.wide.u32 %rd4, %r2, 4;
+//! add.s64 %rd5, %rd1, %rd4;
+//! ld.global.f32 %f2, [%rd5];              ld.global.f32 %f2, [%rd3+4];
+//! ```
+//!
+//! ## Soundness
+//! ScalarEvolution says that the difference of both addresses is a number, in all their bits: an index is extended only after it has proved
+//! that the sum does not wrap.
+//!
+//! ## Profit
+//! `ptxas` does not know that either: a sum and a product less for each address. The offset is part of the access. A register that lives
+//! longer for it is weighed by [`crate::pressure_guard`].
+//!
+//! ## Method
+//! Addresses in which something is added before an extension, in the order of the dominator tree, by their expression without its number. The
+//! first of each kind stands for those that it dominates.
+//!
+//! ## Not done
+//! Indexes that may wrap, such as `%ctaid.x * %ntid.x + %tid.x`. Addresses that anything but accesses reads. Sums without an extension: see
+//! `algebra` and `reassociate`.
+
+use crate::addresses::{OFFSETS, address_of, cost, is_only_address, rewrite_as_offset};
+use crate::manager::{Action, Context, Pass, Trigger};
+use crate::pressure_guard::PressureGuard;
+use crate::remark::Rewrite;
+use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
+use oriole_collections::{DenseMap, DenseSet};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
+use oriole_isa::{MulMode, Opcode};
+
+/// The pass.
+pub(crate) const PASS: Pass = Pass {
+    name: "near-addresses",
+    summary: "Let addresses share a register where indexes do not wrap",
+    action: Action::Once(run, Trigger::Changes),
+};
+
+/// Instructions that an address is computed from that are looked at.
+const MOST_OPERANDS: usize = 8;
+
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+    let function = editor.function();
+    let flow = analyses.get::<ControlFlow>(function);
+    let candidates = candidates(function, &flow);
+    if candidates.len() < 2 {
+        return;
+    }
+    let loops = analyses.get::<Loops>(function);
+    let dominators = analyses.get::<Dominators>(function);
+    let evolution = analyses.get::<ScalarEvolution>(function);
+    let mut query = evolution.on(function);
+    let mut firsts: DenseMap<Expression, Vec<(Candidate, i64)>> = DenseMap::new();
+    let mut pairs: Vec<(Candidate, Candidate, i64)> = Vec::new();
+    let model = CostModel::of(context.environment.target());
+    for candidate in candidates {
+        let Some((key, number)) = without_number(&mut query, candidate.value) else {
+            continue;
+        };
+        let known = firsts.entry(key).or_default();
+        let found = known.iter().find(|(first, own)| {
+            // Candidates of one block come in order.
+            let comes_before = dominators.dominates(first.block, candidate.block)
+                && loops.innermost(first.block) == loops.innermost(candidate.block);
+            let far = number.wrapping_sub(*own);
+            comes_before && OFFSETS.contains(&far.saturating_mul(2))
+        });
+        match found {
+            Some(&(first, own)) => pairs.push((first, candidate, number.wrapping_sub(own))),
+            None => known.push((candidate, number)),
+        }
+    }
+    drop(query);
+    pairs.retain(|&(_, later, _)| {
+        is_only_address(function, later.value)
+            && saved(function, later.root, model) >= MACHINE_INSTRUCTION
+    });
+    if pairs.is_empty() {
+        return;
+    }
+    let mut guard = PressureGuard::of(function, context.environment, pairs.len());
+    for (first, later, far) in pairs {
+        let function = editor.function();
+        let is_allowed = guard
+            .as_mut()
+            .is_none_or(|guard| guard.allows(function, first.root, later.root, context.statistics));
+        if !is_allowed {
+            continue;
+        }
+        let rewrite = Rewrite {
+            counter: "near-addresses.addresses",
+            instruction: later.root,
+            why: "another address is a number of bytes away",
+            equal: Some(first.root),
+        };
+        if !context.allows(function, rewrite) {
+            return;
+        }
+        rewrite_as_offset(editor, later.root, first.value, far);
+    }
+}
+
+/// An address and the instruction that computes it.
+#[derive(Clone, Copy)]
+struct Candidate {
+    value: Value,
+    root: Instruction,
+    block: Block,
+}
+
+/// Addresses of 64 bits with an extension in them, in reverse postorder of the blocks that compute them.
+fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
+    let mut seen: DenseSet<Value> = DenseSet::new();
+    let mut roots: DenseSet<Instruction> = DenseSet::new();
+    for &block in flow.reverse_postorder() {
+        for instruction in function.instructions_of(block) {
+            if let Some(value) = address_of(function, instruction)
+                && seen.insert(value)
+                && let Definition::Instruction(root) = function.values()[value].definition
+                && function.results(root).len() == 1
+                && has_extended_sum(function, root)
+            {
+                roots.insert(root);
+            }
+        }
+    }
+    if roots.len() < 2 {
+        return Vec::new();
+    }
+    let mut candidates = Vec::new();
+    for &block in flow.reverse_postorder() {
+        let own = function.instructions_of(block);
+        let own = own.filter(|instruction| roots.contains(instruction));
+        candidates.extend(own.filter_map(|root| {
+            let value = function.results(root).next()?;
+            Some(Candidate { value, root, block })
+        }));
+    }
+    candidates
+}
+
+/// Whether an extension of 32 bits to 64 is among what an address is computed from.
+fn has_extended_sum(function: &Function, root: Instruction) -> bool {
+    let mut stack = vec![root];
+    for _ in 0..MOST_OPERANDS {
+        let Some(instruction) = stack.pop() else {
+            return false;
+        };
+        let format = function.format(instruction);
+        let is_extension = match format.mnemonic.opcode() {
+            Opcode::Mul | Opcode::Mad => {
+                format.mnemonic.modifiers().mul_mode == Some(MulMode::Wide)
+            }
+            Opcode::Cvt => {
+                let types = format.mnemonic.types();
+                matches!(types, [to, from] if (to.bits(), from.bits()) == (64, 32) && from.is_integer())
+            }
+            _ => false,
+        };
+        if is_extension {
+            return true;
+        }
+        if !matches!(format.mnemonic.opcode(), Opcode::Add | Opcode::Shl) {
+            continue;
+        }
+        let operands = function.operands(instruction).iter();
+        let operands = operands.filter_map(|&operand| match operand {
+            Operand::Value(value) => match function.values()[value].definition {
+                Definition::Instruction(definer) => Some(definer),
+                _ => None,
+            },
+            _ => None,
+        });
+        stack.extend(operands);
+    }
+    false
+}
+
+/// The expression of an address without the number in it, and the number.
+fn without_number(query: &mut Query<'_>, value: Value) -> Option<(Expression, i64)> {
+    let address = query.expression(value);
+    if query.expressions().is_unknown(address) {
+        return None;
+    }
+    let address = query.widened(address);
+    let (key, number) = query.expressions_mut().split_constant(address);
+    (query.expressions().bits(key) == 64).then_some((key, number))
+}
+
+/// What nobody computes any more if nobody computes an address.
+fn saved(function: &Function, root: Instruction, model: CostModel) -> u64 {
+    let mut saved = 0;
+    let mut work = vec![root];
+    while let Some(instruction) = work.pop() {
+        saved += cost(function, instruction, model);
+        for value in function.uses(instruction) {
+            let is_only_reader = function.uses_of(value).all(|user| match user {
+                Use::Instruction(reader) => reader == instruction,
+                Use::Edge(_) => false,
+            });
+            if let Definition::Instruction(definer) = function.values()[value].definition
+                && is_only_reader
+                && function.results(definer).len() == 1
+                && function.format(definer).effects.is_pure()
+            {
+                work.push(definer);
+            }
+        }
+    }
+    saved
+}
