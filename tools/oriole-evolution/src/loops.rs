@@ -351,6 +351,128 @@ pub fn generate_counters(seed: u64) -> LoopKernel {
     LoopKernel { text, number }
 }
 
+/// Numbers of the table that kernels of indexes read.
+const TABLE: usize = 72;
+
+/// A kernel of loops that read a table at indexes computed from the counter, in 32 and 64 bits. Many indexes wrap or lie outside: the table is read
+/// where the index, as a number without a sign, is inside.
+pub fn generate_indexed(seed: u64) -> LoopKernel {
+    let mut random = Random::new(seed ^ 0x1DEC);
+    let number = match random.below(3) {
+        0 => random.bits() as u32,
+        _ => random.below(70) as u32,
+    };
+    let mut body = String::new();
+    for label in 0..1 + random.below(3) {
+        let wide = random.one_in(3);
+        let (bits, counter, bound) = match wide {
+            true => (64, "%kw", "%nw"),
+            false => (32, "%k", "%n"),
+        };
+        let start = match random.below(6) {
+            0 => ["%r2", "%d2"][usize::from(wide)].to_owned(),
+            1 => (i64::from(i32::MAX) - random.below(40) as i64).to_string(),
+            2 => (-(random.below(40) as i64)).to_string(),
+            _ => random.below(8).to_string(),
+        };
+        let step = *random.pick(&[1i64, 1, 1, 2, 3, 4, -1, -2, 1 << 28, -(1 << 29)]);
+        let comparison = *random.pick(&["lt", "lt", "le", "ne", "gt"]);
+        let sign = *random.pick(&["s", "s", "u"]);
+        let _ = writeln!(
+            body,
+            "    mov.b{bits} {counter}, {start};\n    mov.b32 %limit, 0;"
+        );
+        match random.below(3) {
+            0 => {
+                let rounds = step * (1 + random.below(30) as i64);
+                let _ = writeln!(body, "    add.s{bits} {bound}, {counter}, {rounds};");
+            }
+            1 => {
+                let given = ["%r1", "%d1"][usize::from(wide)];
+                let _ = writeln!(body, "    mov.b{bits} {bound}, {given};");
+            }
+            _ => {
+                let far = random.below(60);
+                let _ = writeln!(body, "    mov.b{bits} {bound}, {far};");
+            }
+        }
+        if random.below(4) != 0 {
+            let opposite = opposite(comparison);
+            let _ = writeln!(
+                body,
+                "    setp.{opposite}.{sign}{bits} %p1, {counter}, {bound};\n    @%p1 bra $E{label};"
+            );
+        }
+        let _ = writeln!(body, "$L{label}:");
+        if random.one_in(4) {
+            body.push_str("    .pragma \"nounroll\";\n");
+        }
+        for access in 0..1 + random.below(3) {
+            write_indexed_read(&mut random, &mut body, wide, label * 4 + access);
+        }
+        let _ = writeln!(body, "    add.s{bits} {counter}, {counter}, {step};");
+        // Loops that never end by themselves.
+        if random.below(3) != 0 || comparison == "ne" {
+            let _ = writeln!(
+                body,
+                "    add.s32 %limit, %limit, 1;\n    setp.gt.s32 %p2, %limit, 80;\n    @%p2 bra $E{label};"
+            );
+        }
+        let _ = writeln!(
+            body,
+            "    setp.{comparison}.{sign}{bits} %p1, {counter}, {bound};\n    @%p1 bra $L{label};\n$E{label}:"
+        );
+    }
+    let numbers: Vec<String> = (0..TABLE as u64)
+        .map(|index| (index * index * 2_654_435_761 % 1_000_003).to_string())
+        .collect();
+    let text = format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n.global .align 4 .b32 table[{TABLE}] = {{{}}};\n\
+         .visible .entry loops(.param .u64 out, .param .u32 number)\n{{\n\
+         .reg .b32 %r<4>, %k, %n, %i<16>, %limit, %sum, %x;\n\
+         .reg .b64 %d<4>, %kw, %nw, %w<16>, %a<16>, %table, %out, %at;\n.reg .pred %p<4>, %q<16>;\n\
+         mov.b32 %sum, 0;\nmov.u64 %table, table;\nld.param.u32 %r1, [number];\nmov.u32 %r2, %tid.x;\n\
+         cvt.s64.s32 %d1, %r1;\ncvt.u64.u32 %d2, %r2;\n{body}\
+         ld.param.u64 %out, [out];\nmad.wide.u32 %at, %r2, 4, %out;\nst.global.u32 [%at], %sum;\nret;\n}}\n",
+        numbers.join(", "),
+    );
+    LoopKernel { text, number }
+}
+
+/// Reads the table at an index that is computed from the counter.
+fn write_indexed_read(random: &mut Random, body: &mut String, wide: bool, name: usize) {
+    let times = *random.pick(&[1, 1, 2, 3, 5, 1 << 27]);
+    let plus = *random.pick(&["0", "1", "-1", "7", "INVARIANT"]);
+    if wide {
+        let plus = plus.replace("INVARIANT", "%d2");
+        let _ = writeln!(body, "    mul.lo.s64 %w{name}, %kw, {times};");
+        let _ = writeln!(body, "    add.s64 %w{name}, %w{name}, {plus};");
+        let _ = writeln!(body, "    setp.lt.u64 %q{name}, %w{name}, 64;");
+        let _ = writeln!(body, "    shl.b64 %a{name}, %w{name}, 2;");
+        let _ = writeln!(body, "    add.s64 %a{name}, %table, %a{name};");
+    } else {
+        let plus = plus.replace("INVARIANT", "%r2");
+        let sign = *random.pick(&["s", "u"]);
+        let _ = writeln!(body, "    mul.lo.s32 %i{name}, %k, {times};");
+        let _ = writeln!(body, "    add.s32 %i{name}, %i{name}, {plus};");
+        let _ = writeln!(body, "    setp.lt.u32 %q{name}, %i{name}, 64;");
+        match random.below(3) {
+            0 => {
+                let _ = writeln!(body, "    cvt.{sign}64.{sign}32 %w{name}, %i{name};");
+                let _ = writeln!(body, "    shl.b64 %a{name}, %w{name}, 2;");
+            }
+            _ => {
+                let _ = writeln!(body, "    mul.wide.{sign}32 %a{name}, %i{name}, 4;");
+            }
+        }
+        let _ = writeln!(body, "    add.s64 %a{name}, %table, %a{name};");
+    }
+    let offset = 4 * random.below(TABLE - 63);
+    let _ = writeln!(body, "    mov.b32 %x, 0;");
+    let _ = writeln!(body, "    @%q{name} ld.global.u32 %x, [%a{name}+{offset}];");
+    let _ = writeln!(body, "    mad.lo.s32 %sum, %sum, 31, %x;");
+}
+
 /// The kernel of a seed.
 pub fn generate(seed: u64) -> LoopKernel {
     let mut random = Random::new(seed ^ 0x100F);

@@ -40,6 +40,8 @@ fn kernels_write_the_same_behind_the_passes() {
         "loop-deletion",
         "narrow-comparisons",
         "narrow-counters",
+        "stepped-addresses",
+        "near-addresses",
         "counters-in-step",
         "general-optimize",
     ];
@@ -50,12 +52,15 @@ fn kernels_write_the_same_behind_the_passes() {
         "narrow-comparisons.comparisons",
         "narrow-counters.counters",
         "counters-in-step.tests",
+        "stepped-addresses.pointers",
+        "near-addresses.addresses",
     ];
-    let rewrites = [const { AtomicU64::new(0) }; 6];
+    let rewrites = [const { AtomicU64::new(0) }; 8];
     let compared = AtomicU64::new(0);
     (0..count).into_par_iter().for_each(|seed: u64| {
-        let kernel = match seed % 2 {
+        let kernel = match seed % 3 {
             0 => loops::generate(seed),
+            1 => loops::generate_indexed(seed),
             _ => loops::generate_counters(seed),
         };
         let module = oriole::parse("kernel.ptx", kernel.text.as_str()).expect("PTX");
