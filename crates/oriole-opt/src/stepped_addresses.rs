@@ -21,10 +21,10 @@
 //! computed before the loop.
 //!
 //! ## Profit
-//! `ptxas` steps no addresses itself. A pointer takes one addition of 64 bits, two machine instructions, in each iteration, and one for
-//! four iterations where `ptxas` unrolls the loop, since each access has an offset then. Measured on five targets: `mul.wide` and
-//! `add.s64` are one machine instruction, so they pay in unrolled loops only (body 19 → 15); sums and products of 64 bits pay in all of
-//! them (14 → 6). Addresses of 32 bits pay from two instructions on. A pointer is two registers: no more than a few, and none in functions
+//! `ptxas` steps no addresses itself. A pointer takes one addition of 64 bits in each iteration, two machine instructions and mostly two moves,
+//! and one addition for four iterations where `ptxas` unrolls the loop, since each access has an offset then. Measured on five targets:
+//! `mul.wide` and `add.s64` are one machine instruction, so they pay in unrolled loops only (body 19 → 15); sums and products of 64 bits pay
+//! in all of them (14 → 6). Addresses of 32 bits pay from two instructions on. A pointer is two registers: no more than a few, and none in functions
 //! that need nearly all registers.
 //!
 //! ## Method
@@ -299,18 +299,24 @@ impl Plan {
         let function = region.function;
         let is_wide = |pointer: &Pointer| function.values()[pointer.value].scalar_type.bits() == 64;
         let saved = self.saved(region, model);
+        // Of loops of several blocks nobody can tell well enough whether they are unrolled.
+        let is_unrolled = copies > 1 && self.back.0 == self.header;
         let mut added = 0;
         for pointer in &self.pointers {
             let bits = if is_wide(pointer) { 64 } else { 32 };
             let signed = ScalarType::integer(true, bits).expect("32 or 64 bits");
             let sum = build::typed(Opcode::Add, signed);
+            let sum = model.cost(&Mnemonic::parse(sum.as_str()));
             added += match pointer.recipe {
-                Recipe::Number(_) => model.cost(&Mnemonic::parse(sum.as_str())) / copies,
+                Recipe::Number(_) if is_unrolled => sum / copies,
+                // The halves are added in other registers than the access reads, and copied there.
+                Recipe::Number(_) if is_wide(pointer) && model.has_wide_pairs() => 2 * sum,
+                Recipe::Number(_) => sum,
                 // `ptxas` makes a product and a sum of both.
                 _ => MACHINE_INSTRUCTION,
             };
         }
-        let least = match copies > 1 && self.pointers.iter().all(is_wide) {
+        let least = match is_unrolled && self.pointers.iter().all(is_wide) {
             true => 1,
             false => MACHINE_INSTRUCTION,
         };
