@@ -46,7 +46,7 @@ pub(crate) const PASS: Pass = Pass {
     action: Action::Once(run, Trigger::Changes),
 };
 
-/// Instructions that an address is computed from that are looked at.
+/// Instructions that an address is computed from, one behind the other, that are looked at.
 const MOST_OPERANDS: usize = 8;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
@@ -118,30 +118,36 @@ struct Candidate {
     block: Block,
 }
 
-/// Addresses of 64 bits with an extension in them, in reverse postorder of the blocks that compute them.
+/// Addresses that are a sum of a value and an extension, in reverse postorder of the blocks that compute them: those of which there are
+/// several with one value, and a number is added to what is extended in one.
 fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
     let mut seen: DenseSet<Value> = DenseSet::new();
-    let mut roots: DenseSet<Instruction> = DenseSet::new();
+    // For each value how many addresses there are, and whether a number is added.
+    let mut bases: DenseMap<Value, (u32, bool)> = DenseMap::new();
+    let mut roots: DenseMap<Instruction, Value> = DenseMap::new();
     for &block in flow.reverse_postorder() {
         for instruction in function.instructions_of(block) {
             if let Some(value) = address_of(function, instruction)
                 && seen.insert(value)
                 && let Definition::Instruction(root) = function.values()[value].definition
                 && function.results(root).len() == 1
-                && has_extended_sum(function, root)
+                && let Some((base, has_number)) = extended_sum(function, root)
             {
-                roots.insert(root);
+                roots.insert(root, base);
+                let known = bases.entry(base).or_default();
+                known.0 += 1;
+                known.1 |= has_number;
             }
         }
     }
-    if roots.len() < 2 {
-        return Vec::new();
-    }
+    let is_wanted = |root: &Instruction| {
+        let base = roots.get(root).and_then(|base| bases.get(base));
+        base.is_some_and(|&(count, has_number)| count > 1 && has_number)
+    };
     let mut candidates = Vec::new();
     for &block in flow.reverse_postorder() {
         let own = function.instructions_of(block);
-        let own = own.filter(|instruction| roots.contains(instruction));
-        candidates.extend(own.filter_map(|root| {
+        candidates.extend(own.filter(is_wanted).filter_map(|root| {
             let value = function.results(root).next()?;
             Some(Candidate { value, root, block })
         }));
@@ -149,39 +155,71 @@ fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
     candidates
 }
 
-/// Whether an extension of 32 bits to 64 is among what an address is computed from.
-fn has_extended_sum(function: &Function, root: Instruction) -> bool {
-    let mut stack = vec![root];
+/// Of the sum of a value and an extension, which may be shifted: the value, and whether a number is added to what is extended.
+fn extended_sum(function: &Function, root: Instruction) -> Option<(Value, bool)> {
+    let format = function.format(root);
+    if format.mnemonic.opcode() != Opcode::Add {
+        return None;
+    }
+    let &[_, Operand::Value(left), Operand::Value(right)] = function.operands(root) else {
+        return None;
+    };
+    let extended = |value| extended(function, value);
+    let (base, narrow) = match (extended(right), extended(left)) {
+        (Some(narrow), _) => (left, narrow),
+        (None, Some(narrow)) => (right, narrow),
+        (None, None) => return None,
+    };
+    Some((base, has_number(function, narrow)))
+}
+
+/// What a value is the extension of, as it is, shifted or multiplied.
+fn extended(function: &Function, value: Value) -> Option<Value> {
+    let mut value = value;
     for _ in 0..MOST_OPERANDS {
-        let Some(instruction) = stack.pop() else {
-            return false;
+        let Definition::Instruction(it) = function.values()[value].definition else {
+            return None;
         };
-        let format = function.format(instruction);
-        let is_extension = match format.mnemonic.opcode() {
-            Opcode::Mul | Opcode::Mad => {
-                format.mnemonic.modifiers().mul_mode == Some(MulMode::Wide)
+        let format = function.format(it);
+        let Some(&Operand::Value(first)) = function.operands(it).get(1) else {
+            return None;
+        };
+        match format.mnemonic.opcode() {
+            Opcode::Mul if format.mnemonic.modifiers().mul_mode == Some(MulMode::Wide) => {
+                return Some(first);
             }
             Opcode::Cvt => {
                 let types = format.mnemonic.types();
-                matches!(types, [to, from] if (to.bits(), from.bits()) == (64, 32) && from.is_integer())
+                let is_extension =
+                    matches!(types, [to, from] if (to.bits(), from.bits()) == (64, 32));
+                return is_extension.then_some(first);
             }
-            _ => false,
+            Opcode::Mul | Opcode::Shl => value = first,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether a number is added in what a value is computed from.
+fn has_number(function: &Function, value: Value) -> bool {
+    let mut value = value;
+    for _ in 0..MOST_OPERANDS {
+        let Definition::Instruction(it) = function.values()[value].definition else {
+            return false;
         };
-        if is_extension {
-            return true;
+        let &[_, Operand::Value(first), second, ..] = function.operands(it) else {
+            return false;
+        };
+        let is_number = matches!(second, Operand::Constant(_));
+        match function.format(it).mnemonic.opcode() {
+            Opcode::Add | Opcode::Sub | Opcode::Or if is_number => return true,
+            Opcode::Mad => {
+                return matches!(function.operands(it).get(3), Some(Operand::Constant(_)));
+            }
+            Opcode::Mul | Opcode::Shl if is_number => value = first,
+            _ => return false,
         }
-        if !matches!(format.mnemonic.opcode(), Opcode::Add | Opcode::Shl) {
-            continue;
-        }
-        let operands = function.operands(instruction).iter();
-        let operands = operands.filter_map(|&operand| match operand {
-            Operand::Value(value) => match function.values()[value].definition {
-                Definition::Instruction(definer) => Some(definer),
-                _ => None,
-            },
-            _ => None,
-        });
-        stack.extend(operands);
     }
     false
 }

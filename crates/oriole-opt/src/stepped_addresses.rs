@@ -79,7 +79,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         function,
         (&flow, &loops),
         analyses,
-        |region, query, plans| plans.extend(plan(region, query)),
+        |region, query, plans| plans.extend(plan(region, query, model)),
     );
     if plans.is_empty() || is_tight(function, context.environment) {
         return;
@@ -89,7 +89,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let plans = plans.into_iter().filter(|plan| {
         let copies = u64::from(copies[plan.this.index()]);
         // What is unrolled completely has no counter.
-        !plan.trips.is_some_and(|trips| trips <= copies)
+        plan.trips.is_none_or(|trips| trips > copies)
             && plan.pays(&regions(plan.this), copies, model)
     });
     let plans: Vec<Plan> = plans.collect();
@@ -133,7 +133,7 @@ struct Pointer {
     roots: Vec<(Instruction, i64)>,
 }
 
-fn plan(region: &Region<'_>, query: &mut Query<'_>) -> Option<Plan> {
+fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<Plan> {
     let header = region.loops.header(region.this);
     let &[latch] = region.loops.back_edges(region.this) else {
         return None;
@@ -147,7 +147,16 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>) -> Option<Plan> {
     let mut pointers: Vec<Pointer> = Vec::new();
     for (value, root) in addresses {
         let slice = region.slice(root, MOST_OPERANDS, |block| block == header);
-        let Some(slice) = slice.filter(|slice| is_worth_it(region.function, slice)) else {
+        // No more than this can be saved: ask for nothing that cannot pay.
+        let most = |slice: &[Instruction]| -> u64 {
+            let costs = slice.iter().map(|&it| cost(region.function, it, model));
+            costs.sum()
+        };
+        let is_worth_it = |slice: &Vec<Instruction>| {
+            is_no_sum(region.function, slice)
+                && (latch == header || most(slice) >= 2 * MACHINE_INSTRUCTION)
+        };
+        let Some(slice) = slice.filter(is_worth_it) else {
             continue;
         };
         let address = query.expression(value);
@@ -238,7 +247,7 @@ fn addresses(region: &Region<'_>, header: Block) -> Vec<(Value, Instruction)> {
 }
 
 /// Whether there is anything but sums in what an address is computed from: those are offsets, or `ptxas` adds them itself.
-fn is_worth_it(function: &Function, slice: &[Instruction]) -> bool {
+fn is_no_sum(function: &Function, slice: &[Instruction]) -> bool {
     slice.iter().any(|&instruction| {
         matches!(
             function.format(instruction).mnemonic.opcode(),
@@ -327,10 +336,11 @@ impl Plan {
     fn saved(&self, region: &Region<'_>, model: CostModel) -> u64 {
         let function = region.function;
         let roots = self.pointers.iter().flat_map(|pointer| &pointer.roots);
-        let mut gone: DenseSet<Instruction> = roots.map(|&(root, _)| root).collect();
-        let mut work: Vec<Instruction> = gone.iter().copied().collect();
-        work.sort_unstable();
-        while let Some(instruction) = work.pop() {
+        let mut list: Vec<Instruction> = roots.map(|&(root, _)| root).collect();
+        let mut gone: DenseSet<Instruction> = list.iter().copied().collect();
+        let mut next = 0;
+        while let Some(&instruction) = list.get(next) {
+            next += 1;
             for value in function.uses(instruction) {
                 let Definition::Instruction(source) = function.values()[value].definition else {
                     continue;
@@ -343,12 +353,40 @@ impl Plan {
                     })
                 });
                 if is_unread && region.holds(source) && gone.insert(source) {
-                    work.push(source);
+                    list.push(source);
                 }
             }
         }
-        let costs = gone.iter().map(|&it| cost(function, it, model));
+        let (latch, back) = self.back;
+        let parameters = function.blocks()[self.header].parameters.iter();
+        let nexts = function.arguments(function.edges(latch)[back]);
+        for (&parameter, &next) in parameters.zip(nexts) {
+            list.extend(self.idle_increment(function, &gone, parameter, next));
+        }
+        let costs = list.iter().map(|&it| cost(function, it, model));
         costs.sum()
+    }
+
+    /// The increment of a counter that nothing reads but instructions that are gone.
+    fn idle_increment(
+        &self,
+        function: &Function,
+        gone: &DenseSet<Instruction>,
+        parameter: Value,
+        next: Value,
+    ) -> Option<Instruction> {
+        let Definition::Instruction(increment) = function.values()[next].definition else {
+            return None;
+        };
+        let mut readers = function.uses_of(parameter);
+        let is_idle = readers.all(|user| match user {
+            Use::Instruction(reader) => reader == increment || gone.contains(&reader),
+            Use::Edge(_) => false,
+        });
+        let mut readers = function.uses_of(next);
+        let is_idle = is_idle && readers.all(|user| user == Use::Edge(self.back.0));
+        let is_read = function.use_count(parameter) > 1;
+        (is_idle && is_read && function.use_count(next) == 1).then_some(increment)
     }
 
     /// Makes a pointer and lets it stand for its addresses.
