@@ -208,16 +208,14 @@ fn has_number(function: &Function, value: Value) -> bool {
         let Definition::Instruction(it) = function.values()[value].definition else {
             return false;
         };
-        let &[_, Operand::Value(first), second, ..] = function.operands(it) else {
-            return false;
-        };
-        let is_number = matches!(second, Operand::Constant(_));
-        match function.format(it).mnemonic.opcode() {
-            Opcode::Add | Opcode::Sub | Opcode::Or if is_number => return true,
-            Opcode::Mad => {
-                return matches!(function.operands(it).get(3), Some(Operand::Constant(_)));
+        let operands = function.operands(it);
+        let is_number = |at: usize| matches!(operands.get(at), Some(Operand::Constant(_)));
+        match (function.format(it).mnemonic.opcode(), operands.get(1)) {
+            (Opcode::Add | Opcode::Sub | Opcode::Or, _) => return is_number(1) || is_number(2),
+            (Opcode::Mad, _) => return is_number(3),
+            (Opcode::Mul | Opcode::Shl, Some(&Operand::Value(first))) if is_number(2) => {
+                value = first;
             }
-            Opcode::Mul | Opcode::Shl if is_number => value = first,
             _ => return false,
         }
     }
