@@ -113,6 +113,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 struct Plan {
     this: Loop,
     header: Block,
+    /// Whether it is one that can be told of whether `ptxas` unrolls it.
+    is_plain: bool,
     /// How often it is executed, if that is a number.
     trips: Option<u64>,
     /// The edge that enters it and the one that goes back.
@@ -144,6 +146,7 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
     }
     let enter = region.entering_edge()?;
     let back = region.only_edge(header, |from| from == latch)?;
+    let is_plain = is_plain(region, header);
     let mut pointers: Vec<Pointer> = Vec::new();
     for (value, root) in addresses {
         let slice = region.slice(root, MOST_OPERANDS, |block| block == header);
@@ -154,7 +157,7 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
         };
         let is_worth_it = |slice: &Vec<Instruction>| {
             is_no_sum(region.function, slice)
-                && (latch == header || most(slice) >= 2 * MACHINE_INSTRUCTION)
+                && (is_plain || most(slice) >= 2 * MACHINE_INSTRUCTION)
         };
         let Some(slice) = slice.filter(is_worth_it) else {
             continue;
@@ -213,11 +216,34 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
     Some(Plan {
         this: region.this,
         header,
+        is_plain,
         trips: exact.map(|taken| taken.saturating_add(1)),
         enter,
         back,
         pointers,
     })
+}
+
+/// Whether only one block of a loop does anything but branch, and there is no barrier in it. Of other loops nobody can tell well enough whether `ptxas`
+/// unrolls them.
+fn is_plain(region: &Region<'_>, header: Block) -> bool {
+    let function = region.function;
+    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
+    let mut busy = 0;
+    for &block in order.iter().filter(|&&block| region.contains(block)) {
+        let formats = function
+            .instructions_of(block)
+            .map(|it| function.format(it));
+        let mut works = false;
+        for format in formats {
+            works |= !format.is_terminator();
+            if format.effects.ordering.orders_memory() {
+                return false;
+            }
+        }
+        busy += u32::from(works);
+    }
+    busy == 1
 }
 
 /// Addresses of the accesses of a loop itself, not of loops in it, that are computed in it, each with the instruction that does.
@@ -308,8 +334,7 @@ impl Plan {
         let function = region.function;
         let is_wide = |pointer: &Pointer| function.values()[pointer.value].scalar_type.bits() == 64;
         let saved = self.saved(region, model);
-        // Of loops of several blocks nobody can tell well enough whether they are unrolled.
-        let is_unrolled = copies > 1 && self.back.0 == self.header;
+        let is_unrolled = copies > 1 && self.is_plain;
         let mut added = 0;
         for pointer in &self.pointers {
             let bits = if is_wide(pointer) { 64 } else { 32 };

@@ -212,7 +212,8 @@ fn of_function(
 fn said(query: &mut Query<'_>, value: Value) -> Option<(Expression, Range)> {
     let expression = query.expression(value);
     let range = query.value_range(value)?;
-    Some((expression, range))
+    // It says more: that nothing wraps.
+    Some((query.widened(expression), range))
 }
 
 /// One call of a function by one thread.
