@@ -64,8 +64,11 @@ impl Query<'_> {
             .enumerate()
             .map(|(position, operand)| {
                 let is_number = self.state.expressions.as_constant(operand).is_some();
-                // Numbers, and what a recurrence goes on by, are meant as signed ones in either case.
-                let is_signed = is_number || (is_recurrence && position > 0);
+                // Numbers in sums and products, and what a recurrence goes on by, are meant as signed ones in either case.
+                let is_signed = match is_recurrence {
+                    true => position > 0,
+                    false => is_number,
+                };
                 let kind = if is_signed { Kind::SignExtend } else { kind };
                 self.pushed_down(operand, bits, kind, depth - 1)
             })
@@ -73,7 +76,7 @@ impl Query<'_> {
         self.refolded(inner, &extended)
     }
 
-    /// The lowest and highest number an operand may be, as [`Query::pushed_down`] means it.
+    /// The lowest and highest number a term or factor may be, as [`Query::pushed_down`] means it.
     fn bounds(&mut self, operand: Expression, signed: bool) -> (i128, i128) {
         let is_number = self.state.expressions.as_constant(operand).is_some();
         bounds(self.range(operand), signed || is_number)
