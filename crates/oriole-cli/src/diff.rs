@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::arguments::DiffArguments;
+use crate::batch::Batch;
 use crate::documents::pretty;
-use crate::files;
-use crate::report::Reporter;
+use crate::files::{self, Text};
+use crate::report::{Log, Reporter};
 use oriole::AccessOptions;
 use oriole_diagnostics::printable_text;
 use oriole_report::{difference, json};
@@ -38,20 +39,27 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
     {
         return document(path);
     }
-    let mut found = Vec::new();
-    files::for_each_input(&[path.to_owned()], report, |input| {
+    let work = |text: &Text<'_>, log: &Log<'_>| {
+        let source = text.input.source();
         let reported = |errors: Vec<oriole::Diagnostic>| {
-            report.diagnostics(&input.source(), &errors);
+            log.diagnostics(&source, &errors);
             Failure::Reported
         };
-        let module = input.parse().map_err(reported)?;
-        let (kernels, notes) = json::analysis(&module, options).map_err(reported)?;
+        let module = text.input.parse().map_err(reported)?;
+        let (mut kernels, notes) = json::analysis(&module, options).map_err(reported)?;
         if !notes.is_empty() {
-            report.diagnostics(&input.source(), &notes);
+            log.diagnostics(&source, &notes);
         }
-        found.extend(kernels);
+        kernels.iter_mut().for_each(json::keep_summary);
+        Ok(kernels)
+    };
+    let mut found = Vec::new();
+    let batch = Batch::of(&[path.to_owned()])?;
+    let tally = batch.run(report, &work, |_, texts| {
+        found.extend(texts.into_iter().flatten());
         Ok(())
     })?;
+    tally.finish(report)?;
     Ok(found)
 }
 

@@ -15,7 +15,31 @@ pub const VERSION: u32 = 1;
 
 /// Kernels, as one document.
 pub fn document(kernels: Vec<Value>) -> Value {
-    json!({"version": VERSION, "kernels": kernels})
+    let mut document = head();
+    document["kernels"] = Value::Array(kernels);
+    document
+}
+
+/// The fields of a document but for its kernels.
+pub fn head() -> Value {
+    json!({"version": VERSION})
+}
+
+/// What SARIF logs, baselines and differences are made of.
+const SUMMARY: [&str; 6] = [
+    "file",
+    "name",
+    "findings",
+    "occupancy",
+    "registers",
+    "instructions",
+];
+
+/// Drops what no SARIF log, baseline or difference is made of, which is most.
+pub fn keep_summary(kernel: &mut Value) {
+    if let Some(fields) = kernel.as_object_mut() {
+        fields.retain(|name, _| SUMMARY.contains(&name.as_str()));
+    }
 }
 
 /// Every kernel of a module: accesses, findings, loops, registers and occupancy; with notes about kernels that are left out because
