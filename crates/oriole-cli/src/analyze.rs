@@ -77,18 +77,15 @@ fn analyze(
     log: &Log<'_>,
 ) -> Result<Analyzed, Failure> {
     let source = input.source();
-    let reported = |errors: Vec<oriole::Diagnostic>| {
-        log.diagnostics(&source, &errors);
-        Failure::Reported
-    };
-    let module = input.parse().map_err(reported)?;
-    let (kernels, notes) = oriole::accesses(&module, options).map_err(reported)?;
+    let failed = |error: oriole::Error| log.failed(&source, error);
+    let module = input.parse().map_err(failed)?;
+    let (kernels, notes) = oriole::accesses(&module, options).map_err(failed)?;
     if !notes.is_empty() {
         log.diagnostics(&source, &notes);
     }
     let mut sources = Sources::of(arguments, &input.name);
     let summary = match style.is_text() {
-        true => Summary::of(&module, options).map_err(reported)?,
+        true => Summary::of(&module, options).map_err(|errors| log.failed(&source, errors))?,
         false => Summary::default(),
     };
     let (mut text, mut is_found) = (String::new(), false);
@@ -103,7 +100,7 @@ fn analyze(
     }
     let piece = style.piece(&module, options, &kernels, &text);
     Ok(Analyzed {
-        piece: piece.map_err(reported)?,
+        piece: piece.map_err(failed)?,
         kernels: kernels.len(),
         is_found,
     })

@@ -22,7 +22,7 @@ struct Checked {
 fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
     let mut module = match input.parse() {
         Ok(module) => module,
-        Err(errors) => return errors,
+        Err(error) => return error.into(),
     };
     if syntax_only {
         return Vec::new();
@@ -47,7 +47,7 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
                 ));
             }
         }
-        Err(errors) => diagnostics.extend(errors),
+        Err(error) => diagnostics.extend_from_slice(error.diagnostics()),
     }
     diagnostics
 }

@@ -41,12 +41,9 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
     }
     let work = |text: &Text<'_>, log: &Log<'_>| {
         let source = text.input.source();
-        let reported = |errors: Vec<oriole::Diagnostic>| {
-            log.diagnostics(&source, &errors);
-            Failure::Reported
-        };
-        let module = text.input.parse().map_err(reported)?;
-        let (mut kernels, notes) = json::analysis(&module, options).map_err(reported)?;
+        let failed = |error: oriole::Error| log.failed(&source, error);
+        let module = text.input.parse().map_err(failed)?;
+        let (mut kernels, notes) = json::analysis(&module, options).map_err(failed)?;
         if !notes.is_empty() {
             log.diagnostics(&source, &notes);
         }

@@ -5,7 +5,7 @@ use crate::arguments::{AnalyzeArguments, Format};
 use crate::files;
 use crate::output::{JsonList, Sink};
 use crate::report::Reporter;
-use oriole::{AccessOptions, Diagnostic, KernelAccesses, Module};
+use oriole::{AccessOptions, Error, KernelAccesses, Module};
 use oriole_diagnostics::{printable_json, printable_text};
 use oriole_report::baseline::Baseline;
 use oriole_report::html::{self, Page};
@@ -58,7 +58,7 @@ impl Style {
         options: &AccessOptions,
         kernels: &[KernelAccesses],
         text: &str,
-    ) -> Result<Piece, Vec<Diagnostic>> {
+    ) -> Result<Piece, Error> {
         let mut piece = Piece::default();
         match self.format {
             Format::Html => {

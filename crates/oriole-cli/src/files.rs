@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::report::Reporter;
 use oriole::extract::{self, Image};
-use oriole::{Diagnostic, Module, Source};
+use oriole::{Diagnostic, Error, Module, Source};
 use rayon::prelude::*;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -47,11 +47,11 @@ impl Input {
     }
 
     /// The text as a module.
-    pub fn parse(&self) -> Result<Module, Vec<Diagnostic>> {
+    pub fn parse(&self) -> Result<Module, Error> {
         if self.invalid.is_empty() {
             oriole::parse(self.name.as_str(), self.text.as_str())
         } else {
-            Err(self.invalid.clone())
+            Err(Error::new(&self.source(), self.invalid.clone()))
         }
     }
 

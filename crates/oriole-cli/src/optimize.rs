@@ -102,10 +102,9 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
     let source = input.source();
-    let mut module = input.parse().map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let mut module = input
+        .parse()
+        .map_err(|error| report.failed(&source, error))?;
     apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
         let text = bisect::run(&module, &options, command, report.output_color())?;
@@ -131,10 +130,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             }
         }),
     };
-    let mut done = result.map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let mut done = result.map_err(|error| report.failed(&source, error))?;
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
     }

@@ -9,10 +9,10 @@ use crate::batch::Batch;
 use crate::files::{Input, Text};
 use crate::output::{JsonList, Sink};
 use crate::report::{Log, Reporter};
+use oriole::Module;
 use oriole::pressure::{
     Cliff, FunctionKind, FunctionPressure, PressureOptions, PtxPlace, ShapeOccupancy, Target,
 };
-use oriole::{Diagnostic, Module};
 use serde_json::{Value, json};
 
 fn place_json(place: &PtxPlace) -> Value {
@@ -100,11 +100,8 @@ fn measure(
     style: &text::Style,
     log: &Log<'_>,
 ) -> Result<Measured, Failure> {
-    let reported = |errors: Vec<Diagnostic>| {
-        log.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    };
-    let module = input.parse().map_err(reported)?;
+    let failed = |error: oriole::Error| log.failed(&input.source(), error);
+    let module = input.parse().map_err(failed)?;
     let target = target(arguments.target.as_deref(), &module)?;
     let assembled = match &arguments.ptxas {
         Some(named) => {
@@ -120,7 +117,7 @@ fn measure(
         target: Some(target),
         assembled,
     };
-    let (reports, notes) = oriole::pressure(&module, &options).map_err(reported)?;
+    let (reports, notes) = oriole::pressure(&module, &options).map_err(failed)?;
     if !notes.is_empty() {
         log.diagnostics(&input.source(), &notes);
     }

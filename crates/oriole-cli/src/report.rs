@@ -1,5 +1,6 @@
 //! How diagnostics and messages reach the user.
 
+use crate::Failure;
 use crate::arguments::{Color, Common, Format};
 use oriole_diagnostics::{
     ColorChoice, Diagnostic, Source, json, printable_json, printable_line, render, sarif,
@@ -110,6 +111,12 @@ impl Reporter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
+    /// Prints what is wrong with a file, by which the command fails.
+    pub fn failed(&self, source: &Source<'_>, errors: impl Into<Vec<Diagnostic>>) -> Failure {
+        self.diagnostics(source, &errors.into());
+        Failure::Reported
+    }
+
     /// Diagnostics of one file in the format asked for, and how many errors they are.
     fn with_count(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) -> String {
         let mut text = match self.format {
@@ -161,6 +168,12 @@ impl<'a> Log<'a> {
     /// Adds diagnostics of a file.
     pub fn diagnostics(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) {
         *self.text.borrow_mut() += &self.report.with_count(source, diagnostics);
+    }
+
+    /// Adds what is wrong with a file, which fails by that.
+    pub fn failed(&self, source: &Source<'_>, errors: impl Into<Vec<Diagnostic>>) -> Failure {
+        self.diagnostics(source, &errors.into());
+        Failure::Reported
     }
 
     /// What was said.

@@ -164,10 +164,8 @@ fn execute(
         approximations: approximations.cloned(),
         memory_limit: arguments.memory,
     };
-    let mut machine = Machine::with_options(module, &decoding).map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let mut machine =
+        Machine::with_options(module, &decoding).map_err(|error| report.failed(&source, error))?;
     let kernel = choose_kernel(&machine, arguments.kernel.as_deref())?.to_owned();
     if let Some(signature) = machine.signature(&kernel) {
         check_arguments(&signature, &kernel, given)?;
@@ -341,10 +339,9 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
         }
     }
     let input = files::read(&arguments.file)?;
-    let module = input.parse().map_err(|errors| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    })?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&input.source(), error))?;
     let approximations = recorded(arguments)?;
     let outcome = execute(&module, &given, arguments, approximations.as_ref(), report)?;
     let mut output = std::io::stdout().lock();
@@ -476,10 +473,9 @@ fn compare(
     report: &Reporter,
 ) -> Result<(), Failure> {
     let input = files::read(other)?;
-    let module = input.parse().map_err(|errors| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    })?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&input.source(), error))?;
     let found = execute(&module, given, arguments, approximations, report)?;
     for (expected, found) in outcome.buffers.iter().zip(&found.buffers) {
         if let Some((index, left, right)) = expected.difference(found) {

@@ -61,10 +61,7 @@ fn evolution(
         .input
         .parse()
         .and_then(|module| oriole::evolution(&module, options));
-    let (reports, notes) = found.map_err(|errors| {
-        log.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let (reports, notes) = found.map_err(|error| log.failed(&source, error))?;
     if !notes.is_empty() {
         log.diagnostics(&source, &notes);
     }

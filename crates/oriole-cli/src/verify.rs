@@ -74,7 +74,7 @@ pub fn run(
     let optimized = oriole::parse(original.name(), text).map_err(|errors| {
         Failure::Wrong(format!(
             "what Oriole printed cannot be read: {}",
-            errors[0].message
+            errors.diagnostics()[0].message
         ))
     })?;
     let judge = match Judge::new(original, &optimized, limits) {
@@ -147,7 +147,8 @@ impl<'a> Judge<'a> {
             ..MachineOptions::default()
         };
         let decode = |module: &Module| {
-            Machine::with_options(module, &options).map_err(|errors| errors[0].message.clone())
+            Machine::with_options(module, &options)
+                .map_err(|errors| errors.diagnostics()[0].message.clone())
         };
         let now = Instant::now();
         Ok(Judge {

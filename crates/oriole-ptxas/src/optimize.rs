@@ -115,11 +115,10 @@ fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Repo
     if std::env::var_os("ORIOLE_PTXAS_PANIC").is_some() {
         panic!("on purpose");
     }
-    let first = |errors: Vec<oriole::Diagnostic>| {
-        let source = oriole::Source::new(name, text);
-        errors.first().map_or_else(String::new, |error| {
-            let line = source.position(error.span().start).line;
-            format!("line {line}: {}", error.message)
+    let first = |error: oriole::Error| {
+        let first = error.iter().next();
+        first.map_or_else(String::new, |(at, own)| {
+            format!("line {}: {}", at.line, own.message)
         })
     };
     let mut module = oriole::parse(name, text).map_err(first)?;

@@ -2,8 +2,8 @@
 
 use oriole::pressure::{FunctionPressure, PressureOptions};
 use oriole::{
-    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, EvolutionOptions, Finding,
-    KernelAccesses, LoopReport, Module, SourceLine,
+    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, Error, EvolutionOptions,
+    Finding, KernelAccesses, LoopReport, Module, SourceLine,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::StrideCase;
@@ -50,7 +50,7 @@ pub fn keep_summary(kernel: &mut Value) {
 pub fn analysis(
     module: &Module,
     options: &AccessOptions,
-) -> Result<(Vec<Value>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(Vec<Value>, Vec<Diagnostic>), Error> {
     let (kernels, notes) = oriole::accesses(module, options)?;
     Ok((analysis_of(module, options, &kernels)?, notes))
 }
@@ -63,7 +63,7 @@ pub fn analysis_of(
     module: &Module,
     options: &AccessOptions,
     kernels: &[KernelAccesses],
-) -> Result<Vec<Value>, Vec<Diagnostic>> {
+) -> Result<Vec<Value>, Error> {
     let evolution = EvolutionOptions {
         block: options.block,
         function: options.kernel.clone(),

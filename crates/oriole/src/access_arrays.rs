@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 /// An access to an array with subscripts.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ArrayAccess {
     /// The array: `arg 2`, or a variable.
     pub name: String,

@@ -62,7 +62,7 @@ pub use evolution::{
 };
 pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use instruction_mix::InstructionMix;
-pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
+pub use oriole_diagnostics::{Diagnostic, Error, Label, Position, Severity, Source, Span};
 /// PTX in fat binaries, objects, libraries and executables.
 pub use oriole_fatbin as extract;
 pub use oriole_ir::Function;
@@ -83,13 +83,18 @@ pub const EXAMPLE_SOURCE: (&str, &str) = ("example.cu", include_str!("example.cu
 ///
 /// # Errors
 /// Everything that is wrong with the text.
-pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module, Vec<Diagnostic>> {
+pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module, Error> {
     let (module, errors) = oriole_syntax::parse(name, text);
     if errors.is_empty() {
         Ok(module)
     } else {
-        Err(errors)
+        Err(error_of(&module, errors))
     }
+}
+
+/// What is wrong with a module.
+fn error_of(module: &Module, diagnostics: Vec<Diagnostic>) -> Error {
+    Error::new(&Source::new(module.name(), module.source()), diagnostics)
 }
 
 /// Checks a module: names resolve, every function goes into SSA form, and that is well formed.
@@ -213,6 +218,7 @@ pub struct Options {
 /// Which functions are kept as the phases left them. The others stay as they were but for what is dead, whose removal never
 /// makes a value live longer.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Keep {
     /// Those that cost less. So what comes out does not change when it is optimized again.
     Better,
@@ -246,6 +252,7 @@ impl Options {
 
 /// What was done to a module.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Counters of all passes over all functions.
     pub statistics: Statistics,
@@ -263,6 +270,7 @@ pub struct Report {
 
 /// What was done to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FunctionReport {
     /// Its name.
     pub name: String,
@@ -278,8 +286,8 @@ pub struct FunctionReport {
 ///
 /// # Errors
 /// What is wrong with the module's names. Functions are then left as they were.
-pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Vec<Diagnostic>> {
-    driver::optimize(module, options, None)
+pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Error> {
+    driver::optimize(module, options, None).map_err(|errors| error_of(module, errors))
 }
 
 /// Sees each function after each phase.
@@ -293,8 +301,8 @@ pub fn optimize_with(
     module: &mut Module,
     options: &Options,
     observer: &mut Observer<'_>,
-) -> Result<Report, Vec<Diagnostic>> {
-    driver::optimize(module, options, Some(observer))
+) -> Result<Report, Error> {
+    driver::optimize(module, options, Some(observer)).map_err(|errors| error_of(module, errors))
 }
 
 #[cfg(test)]
@@ -336,7 +344,11 @@ mod tests {
         let mut module = parse("k.ptx", text).unwrap();
         let before = print(&module);
         let errors = optimize(&mut module, &Options::default()).unwrap_err();
-        assert_eq!(errors.len(), 1);
+        assert_eq!(errors.diagnostics().len(), 1);
+        assert!(
+            errors.to_string().starts_with("k.ptx:14:14: error: "),
+            "{errors}"
+        );
         assert_eq!(print(&module), before);
     }
 

@@ -8,7 +8,7 @@ mod listing;
 
 use crate::json;
 use oriole::pressure::{FunctionPressure, PressureOptions};
-use oriole::{AccessOptions, Diagnostic, KernelAccesses, Module};
+use oriole::{AccessOptions, Error, KernelAccesses, Module};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ impl Page {
         module: &Module,
         options: &AccessOptions,
         kernels: &[KernelAccesses],
-    ) -> Result<Page, Vec<Diagnostic>> {
+    ) -> Result<Page, Error> {
         let values = json::analysis_of(module, options, kernels)?;
         let asked = PressureOptions {
             blocks: options.block.into_iter().collect(),

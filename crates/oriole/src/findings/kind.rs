@@ -2,6 +2,7 @@
 
 /// What is wrong with some instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FindingKind {
     /// An access to global memory touches more sectors than its bytes need.
     UncoalescedAccess,

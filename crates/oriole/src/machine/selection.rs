@@ -17,6 +17,7 @@ const MOST_ROUNDS: usize = 8;
 
 /// A kernel, or a function by itself, before and after.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Its name.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct Comparison {
 
 /// What became of the functions of a module.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Selection {
     /// All kernels, and functions that have code of their own, in the order of `ptxas`.
     pub comparisons: Vec<Comparison>,
