@@ -162,11 +162,11 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     }
     let text = oriole::print(&module);
     if let Some(original) = original.as_ref().filter(|_| arguments.verify) {
-        let limits = verify::Limits {
+        let options = oriole::VerifyOptions {
             time: std::time::Duration::from_secs(arguments.verify_time),
             memory: arguments.verify_memory,
         };
-        verify::run(original, &text, limits, report)?;
+        verify::run(original, &text, &options, report)?;
     }
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
         let difference = difference::of_file(original, &module, report.output_color());

@@ -3,7 +3,8 @@
 // A program prints.
 #![allow(clippy::print_stdout)]
 
-fn optimized(name: &str, text: &str) -> Result<String, oriole::Error> {
+/// The text of a module after optimization.
+pub fn optimized(name: &str, text: &str) -> Result<String, oriole::Error> {
     let mut module = oriole::parse(name, text)?;
     let report = oriole::optimize(&mut module, &oriole::Options::default())?;
     assert!(report.functions.iter().all(|own| own.after <= own.before));

@@ -245,6 +245,17 @@ pub struct ShapeWaste {
 
 /// What the memory accesses of the kernels of a module cost, and notes about those it can say nothing of.
 ///
+/// ```
+/// use oriole::{AccessOptions, FindingKind};
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let (kernels, _) = oriole::accesses(&module, &AccessOptions::default())?;
+/// let worst = &kernels[0].ranked()[0];
+/// assert_eq!(worst.kind, FindingKind::BankConflict);
+/// println!("line {}: {}", worst.line, worst.message);
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
 /// # Errors
 /// What is wrong with the module.
 pub fn accesses(

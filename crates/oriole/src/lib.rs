@@ -1,4 +1,19 @@
-//! Oriole as a library: read PTX, check it, optimize it, print it.
+//! Oriole as a library: reads PTX, checks it, optimizes it, says what is wrong with it, runs it.
+//!
+//! | to | call |
+//! |---|---|
+//! | read and write PTX | [`parse`], [`print`] |
+//! | walk over it | [`Module`] and [`tree`] |
+//! | find PTX in executables, libraries and fat binaries | [`extract`] |
+//! | check it | [`check`], [`check_and_warn`] |
+//! | optimize it | [`optimize`] |
+//! | see which accesses waste bandwidth, and what else is wrong | [`accesses`] |
+//! | see register pressure and occupancy | [`pressure()`] |
+//! | see how often loops run | [`evolution`] |
+//! | run a kernel without a GPU | [`run`] |
+//! | run both versions of all kernels and compare | [`verify`] |
+//! | compare machine code by the real `ptxas` | [`machine`] |
+//! | shrink a file while something stays true of it | [`reduce`] |
 //!
 //! ```
 //! use oriole::{Options, optimize, parse, print};
@@ -18,14 +33,18 @@
 //!     ret;
 //! }
 //! ";
-//! let mut module = parse("kernel.ptx", text).expect("well-formed PTX");
-//! let report = optimize(&mut module, &Options::default()).expect("sound names");
+//! let mut module = parse("kernel.ptx", text)?;
+//! let report = optimize(&mut module, &Options::default())?;
 //! assert_eq!(report.statistics.get("dead-code.instructions"), 1);
 //! assert!(!print(&module).contains("add.s32"));
+//! # Ok::<(), oriole::Error>(())
 //! ```
 //!
-//! The layers below are crates of their own, for those who need them: `oriole-syntax` (the tree), `oriole-ir` (SSA form),
-//! `oriole-translate` (between the two), `oriole-analysis`, `oriole-opt` (passes).
+//! No call prints, panics on bad input or needs a GPU. What a module says wrong is an [`Error`]. Options may get more fields:
+//! write `..Options::default()`.
+//!
+//! The layers below are crates of their own and re-exported here, for those who need them: [`tree`], [`isa`], [`ir`],
+//! [`analysis`], [`opt`], [`emulator`].
 
 #![forbid(unsafe_code)]
 
@@ -43,10 +62,12 @@ mod module_passes;
 pub mod pressure;
 mod reduce;
 mod remarks;
+mod run;
+mod verification;
 
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
-use oriole_ir::{Formats, verify};
+use oriole_ir::Formats;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
@@ -64,14 +85,49 @@ pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use instruction_mix::InstructionMix;
 pub use oriole_diagnostics::{Diagnostic, Error, Label, Position, Severity, Source, Span};
 /// PTX in fat binaries, objects, libraries and executables.
+///
+/// ```
+/// // What is no container holds no PTX.
+/// let bytes = std::fs::read(std::env::current_exe()?)?;
+/// for image in oriole::extract::images(&bytes)? {
+///     let module = oriole::parse(image.architecture(), image.text()?)?;
+///     println!("{}: {} functions", module.name(), module.functions.len());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub use oriole_fatbin as extract;
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
+/// What was written, in flat arrays over one text: functions, statements, operands.
+///
+/// ```
+/// use oriole::tree::Statement;
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let bodies = module.functions.iter().filter_map(|own| own.body.as_ref());
+/// let mut stores = 0;
+/// for statement in bodies.flat_map(|body| &body.statements) {
+///     if let Statement::Instruction(instruction) = statement {
+///         stores += usize::from(module.text(instruction.mnemonic).starts_with("st."));
+///     }
+/// }
+/// assert_eq!(stores, 2);
+/// # Ok::<(), oriole::Error>(())
+/// ```
+pub use oriole_syntax::tree;
 pub use oriole_syntax::tree::Module;
 pub use pressure::pressure;
 pub use reduce::{Reduced, reduce};
 pub use remarks::{Remark, SourceLine};
+pub use run::{RunBuffer, RunError, RunOptions, RunReport, run};
+pub use verification::{Verdict, Verification, VerifyOptions, verify};
+
+#[doc(no_inline)]
+pub use {
+    oriole_analysis as analysis, oriole_emulator as emulator, oriole_ir as ir, oriole_isa as isa,
+    oriole_opt as opt,
+};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -80,6 +136,11 @@ pub const EXAMPLE: &str = include_str!("example.ptx");
 pub const EXAMPLE_SOURCE: (&str, &str) = ("example.cu", include_str!("example.cu"));
 
 /// Reads PTX text. `name` is what diagnostics call it.
+///
+/// ```
+/// let error = oriole::parse("k.ptx", ".version 8.0\n.target sm_80\n.entry k() { mov.u32 %r1, ; }").unwrap_err();
+/// assert_eq!(error.to_string(), "k.ptx:3:27: error: expected an operand, found `;`");
+/// ```
 ///
 /// # Errors
 /// Everything that is wrong with the text.
@@ -121,7 +182,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
         };
         match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
             Ok(translated) => {
-                for violation in verify(&translated.function) {
+                for violation in oriole_ir::verify(&translated.function) {
                     diagnostics.push(Diagnostic::error(
                         "internal",
                         function.name.span(),
@@ -283,6 +344,15 @@ pub struct FunctionReport {
 }
 
 /// Optimizes every function of a module, in place; several at once where a rayon pool has threads for it and fuel is not limited.
+///
+/// ```
+/// let mut module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let report = oriole::optimize(&mut module, &oriole::Options::default())?;
+/// for function in &report.functions {
+///     assert!(function.after <= function.before, "{}", function.name);
+/// }
+/// # Ok::<(), oriole::Error>(())
+/// ```
 ///
 /// # Errors
 /// What is wrong with the module's names. Functions are then left as they were.

@@ -155,6 +155,17 @@ impl FunctionPressure {
 
 /// Measures all functions of a module; with notes about those whose control flow cannot be told, which are left out.
 ///
+/// ```
+/// use oriole::pressure::{PressureOptions, pressure};
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// for function in pressure(&module, &PressureOptions::default())?.0 {
+///     let occupancy = &function.shapes[0].occupancy;
+///     println!("{}: {} registers, {} %", function.name, function.registers(), occupancy.percent());
+/// }
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
 /// # Errors
 /// What is wrong with the module's names.
 pub fn pressure(
