@@ -2,7 +2,7 @@
 //!
 //! | to | call |
 //! |---|---|
-//! | read and write PTX | [`parse`], [`print`] |
+//! | read and write PTX | [`parse`], [`print()`] |
 //! | walk over it | [`Module`] and [`tree`] |
 //! | find PTX in executables, libraries and fat binaries | [`extract`] |
 //! | check it | [`check`], [`check_and_warn`] |

@@ -65,7 +65,7 @@ impl FindingKind {
             ($name:literal) => {
                 (
                     $name,
-                    include_str!(concat!("../../../../docs/findings/", $name, ".md")),
+                    include_str!(concat!("../../findings/", $name, ".md")),
                 )
             };
         }
