@@ -40,7 +40,7 @@ fn run<T: Send>(
         Ok(Err(Failure::Message(message))) => Err(PtxError::new_err(message)),
         Ok(Err(Failure::Error(error))) => Err(PtxError::new_err(error.excerpts(text))),
         Err(_) => Err(PyRuntimeError::new_err(
-            "this is a fault of Oriole, not of its input: please report it",
+            "this is a bug in Oriole, not in the input; please report it",
         )),
     }
 }

@@ -224,7 +224,7 @@ fn caught(
         Err(_) => OrioleResult::new(
             OrioleStatus::Bug,
             String::new(),
-            "this is a fault of Oriole, not of its input: please report it".to_owned(),
+            "this is a bug in Oriole, not in the input; please report it".to_owned(),
         ),
     };
     handed_over(result)

@@ -69,7 +69,7 @@ fn document(path: &Path) -> Result<Vec<Value>, Failure> {
     };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     if value["version"] != json::VERSION {
-        return Err(wrong("its version is another one".to_owned()));
+        return Err(wrong(format!("its version is not {}", json::VERSION)));
     }
     let kernels = value["kernels"].as_array().cloned();
     kernels.ok_or_else(|| wrong("it has no kernels".to_owned()))

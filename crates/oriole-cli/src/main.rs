@@ -96,7 +96,7 @@ fn main() -> ExitCode {
 /// Runs something; a panic, which has printed what it has to say, is a fault of ours like any other.
 fn caught(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
     std::panic::catch_unwind(run).unwrap_or_else(|_| {
-        eprintln!("oriole: error: this is a fault of Oriole, not of its input: please report it");
+        eprintln!("oriole: error: this is a bug in Oriole, not in the input; please report it");
         ExitCode::from(3)
     })
 }

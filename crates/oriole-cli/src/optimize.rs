@@ -90,7 +90,7 @@ fn apply_profile(
         }
         (profile, None) => {
             return Err(Failure::message(format!(
-                "the profile `{}` goes by the target, and the file names none: say --target",
+                "the profile `{}` depends on the target, and the file names none; give one with --target",
                 profile.text()
             )));
         }

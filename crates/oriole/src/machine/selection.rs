@@ -57,7 +57,7 @@ impl fmt::Display for SelectionError {
             SelectionError::Original(error) => write!(formatter, "{error}"),
             SelectionError::Optimized(error) => write!(
                 formatter,
-                "ptxas accepts the file but not what Oriole made of it, which is a fault of Oriole: {error}"
+                "ptxas accepts the file but not what Oriole made of it, which is a bug in Oriole: {error}"
             ),
         }
     }
