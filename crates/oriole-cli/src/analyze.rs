@@ -73,7 +73,7 @@ fn analyze(
     input: &Input,
     arguments: &AnalyzeArguments,
     options: &AccessOptions,
-    style: &Style,
+    style: &Style<'_>,
     log: &Log<'_>,
 ) -> Result<Analyzed, Failure> {
     let source = input.source();

@@ -4,16 +4,19 @@ use crate::Failure;
 use crate::arguments::{CheckArguments, Format};
 use crate::batch::Batch;
 use crate::files::{Input, Text};
+use crate::output::JsonList;
 use crate::report::{Log, Reporter};
 use oriole::{Diagnostic, Severity};
-use oriole_diagnostics::{printable_json, sarif};
+use oriole_diagnostics::sarif;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// What was found in a text.
 #[derive(Default)]
 struct Checked {
     output: String,
-    results: Vec<serde_json::Value>,
+    rules: BTreeSet<String>,
+    results: Vec<String>,
     errors: usize,
     internal: bool,
 }
@@ -70,10 +73,11 @@ fn check_input(
         ..Checked::default()
     };
     if report.format() == Format::Sarif {
-        let shown = report.shown(&diagnostics).iter();
-        checked
-            .results
-            .extend(shown.map(|diagnostic| sarif::result(&source, diagnostic)));
+        for diagnostic in report.shown(&diagnostics) {
+            let result = sarif::result(&source, diagnostic);
+            checked.results.push(JsonList::result(&result));
+            checked.rules.insert(diagnostic.id.to_owned());
+        }
     } else {
         checked.output = report.format_all(&source, &diagnostics);
     }
@@ -83,7 +87,8 @@ fn check_input(
 pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure> {
     let batch = Batch::of(&arguments.paths)?.quiet(arguments.quiet);
     let work = |text: &Text<'_>, _: &Log<'_>| check_input(&text.input, arguments, report);
-    let mut results = Vec::new();
+    let mut results = JsonList::of_results();
+    let mut rules = BTreeSet::new();
     let (mut errors, mut bad, mut is_internal) = (0, 0, false);
     let tally = batch.run(report, &work, |_, texts: Vec<Checked>| {
         let own: usize = texts.iter().map(|text| text.errors).sum();
@@ -91,20 +96,24 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
         bad += usize::from(own > 0);
         for text in texts {
             is_internal |= text.internal;
-            results.extend(text.results);
+            rules.extend(text.rules);
             match report.format() {
                 Format::Text | Format::Html => {
                     std::io::stderr().write_all(text.output.as_bytes())?;
                 }
                 Format::Json => std::io::stdout().write_all(text.output.as_bytes())?,
-                Format::Sarif => {}
+                Format::Sarif => {
+                    let mut output = String::new();
+                    results.add(&text.results, &mut output);
+                    std::io::stdout().write_all(output.as_bytes())?;
+                }
             }
         }
         Ok(())
     })?;
     if report.format() == Format::Sarif {
-        let text = format!("{:#}\n", sarif::log(results));
-        std::io::stdout().write_all(printable_json(&text).as_bytes())?;
+        let rest = results.finish_results(&rules);
+        std::io::stdout().write_all(rest.as_bytes())?;
     }
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     if is_internal {

@@ -6,16 +6,20 @@ use crate::files;
 use crate::output::{JsonList, Sink};
 use crate::report::Reporter;
 use oriole::{AccessOptions, Error, KernelAccesses, Module};
+use oriole_diagnostics::sarif::rule;
 use oriole_diagnostics::{printable_json, printable_text};
 use oriole_report::baseline::Baseline;
 use oriole_report::html::{self, Page};
 use oriole_report::{difference, json, sarif};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is made of each text, and how it is written.
-#[derive(Clone, Copy)]
-pub struct Style {
+pub struct Style<'a> {
+    arguments: &'a AnalyzeArguments,
+    /// What names of files are relative to.
+    root: PathBuf,
     format: Format,
     /// Whether findings are held against a baseline, or one is written.
     needs_findings: bool,
@@ -28,15 +32,19 @@ pub struct Piece {
     /// What is written of it, for people or as elements of a JSON list.
     text: String,
     elements: Vec<String>,
-    /// Its kernels with what SARIF and baselines need.
+    /// The rules of results of a SARIF log.
+    rules: BTreeSet<String>,
+    /// Its kernels with what baselines need.
     kernels: Vec<Value>,
     page: Option<Page>,
 }
 
-impl Style {
+impl<'a> Style<'a> {
     /// What the arguments ask for.
-    pub fn of(arguments: &AnalyzeArguments, report: &Reporter) -> Style {
+    pub fn of(arguments: &'a AnalyzeArguments, report: &Reporter) -> Style<'a> {
         Style {
+            arguments,
+            root: std::env::current_dir().unwrap_or_default(),
             format: match arguments.json {
                 true => Format::Json,
                 false => report.format(),
@@ -80,9 +88,16 @@ impl Style {
             Format::Json => {
                 piece.elements = piece.kernels.iter().map(JsonList::element).collect();
             }
-            Format::Sarif | Format::Html => {}
+            Format::Sarif => {
+                let locate = |name: &str| locate(&self.arguments.source_root, name);
+                let results = sarif::results(&piece.kernels, &self.root, &locate);
+                let rules = results.iter().filter_map(rule);
+                piece.rules = rules.map(str::to_owned).collect();
+                piece.elements = results.iter().map(JsonList::result).collect();
+            }
+            Format::Html => {}
         }
-        match self.needs_findings || self.format == Format::Sarif {
+        match self.needs_findings {
             true => piece.kernels.iter_mut().for_each(json::keep_summary),
             false => piece.kernels.clear(),
         }
@@ -98,6 +113,7 @@ pub struct Documents<'a> {
     baseline: Option<Baseline>,
     sink: Sink<'a>,
     list: JsonList,
+    rules: BTreeSet<String>,
     kernels: Vec<Value>,
     pages: Vec<Page>,
 }
@@ -106,7 +122,7 @@ impl<'a> Documents<'a> {
     /// Reads the baseline, if one is given.
     pub fn new(
         arguments: &'a AnalyzeArguments,
-        style: &Style,
+        style: &Style<'_>,
         report: &'a Reporter,
     ) -> Result<Documents<'a>, Failure> {
         let baseline = match &arguments.baseline {
@@ -126,7 +142,11 @@ impl<'a> Documents<'a> {
             report,
             baseline,
             sink: Sink::new(arguments.output.as_deref())?,
-            list: JsonList::new("kernels"),
+            list: match style.format {
+                Format::Sarif => JsonList::of_results(),
+                _ => JsonList::new("kernels"),
+            },
+            rules: BTreeSet::new(),
             kernels: Vec::new(),
             pages: Vec::new(),
         })
@@ -136,6 +156,7 @@ impl<'a> Documents<'a> {
     pub fn add(&mut self, piece: Piece) -> Result<(), Failure> {
         self.kernels.extend(piece.kernels);
         self.pages.extend(piece.page);
+        self.rules.extend(piece.rules);
         let mut output = piece.text;
         self.list.add(&piece.elements, &mut output);
         self.sink.write(&output)
@@ -148,10 +169,7 @@ impl<'a> Documents<'a> {
         let rest = match self.format {
             Format::Text => String::new(),
             Format::Json => self.list.finish(&json::head()),
-            Format::Sarif => {
-                let root = std::env::current_dir().unwrap_or_default();
-                pretty(&sarif::log(&self.kernels, &root, &locate))?
-            }
+            Format::Sarif => self.list.finish_results(&self.rules),
             Format::Html => html::render(&self.pages, &|name| {
                 let bytes = std::fs::read(locate(name)?).ok()?;
                 Some(String::from_utf8_lossy(&bytes).into_owned())
