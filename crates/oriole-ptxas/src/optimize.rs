@@ -152,9 +152,12 @@ fn write(given: &[OsString], texts: &[(usize, String)]) -> std::io::Result<Optim
     let mut files = Vec::new();
     for (index, text) in texts {
         let name = Path::new(&given[*index]).file_name().unwrap_or_default();
-        // Two files of one name would meet.
-        let own = folder.path().join(index.to_string());
-        std::fs::create_dir(&own)?;
+        let mut own = folder.path().to_owned();
+        if texts.len() > 1 {
+            // Two files of one name would meet.
+            own.push(index.to_string());
+            std::fs::create_dir(&own)?;
+        }
         let file = own.join(name);
         std::fs::write(&file, text)?;
         files.push((*index, file));
