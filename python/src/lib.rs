@@ -1,8 +1,7 @@
 //! The part of the Python package that is Rust: texts in, texts and JSON out. `oriole/__init__.py` makes classes of it.
 
 use oriole::extract::Image;
-use oriole::{AccessOptions, Diagnostic, Level, Options, Source};
-use oriole_diagnostics::{ColorChoice, render};
+use oriole::{AccessOptions, Level, Options};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -18,13 +17,13 @@ pyo3::create_exception!(
 
 /// Why something cannot be done.
 enum Failure {
-    Diagnostics(Vec<Diagnostic>),
+    Error(oriole::Error),
     Message(String),
 }
 
-impl From<Vec<Diagnostic>> for Failure {
-    fn from(errors: Vec<Diagnostic>) -> Failure {
-        Failure::Diagnostics(errors)
+impl From<oriole::Error> for Failure {
+    fn from(error: oriole::Error) -> Failure {
+        Failure::Error(error)
     }
 }
 
@@ -39,17 +38,9 @@ fn run<T: Send>(
     match result {
         Ok(Ok(made)) => Ok(made),
         Ok(Err(Failure::Message(message))) => Err(PtxError::new_err(message)),
-        Ok(Err(Failure::Diagnostics(errors))) => {
-            let source = Source::new(name, text);
-            let said: Vec<String> = errors
-                .iter()
-                .take(20)
-                .map(|error| render(&source, error, ColorChoice::Never))
-                .collect();
-            Err(PtxError::new_err(said.join("\n")))
-        }
+        Ok(Err(Failure::Error(error))) => Err(PtxError::new_err(error.excerpts(text))),
         Err(_) => Err(PyRuntimeError::new_err(
-            "this is a fault of Oriole, not of its input: please report it",
+            "this is a bug in Oriole, not in the input; please report it",
         )),
     }
 }

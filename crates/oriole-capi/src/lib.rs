@@ -11,8 +11,7 @@
 //!
 //! This and `oriole-collections` are the crates with `unsafe` code: callers hand over pointers.
 
-use oriole::{AccessOptions, Diagnostic, Level, Options, Source};
-use oriole_diagnostics::{ColorChoice, render};
+use oriole::{AccessOptions, Error, Level, Options};
 use std::ffi::{CString, c_char};
 use std::panic::AssertUnwindSafe;
 
@@ -212,26 +211,20 @@ fn bad_input(message: String) -> *mut OrioleResult {
 fn caught(
     name: &str,
     bytes: &[u8],
-    act: impl Fn(&str, &str) -> Result<String, Vec<Diagnostic>>,
+    act: impl Fn(&str, &str) -> Result<String, Error>,
 ) -> *mut OrioleResult {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return bad_input(format!("{name} is not UTF-8 text"));
     };
     let result = match std::panic::catch_unwind(AssertUnwindSafe(|| act(name, text))) {
         Ok(Ok(made)) => OrioleResult::new(OrioleStatus::Fine, made, String::new()),
-        Ok(Err(errors)) => {
-            let source = Source::new(name, text);
-            let said: Vec<String> = errors
-                .iter()
-                .take(20)
-                .map(|error| render(&source, error, ColorChoice::Never))
-                .collect();
-            OrioleResult::new(OrioleStatus::BadInput, String::new(), said.join("\n"))
+        Ok(Err(error)) => {
+            OrioleResult::new(OrioleStatus::BadInput, String::new(), error.excerpts(text))
         }
         Err(_) => OrioleResult::new(
             OrioleStatus::Bug,
             String::new(),
-            "this is a fault of Oriole, not of its input: please report it".to_owned(),
+            "this is a bug in Oriole, not in the input; please report it".to_owned(),
         ),
     };
     handed_over(result)

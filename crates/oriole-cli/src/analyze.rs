@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::arguments::{AnalyzeArguments, Assumed};
-use crate::documents::{self, Documents};
-use crate::files;
-use crate::report::Reporter;
+use crate::batch::Batch;
+use crate::documents::{self, Documents, Piece, Style};
+use crate::files::{Input, Text};
+use crate::report::{Log, Reporter};
 use crate::summary::Summary;
 use oriole::{AccessOptions, AccessReport, Finding, FindingSeverity, KernelAccesses, ShapeWaste};
 use oriole_analysis::memory_requests::Status;
@@ -32,46 +33,77 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             Assumed::Multiple(..) => None,
         }),
     };
-    let mut text = String::new();
-    let mut documents = Documents::new(arguments, report)?;
-    let mut is_found = false;
-    files::for_each_input(&arguments.files, report, |input| {
-        let source = input.source();
-        let reported = |errors: Vec<oriole::Diagnostic>| {
-            report.diagnostics(&source, &errors);
-            Failure::Reported
-        };
-        let module = input.parse().map_err(reported)?;
-        let (kernels, notes) = oriole::accesses(&module, &options).map_err(reported)?;
-        if !notes.is_empty() {
-            report.diagnostics(&source, &notes);
+    let style = Style::of(arguments, report);
+    let mut documents = Documents::new(arguments, &style, report)?;
+    let (mut is_found, mut kernels) = (false, 0);
+    let work =
+        |text: &Text<'_>, log: &Log<'_>| analyze(&text.input, arguments, &options, &style, log);
+    let batch = Batch::of(&arguments.files)?;
+    let tally = batch.run(report, &work, |_, texts: Vec<Analyzed>| {
+        for text in texts {
+            is_found |= text.is_found;
+            kernels += text.kernels;
+            documents.add(text.piece)?;
         }
-        if let Some(name) = &arguments.kernel
-            && kernels.is_empty()
-        {
-            return Err(Failure::message(format!("there is no kernel `{name}`")));
-        }
-        let mut sources = Sources::of(arguments, &input.name);
-        let summary = match documents.is_text() {
-            true => Summary::of(&module, &options).map_err(reported)?,
-            false => Summary::default(),
-        };
-        for kernel in &kernels {
-            let findings = kernel.ranked();
-            let mut asked = arguments.fail_on.iter();
-            is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-            render(kernel, arguments.all, &mut sources, &mut text);
-            if documents.is_text() {
-                summary.render(kernel, &mut text);
-            }
-        }
-        documents.add(&module, &options, &kernels).map_err(reported)
+        Ok(())
     })?;
-    let is_found = documents.write(&text)?.unwrap_or(is_found);
+    if tally.is_empty() {
+        return tally.finish(report);
+    }
+    if let Some(name) = arguments.kernel.as_ref().filter(|_| kernels == 0) {
+        return Err(Failure::message(format!("there is no kernel `{name}`")));
+    }
+    let is_found = documents.write()?.unwrap_or(is_found);
+    tally.finish(report)?;
     match is_found {
         true => Err(Failure::Found),
         false => Ok(()),
     }
+}
+
+/// What was made of a text.
+struct Analyzed {
+    piece: Piece,
+    kernels: usize,
+    /// Whether there is a finding to fail on.
+    is_found: bool,
+}
+
+fn analyze(
+    input: &Input,
+    arguments: &AnalyzeArguments,
+    options: &AccessOptions,
+    style: &Style<'_>,
+    log: &Log<'_>,
+) -> Result<Analyzed, Failure> {
+    let source = input.source();
+    let failed = |error: oriole::Error| log.failed(&source, error);
+    let module = input.parse().map_err(failed)?;
+    let (kernels, notes) = oriole::accesses(&module, options).map_err(failed)?;
+    if !notes.is_empty() {
+        log.diagnostics(&source, &notes);
+    }
+    let mut sources = Sources::of(arguments, &input.name);
+    let summary = match style.is_text() {
+        true => Summary::of(&module, options).map_err(|errors| log.failed(&source, errors))?,
+        false => Summary::default(),
+    };
+    let (mut text, mut is_found) = (String::new(), false);
+    for kernel in &kernels {
+        let findings = kernel.ranked();
+        let mut asked = arguments.fail_on.iter();
+        is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
+        if style.is_text() {
+            render(kernel, arguments.all, &mut sources, &mut text);
+            summary.render(kernel, &mut text);
+        }
+    }
+    let piece = style.piece(&module, options, &kernels, &text);
+    Ok(Analyzed {
+        piece: piece.map_err(failed)?,
+        kernels: kernels.len(),
+        is_found,
+    })
 }
 
 fn place(line: u32, source: Option<&oriole::SourceLine>) -> String {

@@ -443,7 +443,7 @@ pub struct PressureArguments {
     oriole scev kernel.ptx --block 128 --json"
 )]
 pub struct ScevArguments {
-    /// The files to read, `-` for the standard input; without one, an embedded example
+    /// Files and folders to read, `-` for the standard input; without one, an embedded example
     pub files: Vec<PathBuf>,
     /// Only this function
     #[arg(long, value_name = "NAME")]
@@ -483,7 +483,7 @@ pub struct ScevArguments {
     oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
-    /// The files to read, `-` for the standard input; without one, an embedded example
+    /// Files and folders to read, `-` for the standard input; without one, an embedded example
     pub files: Vec<PathBuf>,
     /// Only this kernel
     #[arg(long, value_name = "NAME")]

@@ -2,20 +2,21 @@
 
 use crate::Failure;
 use crate::arguments::{CheckArguments, Format};
-use crate::files::{self, Input};
-use crate::report::Reporter;
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::batch::Batch;
+use crate::files::{Input, Text};
+use crate::output::JsonList;
+use crate::report::{Log, Reporter};
 use oriole::{Diagnostic, Severity};
-use oriole_diagnostics::{printable_json, printable_line, sarif};
-use rayon::prelude::*;
-use std::io::{IsTerminal, Write};
-use std::path::Path;
+use oriole_diagnostics::sarif;
+use std::collections::BTreeSet;
+use std::io::Write;
 
-/// What was found in a file.
+/// What was found in a text.
 #[derive(Default)]
 struct Checked {
     output: String,
-    results: Vec<serde_json::Value>,
+    rules: BTreeSet<String>,
+    results: Vec<String>,
     errors: usize,
     internal: bool,
 }
@@ -24,7 +25,7 @@ struct Checked {
 fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
     let mut module = match input.parse() {
         Ok(module) => module,
-        Err(errors) => return errors,
+        Err(error) => return error.into(),
     };
     if syntax_only {
         return Vec::new();
@@ -49,126 +50,87 @@ fn diagnose(input: &Input, syntax_only: bool) -> Vec<Diagnostic> {
                 ));
             }
         }
-        Err(errors) => diagnostics.extend(errors),
+        Err(error) => diagnostics.extend_from_slice(error.diagnostics()),
     }
     diagnostics
-}
-
-/// Checks all texts of a file.
-fn check_file(file: &Path, arguments: &CheckArguments, report: &Reporter) -> Checked {
-    let mut checked = Checked::default();
-    let read = files::inputs_of(file, &mut |input, _| {
-        check_input(&input, arguments, report, &mut checked);
-        Ok(())
-    });
-    if let Err(failure) = read {
-        let message = match failure {
-            Failure::Message(message) | Failure::Wrong(message) => message,
-            Failure::Reported | Failure::Found | Failure::BrokenPipe => {
-                format!("cannot read `{}`", file.display())
-            }
-        };
-        let message = printable_line(&message);
-        checked.output += &format!("oriole: error: {message}\n");
-        checked.errors += 1;
-    }
-    checked
 }
 
 fn check_input(
     input: &Input,
     arguments: &CheckArguments,
     report: &Reporter,
-    checked: &mut Checked,
-) {
+) -> Result<Checked, Failure> {
     let diagnostics = diagnose(input, arguments.syntax);
     let source = input.source();
-    checked.errors += diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .count();
+    let mut checked = Checked {
+        errors: diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
+            .count(),
+        internal: diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.id == "internal"),
+        ..Checked::default()
+    };
     if report.format() == Format::Sarif {
-        let shown = report.shown(&diagnostics).iter();
-        checked
-            .results
-            .extend(shown.map(|diagnostic| sarif::result(&source, diagnostic)));
+        for diagnostic in report.shown(&diagnostics) {
+            let result = sarif::result(&source, diagnostic);
+            checked.results.push(JsonList::result(&result));
+            checked.rules.insert(diagnostic.id.to_owned());
+        }
     } else {
-        checked.output += &report.format_all(&source, &diagnostics);
+        checked.output = report.format_all(&source, &diagnostics);
     }
-    checked.internal |= diagnostics
-        .iter()
-        .any(|diagnostic| diagnostic.id == "internal");
+    Ok(checked)
 }
 
 pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure> {
-    let files = files::expand(&arguments.paths)?;
-    let progress = if std::io::stderr().is_terminal() && files.len() > 1 && !arguments.quiet {
-        let style =
-            ProgressStyle::with_template("{bar:30} {pos}/{len} files, {eta} left {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(files.len() as u64).with_style(style)
-    } else {
-        ProgressBar::hidden()
-    };
-    let checked: Vec<Checked> = files
-        .par_iter()
-        .map(|file| {
-            let checked = check_file(file, arguments, report);
-            progress.inc(1);
-            checked
-        })
-        .collect();
-    progress.finish_and_clear();
-    let bad = checked.iter().filter(|checked| checked.errors > 0).count();
-    match report.format() {
-        Format::Text | Format::Html => {
-            let mut error = std::io::stderr().lock();
-            for file in &checked {
-                error.write_all(file.output.as_bytes())?;
+    let batch = Batch::of(&arguments.paths)?.quiet(arguments.quiet);
+    let work = |text: &Text<'_>, _: &Log<'_>| check_input(&text.input, arguments, report);
+    let mut results = JsonList::of_results();
+    let mut rules = BTreeSet::new();
+    let (mut errors, mut bad, mut is_internal) = (0, 0, false);
+    let tally = batch.run(report, &work, |_, texts: Vec<Checked>| {
+        let own: usize = texts.iter().map(|text| text.errors).sum();
+        errors += own;
+        bad += usize::from(own > 0);
+        for text in texts {
+            is_internal |= text.internal;
+            rules.extend(text.rules);
+            match report.format() {
+                Format::Text | Format::Html => {
+                    std::io::stderr().write_all(text.output.as_bytes())?;
+                }
+                Format::Json => std::io::stdout().write_all(text.output.as_bytes())?,
+                Format::Sarif => {
+                    let mut output = String::new();
+                    results.add(&text.results, &mut output);
+                    std::io::stdout().write_all(output.as_bytes())?;
+                }
             }
         }
-        Format::Json => {
-            let mut output = std::io::stdout().lock();
-            for file in &checked {
-                output.write_all(file.output.as_bytes())?;
-            }
-        }
-        Format::Sarif => {
-            let results = checked
-                .iter()
-                .flat_map(|file| file.results.clone())
-                .collect();
-            let mut output = std::io::stdout().lock();
-            let text = format!("{:#}\n", sarif::log(results));
-            output.write_all(printable_json(&text).as_bytes())?;
-        }
+        Ok(())
+    })?;
+    if report.format() == Format::Sarif {
+        let rest = results.finish_results(&rules);
+        std::io::stdout().write_all(rest.as_bytes())?;
     }
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    if checked.iter().any(|file| file.internal) {
+    if is_internal {
         return Err(Failure::Wrong(
             "this is a bug in Oriole; please report it with the file".to_owned(),
         ));
     }
+    let (errors, bad, files) = (errors + tally.failed, bad + tally.failed, tally.files);
     if bad > 0 {
-        let errors: usize = checked.iter().map(|checked| checked.errors).sum();
-        report.message(
-            "error",
-            &format!(
-                "{errors} error{} in {bad} of {} file{}",
-                plural(errors),
-                files.len(),
-                plural(files.len())
-            ),
-        );
+        let (of_errors, of_files) = (plural(errors), plural(files));
+        let text = format!("{errors} error{of_errors} in {bad} of {files} file{of_files}");
+        report.message("error", &text);
         return Err(Failure::Reported);
     }
     if !arguments.quiet && report.format() == Format::Text {
-        writeln!(
-            std::io::stdout(),
-            "{} file{} checked, no errors",
-            files.len(),
-            plural(files.len())
-        )?;
+        let plural = plural(files);
+        writeln!(std::io::stdout(), "{files} file{plural} checked, no errors")?;
     }
     Ok(())
 }

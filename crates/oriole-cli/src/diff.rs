@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::arguments::DiffArguments;
+use crate::batch::Batch;
 use crate::documents::pretty;
-use crate::files;
-use crate::report::Reporter;
+use crate::files::{self, Text};
+use crate::report::{Log, Reporter};
 use oriole::AccessOptions;
 use oriole_diagnostics::printable_text;
 use oriole_report::{difference, json};
@@ -38,20 +39,24 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
     {
         return document(path);
     }
-    let mut found = Vec::new();
-    files::for_each_input(&[path.to_owned()], report, |input| {
-        let reported = |errors: Vec<oriole::Diagnostic>| {
-            report.diagnostics(&input.source(), &errors);
-            Failure::Reported
-        };
-        let module = input.parse().map_err(reported)?;
-        let (kernels, notes) = json::analysis(&module, options).map_err(reported)?;
+    let work = |text: &Text<'_>, log: &Log<'_>| {
+        let source = text.input.source();
+        let failed = |error: oriole::Error| log.failed(&source, error);
+        let module = text.input.parse().map_err(failed)?;
+        let (mut kernels, notes) = json::analysis(&module, options).map_err(failed)?;
         if !notes.is_empty() {
-            report.diagnostics(&input.source(), &notes);
+            log.diagnostics(&source, &notes);
         }
-        found.extend(kernels);
+        kernels.iter_mut().for_each(json::keep_summary);
+        Ok(kernels)
+    };
+    let mut found = Vec::new();
+    let batch = Batch::of(&[path.to_owned()])?;
+    let tally = batch.run(report, &work, |_, texts| {
+        found.extend(texts.into_iter().flatten());
         Ok(())
     })?;
+    tally.finish(report)?;
     Ok(found)
 }
 
@@ -64,7 +69,7 @@ fn document(path: &Path) -> Result<Vec<Value>, Failure> {
     };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     if value["version"] != json::VERSION {
-        return Err(wrong("its version is another one".to_owned()));
+        return Err(wrong(format!("its version is not {}", json::VERSION)));
     }
     let kernels = value["kernels"].as_array().cloned();
     kernels.ok_or_else(|| wrong("it has no kernels".to_owned()))

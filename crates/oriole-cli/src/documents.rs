@@ -3,21 +3,117 @@
 use crate::Failure;
 use crate::arguments::{AnalyzeArguments, Format};
 use crate::files;
+use crate::output::{JsonList, Sink};
 use crate::report::Reporter;
-use oriole::{AccessOptions, Diagnostic, KernelAccesses, Module};
+use oriole::{AccessOptions, Error, KernelAccesses, Module};
+use oriole_diagnostics::sarif::rule;
 use oriole_diagnostics::{printable_json, printable_text};
 use oriole_report::baseline::Baseline;
 use oriole_report::html::{self, Page};
 use oriole_report::{difference, json, sarif};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is collected of all files.
+/// What is made of each text, and how it is written.
+pub struct Style<'a> {
+    arguments: &'a AnalyzeArguments,
+    /// What names of files are relative to.
+    root: PathBuf,
+    format: Format,
+    /// Whether findings are held against a baseline, or one is written.
+    needs_findings: bool,
+    has_color: bool,
+}
+
+/// What was made of a text.
+#[derive(Default)]
+pub struct Piece {
+    /// What is written of it, for people or as elements of a JSON list.
+    text: String,
+    elements: Vec<String>,
+    /// The rules of results of a SARIF log.
+    rules: BTreeSet<String>,
+    /// Its kernels with what baselines need.
+    kernels: Vec<Value>,
+    page: Option<Page>,
+}
+
+impl<'a> Style<'a> {
+    /// What the arguments ask for.
+    pub fn of(arguments: &'a AnalyzeArguments, report: &Reporter) -> Style<'a> {
+        Style {
+            arguments,
+            root: std::env::current_dir().unwrap_or_default(),
+            format: match arguments.json {
+                true => Format::Json,
+                false => report.format(),
+            },
+            needs_findings: arguments.baseline.is_some() || arguments.write_baseline.is_some(),
+            has_color: report.output_color() && arguments.output.is_none(),
+        }
+    }
+
+    /// Whether what is written is for people at a terminal.
+    pub fn is_text(&self) -> bool {
+        self.format == Format::Text
+    }
+
+    /// What is to be written of a text, of which `text` is what people at a terminal see.
+    pub fn piece(
+        &self,
+        module: &Module,
+        options: &AccessOptions,
+        kernels: &[KernelAccesses],
+        text: &str,
+    ) -> Result<Piece, Error> {
+        let mut piece = Piece::default();
+        match self.format {
+            Format::Html => {
+                let page = Page::of(module, options, kernels)?;
+                piece.kernels.extend(page.values().cloned());
+                piece.page = Some(page);
+            }
+            Format::Text if !self.needs_findings => {}
+            _ => piece.kernels = json::analysis_of(module, options, kernels)?,
+        }
+        match self.format {
+            Format::Text => {
+                let text = printable_text(text);
+                piece.text = match self.has_color {
+                    true => painted(&text),
+                    false => text.into_owned(),
+                };
+            }
+            Format::Json => {
+                piece.elements = piece.kernels.iter().map(JsonList::element).collect();
+            }
+            Format::Sarif => {
+                let locate = |name: &str| locate(&self.arguments.source_root, name);
+                let results = sarif::results(&piece.kernels, &self.root, &locate);
+                let rules = results.iter().filter_map(rule);
+                piece.rules = rules.map(str::to_owned).collect();
+                piece.elements = results.iter().map(JsonList::result).collect();
+            }
+            Format::Html => {}
+        }
+        match self.needs_findings {
+            true => piece.kernels.iter_mut().for_each(json::keep_summary),
+            false => piece.kernels.clear(),
+        }
+        Ok(piece)
+    }
+}
+
+/// What is written of all files: text and JSON as they come, the others in the end.
 pub struct Documents<'a> {
     arguments: &'a AnalyzeArguments,
     report: &'a Reporter,
     format: Format,
     baseline: Option<Baseline>,
+    sink: Sink<'a>,
+    list: JsonList,
+    rules: BTreeSet<String>,
     kernels: Vec<Value>,
     pages: Vec<Page>,
 }
@@ -26,6 +122,7 @@ impl<'a> Documents<'a> {
     /// Reads the baseline, if one is given.
     pub fn new(
         arguments: &'a AnalyzeArguments,
+        style: &Style<'_>,
         report: &'a Reporter,
     ) -> Result<Documents<'a>, Failure> {
         let baseline = match &arguments.baseline {
@@ -40,67 +137,46 @@ impl<'a> Documents<'a> {
             None => None,
         };
         Ok(Documents {
-            format: match arguments.json {
-                true => Format::Json,
-                false => report.format(),
-            },
+            format: style.format,
             arguments,
             report,
             baseline,
+            sink: Sink::new(arguments.output.as_deref())?,
+            list: match style.format {
+                Format::Sarif => JsonList::of_results(),
+                _ => JsonList::new("kernels"),
+            },
+            rules: BTreeSet::new(),
             kernels: Vec::new(),
             pages: Vec::new(),
         })
     }
 
-    /// Whether what is written is for people at a terminal.
-    pub fn is_text(&self) -> bool {
-        self.format == Format::Text
+    /// Adds what was made of a text.
+    pub fn add(&mut self, piece: Piece) -> Result<(), Failure> {
+        self.kernels.extend(piece.kernels);
+        self.pages.extend(piece.page);
+        self.rules.extend(piece.rules);
+        let mut output = piece.text;
+        self.list.add(&piece.elements, &mut output);
+        self.sink.write(&output)
     }
 
-    /// Adds a file, if anything is to be made of it.
-    pub fn add(
-        &mut self,
-        module: &Module,
-        options: &AccessOptions,
-        kernels: &[KernelAccesses],
-    ) -> Result<(), Vec<Diagnostic>> {
-        if self.format == Format::Html {
-            let page = Page::of(module, options, kernels)?;
-            self.kernels.extend(page.values().cloned());
-            self.pages.push(page);
-        } else if self.format != Format::Text
-            || self.baseline.is_some()
-            || self.arguments.write_baseline.is_some()
-        {
-            let values = json::analysis_of(module, options, kernels)?;
-            self.kernels.extend(values);
-        }
-        Ok(())
-    }
-
-    /// Writes what was asked for, of which `text` is the one for people; with a baseline, whether a new finding is to fail.
-    pub fn write(self, text: &str) -> Result<Option<bool>, Failure> {
+    /// Writes the rest; with a baseline, whether a new finding is to fail.
+    pub fn write(mut self) -> Result<Option<bool>, Failure> {
         let arguments = self.arguments;
         let locate = |name: &str| locate(&arguments.source_root, name);
-        let output = match self.format {
-            Format::Text => {
-                let text = printable_text(text);
-                match self.report.output_color() && arguments.output.is_none() {
-                    true => painted(&text),
-                    false => text.into_owned(),
-                }
-            }
-            Format::Json => pretty(&json::document(self.kernels.clone()))?,
-            Format::Sarif => {
-                let root = std::env::current_dir().unwrap_or_default();
-                pretty(&sarif::log(&self.kernels, &root, &locate))?
-            }
+        let rest = match self.format {
+            Format::Text => String::new(),
+            Format::Json => self.list.finish(&json::head()),
+            Format::Sarif => self.list.finish_results(&self.rules),
             Format::Html => html::render(&self.pages, &|name| {
                 let bytes = std::fs::read(locate(name)?).ok()?;
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }),
         };
-        files::write(arguments.output.as_deref(), &output)?;
+        self.sink.write(&rest)?;
+        self.sink.finish()?;
         if let Some(file) = &arguments.write_baseline {
             files::write(Some(file), &Baseline::of(&self.kernels).write())?;
         }

@@ -14,11 +14,9 @@ use oriole_syntax::tree::Statement;
 pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
     let source = input.source();
-    let reported = |errors: Vec<Diagnostic>| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    };
-    let module = input.parse().map_err(reported)?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&source, error))?;
     let wanted = |index: usize| {
         arguments
             .function
@@ -34,7 +32,8 @@ pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> 
     let output = if arguments.what.tree {
         tree_text::module(&module, arguments.function.is_none(), &functions)
     } else {
-        each_function(&module, &functions, arguments).map_err(reported)?
+        each_function(&module, &functions, arguments)
+            .map_err(|errors| report.failed(&source, errors))?
     };
     files::write(None, &printable_text(&output))
 }

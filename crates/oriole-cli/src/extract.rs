@@ -2,14 +2,17 @@
 
 use crate::Failure;
 use crate::arguments::ExtractArguments;
-use crate::files::{self, Input};
-use crate::report::Reporter;
+use crate::batch::Batch;
+use crate::files::{self, Text};
+use crate::output::{JsonList, Sink};
+use crate::report::{Log, Reporter};
 use oriole::extract::{self, Image};
-use oriole_diagnostics::{printable_json, printable_line};
+use oriole_diagnostics::printable_line;
+use oriole_files::Replacement;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A text that was found.
@@ -120,8 +123,8 @@ enum Output<'a> {
     List,
     /// Into this file, or to the standard output: there may be one.
     Single(&'a Path),
-    /// Into a folder, under names of which these are taken.
-    Folder(&'a Path, BTreeSet<String>),
+    /// Into a folder.
+    Folder(&'a Path),
 }
 
 impl Output<'_> {
@@ -141,7 +144,7 @@ impl Output<'_> {
                 output.display()
             ))
         })?;
-        Ok(Output::Folder(output, BTreeSet::new()))
+        Ok(Output::Folder(output))
     }
 
     /// A file of a folder that no other text has.
@@ -180,73 +183,134 @@ fn may_hold_ptx(file: &Path) -> bool {
     read.is_ok_and(|count| extract::is_container(&start[..count]))
 }
 
-/// What is in a file, and what to do with what is asked for.
-fn texts_of(
-    file: &Path,
-    act: &mut dyn FnMut(Found, String) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let is_cuda = file.extension().is_some_and(|extension| extension == "cu");
-    if is_cuda {
-        return files::inputs_of(file, &mut |Input { text, .. }, _| {
-            act(Found::new(1, &text, None), text)
-        });
+/// A text that is asked for, until it is its file's turn.
+struct Kept {
+    found: Found,
+    contents: Contents,
+}
+
+/// What is kept of a text until then.
+enum Contents {
+    Nothing,
+    Text(String),
+    File(Replacement),
+}
+
+/// What is in a text, if it is asked for.
+fn examine(
+    text: &Text<'_>,
+    arguments: &ExtractArguments,
+    output: &Output<'_>,
+) -> Result<Option<Kept>, Failure> {
+    let input = &text.input;
+    let is_ptx = input.is_text() && input.text.contains(".version");
+    if text.image.is_none() && !is_ptx {
+        let name = &input.name;
+        return Err(Failure::message(format!(
+            "`{name}` is neither PTX nor a container"
+        )));
     }
-    let (name, bytes) = files::read_bytes(file)?;
-    let cannot = |error| Failure::message(format!("cannot read `{name}`: {error}"));
-    if !extract::is_container(&bytes) {
-        let text = String::from_utf8(bytes)
-            .ok()
-            .filter(|text| text.contains(".version"))
-            .ok_or_else(|| Failure::message(format!("`{name}` is neither PTX nor a container")))?;
-        return act(Found::new(1, &text, None), text);
+    let found = Found::new(text.index, &input.text, text.image);
+    if !found.is_asked_for(arguments) {
+        return Ok(None);
     }
-    for (index, image) in extract::images(&bytes).map_err(cannot)?.iter().enumerate() {
-        let text = image.text().map_err(cannot)?;
-        act(Found::new(index + 1, &text, Some(image)), text)?;
+    let contents = match output {
+        Output::List => Contents::Nothing,
+        Output::Single(_) => Contents::Text(input.text.clone()),
+        Output::Folder(folder) => {
+            let mut file = Replacement::below(folder).map_err(|error| cannot(folder, &error))?;
+            file.write_all(input.text.as_bytes())
+                .map_err(|error| cannot(folder, &error))?;
+            Contents::File(file)
+        }
+    };
+    Ok(Some(Kept { found, contents }))
+}
+
+fn cannot(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::message(format!("cannot write `{}`: {error}", file.display()))
+}
+
+/// The files to look in.
+#[derive(Default)]
+struct Files {
+    all: Vec<PathBuf>,
+    /// How many of them each path stands for.
+    counts: Vec<usize>,
+    /// Whether each was found below a folder.
+    is_found: Vec<bool>,
+}
+
+impl Files {
+    fn of(paths: &[PathBuf]) -> Result<Files, Failure> {
+        let mut files = Files::default();
+        for path in paths {
+            let is_folder = path.is_dir();
+            let own = match is_folder {
+                true => files::files_below(path, &may_hold_ptx)?,
+                false => vec![path.clone()],
+            };
+            files.counts.push(own.len());
+            files.is_found.extend(own.iter().map(|_| is_folder));
+            files.all.extend(own);
+        }
+        Ok(files)
     }
-    Ok(())
 }
 
 pub fn run(arguments: &ExtractArguments, report: &Reporter) -> Result<(), Failure> {
-    let mut output = Output::of(arguments)?;
-    let mut listed = Vec::new();
+    let output = Output::of(arguments)?;
+    let Files {
+        all,
+        counts,
+        is_found,
+    } = Files::of(&arguments.paths)?;
+    let mut texts_in = vec![0; all.len()];
     let mut single = None;
-    let mut count = 0;
-    for path in &arguments.paths {
-        let is_folder = path.is_dir();
-        let in_folder = match is_folder {
-            true => files::files_below(path, &may_hold_ptx)?,
-            false => vec![path.clone()],
-        };
-        let before = count;
-        for file in in_folder {
-            let mut texts = Vec::new();
-            let done = texts_of(&file, &mut |mut found, text| {
-                if !found.is_asked_for(arguments) {
-                    return Ok(());
+    let mut taken = BTreeSet::new();
+    let mut sink = Sink::new(None)?;
+    let mut list = JsonList::new("files");
+    let work = |text: &Text<'_>, _: &Log<'_>| examine(text, arguments, &output);
+    let batch = Batch::of_files(all.clone()).passing_over(is_found);
+    let tally = batch.run(report, &work, |index, texts: Vec<Option<Kept>>| {
+        let file = &all[index];
+        let mut listed = Vec::new();
+        for Kept {
+            mut found,
+            contents,
+        } in texts.into_iter().flatten()
+        {
+            match (contents, &output) {
+                (Contents::Text(text), _) => single = Some(text),
+                (Contents::File(contents), Output::Folder(folder)) => {
+                    let place = Output::place(folder, &mut taken, file, &found);
+                    let done = contents.finish(&place);
+                    done.map_err(|error| cannot(&place, &error))?;
+                    found.written = Some(place);
                 }
-                count += 1;
-                match &mut output {
-                    Output::List => {}
-                    Output::Single(_) => single = Some(text),
-                    Output::Folder(folder, taken) => {
-                        let place = Output::place(folder, taken, &file, &found);
-                        files::write(Some(&place), &text)?;
-                        found.written = Some(place);
-                    }
-                }
-                texts.push(found);
-                Ok(())
-            });
-            match done {
-                Err(Failure::Message(message)) if is_folder => report.message("warning", &message),
-                done => done?,
+                _ => {}
             }
-            if !texts.is_empty() {
-                listed.push((file, texts));
-            }
+            listed.push(found);
         }
-        if count == before {
+        texts_in[index] = listed.len();
+        match listed.is_empty() || matches!(output, Output::Single(_)) {
+            true => Ok(()),
+            false => sink.write(&list_of(file, &listed, arguments.json, &mut list)),
+        }
+    })?;
+    let count: usize = texts_in.iter().sum();
+    let is_list = !matches!(output, Output::Single(_));
+    if arguments.json && is_list && count > 0 {
+        sink.write(&list.finish(&json!({"version": 1})))?;
+    }
+    sink.finish()?;
+    let has_failed = tally.failed > 0;
+    let mut rest = texts_in.as_slice();
+    for (path, count) in arguments.paths.iter().zip(counts) {
+        let (own, others) = rest.split_at(count);
+        rest = others;
+        // Why a file that was named cannot be used was said.
+        if own.iter().sum::<usize>() == 0 && !has_failed {
             let wanted = match (&arguments.arch, arguments.index) {
                 (None, None) => "",
                 _ => " that is asked for",
@@ -255,6 +319,7 @@ pub fn run(arguments: &ExtractArguments, report: &Reporter) -> Result<(), Failur
             return Err(Failure::message(format!("`{path}` holds no PTX{wanted}")));
         }
     }
+    tally.finish(report)?;
     if let Output::Single(file) = output {
         let Some(text) = single.filter(|_| count == 1) else {
             return Err(Failure::message(format!(
@@ -263,27 +328,21 @@ pub fn run(arguments: &ExtractArguments, report: &Reporter) -> Result<(), Failur
         };
         return files::write(Some(file), &text);
     }
-    files::write(None, &list(&listed, arguments.json)?)
+    Ok(())
 }
 
-fn list(listed: &[(PathBuf, Vec<Found>)], as_json: bool) -> Result<String, Failure> {
-    if as_json {
-        let files: Vec<Value> = listed
-            .iter()
-            .map(|(file, texts)| {
-                json!({"file": file, "texts": texts.iter().map(Found::json).collect::<Vec<_>>()})
-            })
-            .collect();
-        let text = serde_json::to_string_pretty(&json!({"version": 1, "files": files}))
-            .map_err(|error| Failure::message(error.to_string()))?;
-        return Ok(format!("{}\n", printable_json(&text)));
-    }
+/// What is printed of the texts of a file.
+fn list_of(file: &Path, texts: &[Found], as_json: bool, list: &mut JsonList) -> String {
     let mut output = String::new();
-    for (file, texts) in listed {
-        let _ = writeln!(output, "{}", printable_line(&file.display().to_string()));
-        for found in texts {
-            let _ = writeln!(output, "{}", printable_line(&found.line()));
-        }
+    if as_json {
+        let texts: Vec<Value> = texts.iter().map(Found::json).collect();
+        let element = JsonList::element(&json!({"file": file, "texts": texts}));
+        list.add(&[element], &mut output);
+        return output;
     }
-    Ok(output)
+    let _ = writeln!(output, "{}", printable_line(&file.display().to_string()));
+    for found in texts {
+        let _ = writeln!(output, "{}", printable_line(&found.line()));
+    }
+    output
 }

@@ -2,7 +2,9 @@
 
 use crate::Failure;
 use crate::report::Reporter;
-use oriole::{Diagnostic, Module, Source, extract};
+use oriole::extract::{self, Image};
+use oriole::{Diagnostic, Error, Module, Source};
+use rayon::prelude::*;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,12 +41,17 @@ impl Input {
         }
     }
 
+    /// Whether this is text at all.
+    pub fn is_text(&self) -> bool {
+        self.invalid.is_empty()
+    }
+
     /// The text as a module.
-    pub fn parse(&self) -> Result<Module, Vec<Diagnostic>> {
+    pub fn parse(&self) -> Result<Module, Error> {
         if self.invalid.is_empty() {
             oriole::parse(self.name.as_str(), self.text.as_str())
         } else {
-            Err(self.invalid.clone())
+            Err(Error::new(&self.source(), self.invalid.clone()))
         }
     }
 
@@ -62,24 +69,31 @@ pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, 
     }
 }
 
-fn example(report: &Reporter) -> Input {
+/// The embedded example.
+pub fn example(report: &Reporter) -> Input {
     report.message("note", "no file given: using the embedded example kernel");
     Input::new("example.ptx".to_owned(), oriole::EXAMPLE.to_owned())
 }
 
 /// The one text of a file, or of the standard input for `-`.
 pub fn read(file: &Path) -> Result<Input, Failure> {
+    let texts = texts_of(file, &|text| {
+        let architecture = text.architecture();
+        let input = (text.index == 1).then_some(text.input);
+        (architecture, input)
+    })?;
     let mut only = None;
     let mut architectures = Vec::new();
-    inputs_of(file, &mut |input, architecture| {
-        architectures.push(architecture.to_owned());
-        only = Some(input);
-        Ok(())
-    })?;
+    for text in texts {
+        let (architecture, input) = text?;
+        only = only.or(input);
+        architectures.push(architecture);
+    }
+    let name = file.display();
     match only {
         Some(input) if architectures.len() == 1 => Ok(input),
-        _ => {
-            let name = file.display();
+        None => Err(no_ptx(file)),
+        Some(_) => {
             let listed: Vec<String> = (1..)
                 .zip(&architectures)
                 .take(12)
@@ -99,50 +113,71 @@ pub fn read(file: &Path) -> Result<Input, Failure> {
     }
 }
 
-/// Reads files and all of folders, one text after the other; the embedded example if there is no path.
-pub fn for_each_input(
-    paths: &[PathBuf],
-    report: &Reporter,
-    mut act: impl FnMut(Input) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    if paths.is_empty() {
-        return act(example(report));
-    }
-    for file in expand(paths)? {
-        inputs_of(&file, &mut |input, _| act(input))?;
-    }
-    Ok(())
+/// Says that a file holds no PTX.
+pub fn no_ptx(file: &Path) -> Failure {
+    Failure::message(format!("`{}` holds no PTX", file.display()))
 }
 
-/// What is done with each text of a file and its architecture.
-pub type InputAction<'a> = dyn FnMut(Input, &str) -> Result<(), Failure> + 'a;
+/// One of the texts of a file.
+pub struct Text<'a> {
+    /// The text.
+    pub input: Input,
+    /// Its place among those of its file, from 1.
+    pub index: usize,
+    /// What the container says of it, if it was in one.
+    pub image: Option<&'a Image<'a>>,
+}
 
-/// Reads all texts of a file: PTX, what is in a container, or what `nvcc` makes of CUDA. There is at least one.
-pub fn inputs_of(file: &Path, act: &mut InputAction<'_>) -> Result<(), Failure> {
+impl Text<'_> {
+    /// The only text of a file.
+    pub fn of(input: Input) -> Text<'static> {
+        Text {
+            input,
+            index: 1,
+            image: None,
+        }
+    }
+
+    /// The architecture, `debug` for a text that is there for debuggers, nothing outside of containers.
+    fn architecture(&self) -> String {
+        self.image.map_or(String::new(), architecture)
+    }
+}
+
+fn architecture(image: &Image<'_>) -> String {
+    match image.is_debug_text() {
+        true => "debug".to_owned(),
+        false => image.architecture(),
+    }
+}
+
+/// Does something with all texts of a file, several at once: PTX, what is in a container, or what `nvcc` makes of CUDA. What came of
+/// each is in order; there is nothing if a container has no PTX.
+pub fn texts_of<T: Send>(
+    file: &Path,
+    act: &(dyn Fn(Text<'_>) -> T + Sync),
+) -> Result<Vec<Result<T, Failure>>, Failure> {
     if file.extension().is_some_and(|extension| extension == "cu") {
         let text = compile(file)?;
-        return act(Input::new(format!("{}(nvcc)", file.display()), text), "");
+        let input = Input::new(format!("{}(nvcc)", file.display()), text);
+        return Ok(vec![Ok(act(Text::of(input)))]);
     }
     let (name, bytes) = read_bytes(file)?;
     if !extract::is_container(&bytes) {
-        return act(Input::of_bytes(name, bytes), "");
+        return Ok(vec![Ok(act(Text::of(Input::of_bytes(name, bytes))))]);
     }
     let cannot = |error| Failure::message(format!("cannot read `{name}`: {error}"));
     let images = extract::images(&bytes).map_err(cannot)?;
-    for (index, image) in images.iter().enumerate() {
-        let architecture = match image.is_debug_text() {
-            true => "debug".to_owned(),
-            false => image.architecture(),
-        };
+    let one = |(index, image): (usize, &Image<'_>)| {
+        let (number, architecture) = (index + 1, architecture(image));
         let text = image.text().map_err(cannot)?;
-        let number = index + 1;
-        let input = Input::new(format!("{name}({number}:{architecture})"), text);
-        act(input, &architecture)?;
-    }
-    match images.is_empty() {
-        true => Err(Failure::message(format!("`{name}` holds no PTX"))),
-        false => Ok(()),
-    }
+        Ok(act(Text {
+            input: Input::new(format!("{name}({number}:{architecture})"), text),
+            index: number,
+            image: Some(image),
+        }))
+    };
+    Ok(images.par_iter().enumerate().map(one).collect())
 }
 
 /// The PTX that `nvcc` makes of a file, with its default options and those of `NVCC_APPEND_FLAGS`.

@@ -10,6 +10,7 @@
 mod analyze;
 mod arguments;
 mod assembler;
+mod batch;
 mod check;
 mod diff;
 mod documents;
@@ -19,6 +20,7 @@ mod files;
 mod graphviz;
 mod lists;
 mod optimize;
+mod output;
 mod pressure;
 mod reduce;
 mod report;
@@ -34,6 +36,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 /// Why a command stopped early.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// Everything there is to say was said.
     Reported,
@@ -93,7 +96,7 @@ fn main() -> ExitCode {
 /// Runs something; a panic, which has printed what it has to say, is a fault of ours like any other.
 fn caught(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
     std::panic::catch_unwind(run).unwrap_or_else(|_| {
-        eprintln!("oriole: error: this is a fault of Oriole, not of its input: please report it");
+        eprintln!("oriole: error: this is a bug in Oriole, not in the input; please report it");
         ExitCode::from(3)
     })
 }
@@ -103,11 +106,7 @@ fn command() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };
-    let works_in_parallel = matches!(
-        &arguments.command,
-        Command::Check(_) | Command::Run(_) | Command::Opt(_)
-    );
-    if let Some(jobs) = arguments.common.jobs.filter(|_| works_in_parallel) {
+    if let Some(jobs) = arguments.common.jobs {
         // Only fails if a pool exists already.
         let _ = rayon::ThreadPoolBuilder::new()
             .num_threads(jobs.get().min(most_threads()))

@@ -90,7 +90,7 @@ fn apply_profile(
         }
         (profile, None) => {
             return Err(Failure::message(format!(
-                "the profile `{}` goes by the target, and the file names none: say --target",
+                "the profile `{}` depends on the target, and the file names none; give one with --target",
                 profile.text()
             )));
         }
@@ -102,10 +102,9 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
     let source = input.source();
-    let mut module = input.parse().map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let mut module = input
+        .parse()
+        .map_err(|error| report.failed(&source, error))?;
     apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
         let text = bisect::run(&module, &options, command, report.output_color())?;
@@ -131,10 +130,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             }
         }),
     };
-    let mut done = result.map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
+    let mut done = result.map_err(|error| report.failed(&source, error))?;
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
     }
@@ -166,11 +162,11 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     }
     let text = oriole::print(&module);
     if let Some(original) = original.as_ref().filter(|_| arguments.verify) {
-        let limits = verify::Limits {
+        let options = oriole::VerifyOptions {
             time: std::time::Duration::from_secs(arguments.verify_time),
             memory: arguments.verify_memory,
         };
-        verify::run(original, &text, limits, report)?;
+        verify::run(original, &text, &options, report)?;
     }
     if let Some(original) = original.as_ref().filter(|_| arguments.diff) {
         let difference = difference::of_file(original, &module, report.output_color());

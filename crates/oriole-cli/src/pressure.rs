@@ -5,13 +5,14 @@ mod text;
 use crate::Failure;
 use crate::arguments::PressureArguments;
 use crate::assembler::Ptxas;
-use crate::files::{self, Input};
-use crate::report::Reporter;
+use crate::batch::Batch;
+use crate::files::{Input, Text};
+use crate::output::{JsonList, Sink};
+use crate::report::{Log, Reporter};
+use oriole::Module;
 use oriole::pressure::{
     Cliff, FunctionKind, FunctionPressure, PressureOptions, PtxPlace, ShapeOccupancy, Target,
 };
-use oriole::{Diagnostic, Module};
-use oriole_diagnostics::printable_json;
 use serde_json::{Value, json};
 
 fn place_json(place: &PtxPlace) -> Value {
@@ -21,39 +22,86 @@ fn place_json(place: &PtxPlace) -> Value {
     }
 }
 
+/// What is said of a text.
+struct Measured {
+    name: String,
+    /// Of each function, for people or as an element of a JSON list.
+    functions: Vec<String>,
+    /// The target, if there is a function.
+    target: Option<String>,
+    /// Functions with more registers than are listed, and how many they have.
+    above: Vec<(String, u32)>,
+    /// What is beyond what was allowed.
+    failures: Vec<String>,
+}
+
 pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failure> {
-    let mut reports = Vec::new();
-    files::for_each_input(&arguments.files, report, |input| {
-        let found = measure(arguments, &input, report)?;
-        reports.extend(found.into_iter().map(|one| (input.name.clone(), one)));
-        Ok(())
-    })?;
-    let output = if arguments.json {
-        let text = serde_json::to_string_pretty(&as_json(&reports, arguments.maxreg))
-            .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{}\n", printable_json(&text))
-    } else {
-        let style = text::Style {
-            limit: arguments.maxreg,
-            lines: arguments.lines,
-            has_color: report.output_color(),
-        };
-        text::render(&reports, &style)
+    let style = text::Style {
+        lines: arguments.lines,
+        has_color: report.output_color(),
     };
-    files::write(None, &output)?;
-    gates(arguments, &reports, report)
+    let work = |text: &Text<'_>, log: &Log<'_>| measure(arguments, &text.input, &style, log);
+    let batch = Batch::of(&arguments.files)?;
+    let mut sink = Sink::new(None)?;
+    let mut list = JsonList::new("kernels");
+    let (mut above, mut failures, mut target) = (Vec::new(), Vec::new(), None);
+    let mut is_first = true;
+    let tally = batch.run(report, &work, |_, texts: Vec<Measured>| {
+        let mut output = String::new();
+        let has_names = batch.len() > 1 || texts.len() > 1;
+        for text in texts {
+            if arguments.json {
+                list.add(&text.functions, &mut output);
+            }
+            for (index, function) in text.functions.iter().enumerate() {
+                if arguments.json {
+                    break;
+                }
+                if !std::mem::take(&mut is_first) {
+                    output.push('\n');
+                }
+                if has_names && index == 0 {
+                    output += &style.file(&text.name);
+                }
+                output.push_str(function);
+            }
+            target = target.take().or(text.target);
+            above.extend(text.above);
+            failures.extend(text.failures);
+        }
+        sink.write(&output)
+    })?;
+    if !tally.is_empty() {
+        let rest = match arguments.json {
+            true => list.finish(&json!({
+                "version": 1,
+                "target": target,
+                "limit": arguments.maxreg,
+                "above_limit": above.iter().map(|own| own.0.as_str()).collect::<Vec<_>>(),
+            })),
+            false => style.above(arguments.maxreg, &above),
+        };
+        sink.write(&rest)?;
+    }
+    sink.finish()?;
+    for failure in &failures {
+        report.message("error", failure);
+    }
+    tally.finish(report)?;
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Found),
+    }
 }
 
 fn measure(
     arguments: &PressureArguments,
     input: &Input,
-    report: &Reporter,
-) -> Result<Vec<FunctionPressure>, Failure> {
-    let reported = |errors: Vec<Diagnostic>| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    };
-    let module = input.parse().map_err(reported)?;
+    style: &text::Style,
+    log: &Log<'_>,
+) -> Result<Measured, Failure> {
+    let failed = |error: oriole::Error| log.failed(&input.source(), error);
+    let module = input.parse().map_err(failed)?;
     let target = target(arguments.target.as_deref(), &module)?;
     let assembled = match &arguments.ptxas {
         Some(named) => {
@@ -69,57 +117,58 @@ fn measure(
         target: Some(target),
         assembled,
     };
-    let (reports, notes) = oriole::pressure(&module, &options).map_err(reported)?;
+    let (reports, notes) = oriole::pressure(&module, &options).map_err(failed)?;
     if !notes.is_empty() {
-        report.diagnostics(&input.source(), &notes);
+        log.diagnostics(&input.source(), &notes);
     }
-    Ok(reports)
+    let function = |one: &FunctionPressure| match arguments.json {
+        true => JsonList::element(&as_json(&input.name, one)),
+        false => style.function(one),
+    };
+    let is_above = |one: &&FunctionPressure| one.registers() > arguments.maxreg;
+    let above = reports.iter().filter(is_above);
+    let file = &input.name;
+    let failures = reports.iter().flat_map(|one| gates(arguments, one));
+    Ok(Measured {
+        name: input.name.clone(),
+        functions: reports.iter().map(function).collect(),
+        target: reports.first().map(|one| one.target.to_string()),
+        above: above
+            .map(|one| (one.name.clone(), one.registers()))
+            .collect(),
+        failures: failures.map(|why| format!("{file}: {why}")).collect(),
+    })
 }
 
-/// Fails if a kernel is beyond what was allowed, and says which and by how much.
-fn gates(
-    arguments: &PressureArguments,
-    reports: &[(String, FunctionPressure)],
-    report: &Reporter,
-) -> Result<(), Failure> {
-    let mut has_failed = false;
-    let mut fail = |file: &str, name: &str, why: String| {
-        report.message("error", &format!("{file}: {name}: {why}"));
-        has_failed = true;
-    };
-    for (file, one) in reports {
-        let registers = one.registers();
-        if let Some(most) = arguments.fail_above.filter(|&most| registers > most) {
-            let how = match one.assembled {
-                Some(_) => "",
-                None => " are predicted",
-            };
-            let why = format!("{registers} registers{how}, {most} are allowed");
-            fail(file, &one.name, why);
-        }
-        let spills = one.spills();
-        if let Some(most) = arguments.fail_spills.filter(|&most| spills > most) {
-            let why = format!("{spills} bytes of spills, {most} are allowed");
-            fail(file, &one.name, why);
-        }
-        let is_kernel = one.kind == FunctionKind::Entry;
-        for shape in one.shapes.iter().filter(|_| is_kernel) {
-            let percent = shape.occupancy.percent();
-            let least = arguments.fail_occupancy.map(f64::from);
-            if let Some(least) = least.filter(|&least| percent < least) {
-                let limiter = shape.occupancy.limiter().text();
-                let [x, y, z] = shape.threads;
-                let why = format!(
-                    "occupancy {percent:.0} % for blocks of {x}x{y}x{z}, limited by {limiter}; at least {least} % are asked for"
-                );
-                fail(file, &one.name, why);
-            }
+/// Where a function is beyond what was allowed, and by how much.
+fn gates(arguments: &PressureArguments, one: &FunctionPressure) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut fail = |why: String| failures.push(format!("{}: {why}", one.name));
+    let registers = one.registers();
+    if let Some(most) = arguments.fail_above.filter(|&most| registers > most) {
+        let how = match one.assembled {
+            Some(_) => "",
+            None => " are predicted",
+        };
+        fail(format!("{registers} registers{how}, {most} are allowed"));
+    }
+    let spills = one.spills();
+    if let Some(most) = arguments.fail_spills.filter(|&most| spills > most) {
+        fail(format!("{spills} bytes of spills, {most} are allowed"));
+    }
+    let is_kernel = one.kind == FunctionKind::Entry;
+    for shape in one.shapes.iter().filter(|_| is_kernel) {
+        let percent = shape.occupancy.percent();
+        let least = arguments.fail_occupancy.map(f64::from);
+        if let Some(least) = least.filter(|&least| percent < least) {
+            let limiter = shape.occupancy.limiter().text();
+            let [x, y, z] = shape.threads;
+            fail(format!(
+                "occupancy {percent:.0} % for blocks of {x}x{y}x{z}, limited by {limiter}; at least {least} % are asked for"
+            ));
         }
     }
-    match has_failed {
-        true => Err(Failure::Found),
-        false => Ok(()),
-    }
+    failures
 }
 
 fn target(named: Option<&str>, module: &Module) -> Result<Target, Failure> {
@@ -131,23 +180,7 @@ fn target(named: Option<&str>, module: &Module) -> Result<Target, Failure> {
     })
 }
 
-fn as_json(reports: &[(String, FunctionPressure)], limit: u32) -> Value {
-    let target = reports.first().map(|(_, report)| report.target.to_string());
-    let above: Vec<&str> = reports
-        .iter()
-        .filter(|(_, report)| report.registers() > limit)
-        .map(|(_, report)| report.name.as_str())
-        .collect();
-    json!({
-        "version": 1,
-        "target": target,
-        "limit": limit,
-        "above_limit": above,
-        "kernels": reports.iter().map(|(file, report)| one_as_json(file, report)).collect::<Vec<_>>(),
-    })
-}
-
-fn one_as_json(file: &str, report: &FunctionPressure) -> Value {
+fn as_json(file: &str, report: &FunctionPressure) -> Value {
     let cliff = |cliff: Option<Cliff>| {
         cliff.map(|cliff| json!({"at": cliff.at, "blocks": cliff.blocks, "warps": cliff.warps}))
     };

@@ -9,10 +9,9 @@ use oriole_files::temporary;
 
 pub fn run(arguments: &ReduceArguments, report: &Reporter) -> Result<(), Failure> {
     let input = files::read(&arguments.file)?;
-    let module = input.parse().map_err(|errors| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    })?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&input.source(), error))?;
     let folder = temporary::folder()?;
     let candidate = folder.path().join("candidate.ptx");
     let mut failure = None;

@@ -1,9 +1,11 @@
 //! How diagnostics and messages reach the user.
 
+use crate::Failure;
 use crate::arguments::{Color, Common, Format};
 use oriole_diagnostics::{
     ColorChoice, Diagnostic, Source, json, printable_json, printable_line, render, sarif,
 };
+use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 
 /// Prints diagnostics in the format asked for.
@@ -41,6 +43,17 @@ impl Reporter {
         }
     }
 
+    /// Text without colours.
+    #[cfg(test)]
+    pub fn for_tests() -> Reporter {
+        Reporter {
+            color: ColorChoice::Never,
+            output_color: false,
+            format: Format::Text,
+            limit: 20,
+        }
+    }
+
     /// Whether to use colours on the standard output.
     pub fn output_color(&self) -> bool {
         self.output_color
@@ -52,8 +65,7 @@ impl Reporter {
 
     /// A sentence on the standard error.
     pub fn message(&self, level: &str, text: &str) {
-        let text = printable_line(text);
-        let _ = writeln!(std::io::stderr(), "oriole: {level}: {text}");
+        let _ = std::io::stderr().write_all(message(level, text).as_bytes());
     }
 
     /// Diagnostics of one file as text in the format asked for.
@@ -95,7 +107,19 @@ impl Reporter {
 
     /// Prints diagnostics of one file on the standard error.
     pub fn diagnostics(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) {
-        let text = match self.format {
+        let text = self.with_count(source, diagnostics);
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Prints what is wrong with a file, by which the command fails.
+    pub fn failed(&self, source: &Source<'_>, errors: impl Into<Vec<Diagnostic>>) -> Failure {
+        self.diagnostics(source, &errors.into());
+        Failure::Reported
+    }
+
+    /// Diagnostics of one file in the format asked for, and how many errors they are.
+    fn with_count(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) -> String {
+        let mut text = match self.format {
             Format::Sarif => {
                 let results = self
                     .shown(diagnostics)
@@ -106,7 +130,6 @@ impl Reporter {
             }
             _ => self.format_all(source, diagnostics),
         };
-        let _ = std::io::stderr().write_all(text.as_bytes());
         if matches!(self.format, Format::Text | Format::Html) {
             let errors = diagnostics
                 .iter()
@@ -114,11 +137,47 @@ impl Reporter {
                 .count();
             if errors > 0 {
                 let plural = if errors == 1 { "" } else { "s" };
-                self.message(
-                    "error",
-                    &format!("{errors} error{plural} in {}", source.name()),
-                );
+                let name = source.name();
+                text += &message("error", &format!("{errors} error{plural} in {name}"));
             }
         }
+        text
+    }
+}
+
+/// A sentence as it is printed.
+fn message(level: &str, text: &str) -> String {
+    format!("oriole: {level}: {}\n", printable_line(text))
+}
+
+/// What is to be printed on the standard error when it is a file's turn.
+pub struct Log<'a> {
+    report: &'a Reporter,
+    text: RefCell<String>,
+}
+
+impl<'a> Log<'a> {
+    /// Nothing yet.
+    pub fn new(report: &'a Reporter) -> Log<'a> {
+        Log {
+            report,
+            text: RefCell::default(),
+        }
+    }
+
+    /// Adds diagnostics of a file.
+    pub fn diagnostics(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) {
+        *self.text.borrow_mut() += &self.report.with_count(source, diagnostics);
+    }
+
+    /// Adds what is wrong with a file, which fails by that.
+    pub fn failed(&self, source: &Source<'_>, errors: impl Into<Vec<Diagnostic>>) -> Failure {
+        self.diagnostics(source, &errors.into());
+        Failure::Reported
+    }
+
+    /// What was said.
+    pub fn into_text(self) -> String {
+        self.text.into_inner()
     }
 }

@@ -6,13 +6,11 @@ use crate::Failure;
 use crate::arguments::{FailOn, RunArguments};
 use crate::files;
 use crate::report::Reporter;
-use buffers::Saved;
 use indicatif::{ProgressBar, ProgressStyle};
-use oriole::Module;
+use oriole::{Module, RunError, RunOptions, RunReport};
 use oriole_diagnostics::Severity;
 use oriole_emulator::{
-    Approximations, Argument, Finding, FindingKind, InstructionProfile, Launch, Machine,
-    MachineOptions, Options, Progress, Report, Signature, TrapKind,
+    Approximations, Argument, Finding, FindingKind, InstructionProfile, Options, Progress, TrapKind,
 };
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -52,184 +50,54 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not a size such as 64K, 500M or 4G"))
 }
 
-/// What a kernel left behind.
-struct Outcome {
-    report: Report,
-    buffers: Vec<Saved>,
-}
-
-/// The kernel that is asked for, or the only one.
-fn choose_kernel<'a>(machine: &'a Machine, wanted: Option<&'a str>) -> Result<&'a str, Failure> {
-    let describe = |name: &str| {
-        let Some(Signature {
-            parameters, types, ..
-        }) = machine.signature(name)
-        else {
-            return name.to_owned();
-        };
-        let parameters: Vec<String> = parameters
-            .iter()
-            .zip(&types)
-            .map(|((name, bytes), kind)| match kind.as_str() {
-                "b8" if *bytes != 1 => format!("{name}: {bytes} bytes"),
-                kind => format!("{name}: {kind}"),
-            })
-            .collect();
-        format!("{name}({})", parameters.join(", "))
-    };
-    let mut kernels = machine.kernels();
-    match (wanted, kernels.next(), kernels.next()) {
-        (_, None, _) => Err(Failure::message("the file has no kernel")),
-        (None, Some(only), None) => Ok(only),
-        (Some(name), ..) if machine.signature(name).is_some() => Ok(name),
-        (wanted, ..) => {
-            const SHOWN: usize = 50;
-            let mut text = match wanted {
-                Some(name) => format!("there is no kernel `{name}`; there are:"),
-                None => "the file has several kernels; choose one with --kernel:".to_owned(),
-            };
-            for name in machine.kernels().take(SHOWN) {
-                text += &format!("\n  {}", describe(name));
-            }
-            let more = machine.kernels().count().saturating_sub(SHOWN);
-            if more > 0 {
-                text += &format!("\n  and {more} more");
-            }
-            Err(Failure::message(text))
-        }
-    }
-}
-
-/// Says which argument does not fit its parameter.
-fn check_arguments(signature: &Signature, kernel: &str, given: &[Argument]) -> Result<(), Failure> {
-    let wrong = |message: String| Err(Failure::message(message));
-    if given.len() != signature.parameters.len() {
-        let names: Vec<&str> = signature
-            .parameters
-            .iter()
-            .map(|(name, _)| &name[..])
-            .collect();
-        return wrong(format!(
-            "`{kernel}` takes {} arguments ({}), {} are given with --arg",
-            names.len(),
-            names.join(", "),
-            given.len()
-        ));
-    }
-    for (index, argument) in given.iter().enumerate() {
-        let (name, size) = &signature.parameters[index];
-        let declared = &signature.types[index][..];
-        let bytes = if argument.is_buffer() {
-            8
-        } else {
-            argument.data.len()
-        };
-        if bytes != *size {
-            return wrong(format!(
-                "parameter `{name}` of `{kernel}` has {size} bytes, the argument `{}` {bytes}",
-                argument.name
-            ));
-        }
-        // Bits (`.b32`) and bytes of structures may hold anything.
-        let declared_float = declared.starts_with('f');
-        let declared_integer = declared.starts_with('u') || declared.starts_with('s');
-        let scalar = argument.kind == oriole_emulator::ArgumentKind::Scalar;
-        let float = scalar && argument.element.is_float();
-        let number = argument.element.text();
-        if declared_float && argument.is_buffer() {
-            return wrong(format!(
-                "parameter `{name}` of `{kernel}` is .{declared}, the argument `{}` the address of a buffer",
-                argument.name
-            ));
-        }
-        if scalar && (declared_float && !float || declared_integer && float) {
-            return wrong(format!(
-                "parameter `{name}` of `{kernel}` is .{declared}, the argument `{}` {number}",
-                argument.name
-            ));
-        }
-    }
-    Ok(())
-}
-
 fn execute(
     module: &Module,
     given: &[Argument],
     arguments: &RunArguments,
     approximations: Option<&Arc<Approximations>>,
     report: &Reporter,
-) -> Result<Outcome, Failure> {
+) -> Result<RunReport, Failure> {
     let source = oriole::Source::new(module.name(), module.source());
-    let decoding = MachineOptions {
-        approximations: approximations.cloned(),
-        memory_limit: arguments.memory,
-    };
-    let mut machine = Machine::with_options(module, &decoding).map_err(|errors| {
-        report.diagnostics(&source, &errors);
-        Failure::Reported
-    })?;
-    let kernel = choose_kernel(&machine, arguments.kernel.as_deref())?.to_owned();
-    if let Some(signature) = machine.signature(&kernel) {
-        check_arguments(&signature, &kernel, given)?;
-    }
-    let (values, buffers) = machine.arguments_and_buffers(given);
-    let launch = Launch {
-        kernel: &kernel,
+    let progress = Arc::new(Progress::default());
+    let check = arguments.check || !arguments.fail_on.is_empty();
+    let options = RunOptions {
+        kernel: arguments.kernel.clone(),
         grid: arguments.grid,
         block: arguments.block,
         dynamic_shared: arguments.shared,
-        arguments: values,
-    };
-    let progress = Arc::new(Progress::default());
-    let check = arguments.check || !arguments.fail_on.is_empty();
-    let options = Options {
-        progress: Some(progress.clone()),
-        step_limit: arguments.steps,
-        memory_limit: arguments.memory,
-        time_limit: (arguments.time > 0).then(|| Duration::from_secs(arguments.time)),
-        profile: arguments.profile,
-        check_uninitialized: check,
-        check_races: check,
-        ..Options::default()
+        arguments: given.to_vec(),
+        approximations: approximations.cloned(),
+        execution: Options {
+            progress: Some(progress.clone()),
+            step_limit: arguments.steps,
+            memory_limit: arguments.memory,
+            time_limit: (arguments.time > 0).then(|| Duration::from_secs(arguments.time)),
+            profile: arguments.profile,
+            check_uninitialized: check,
+            check_races: check,
+            ..Options::default()
+        },
     };
     let result = if std::io::stderr().is_terminal() {
-        with_bar(module.name(), &progress, || {
-            machine.launch(&launch, &options)
-        })
+        with_bar(module.name(), &progress, || oriole::run(module, &options))
     } else {
-        machine.launch(&launch, &options)
+        oriole::run(module, &options)
     };
-    let done = result.map_err(|trap| {
-        if trap.ptx_line == 0 {
-            // No instruction is to blame.
-            report.message("error", &trap.to_string());
-        } else {
-            report.diagnostics(&source, &[trap.to_diagnostic()]);
+    result.map_err(|error| match error {
+        RunError::Module(error) => report.failed(&source, error),
+        RunError::Trap(trap) => {
+            if trap.ptx_line == 0 {
+                // No instruction is to blame.
+                report.message("error", &trap.to_string());
+            } else {
+                report.diagnostics(&source, &[trap.to_diagnostic()]);
+            }
+            match trap.kind {
+                TrapKind::BadLaunch => Failure::Reported,
+                _ => Failure::Found,
+            }
         }
-        match trap.kind {
-            TrapKind::BadLaunch => Failure::Reported,
-            _ => Failure::Found,
-        }
-    })?;
-    let elements = |name: &str| {
-        let members = given.iter().flat_map(|argument| &argument.members);
-        let all = given.iter().chain(members.map(|(_, member)| member));
-        let mut named = all.filter(|argument| argument.is_buffer() && argument.name == name);
-        named.next().map(|argument| argument.element)
-    };
-    let buffers = buffers
-        .into_iter()
-        .filter_map(|(name, buffer)| {
-            Some(Saved {
-                element: elements(&name)?,
-                bytes: machine.read(buffer),
-                name,
-            })
-        })
-        .collect();
-    Ok(Outcome {
-        report: done,
-        buffers,
+        other => Failure::message(other.to_string()),
     })
 }
 
@@ -341,10 +209,9 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
         }
     }
     let input = files::read(&arguments.file)?;
-    let module = input.parse().map_err(|errors| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    })?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&input.source(), error))?;
     let approximations = recorded(arguments)?;
     let outcome = execute(&module, &given, arguments, approximations.as_ref(), report)?;
     let mut output = std::io::stdout().lock();
@@ -364,12 +231,12 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     let buffer = |name: &str| outcome.buffers.iter().find(|buffer| buffer.name == name);
     for (name, file) in saves {
         if let Some(buffer) = buffer(name) {
-            buffer.save(file)?;
+            buffers::save(buffer, file)?;
         }
     }
     for name in &arguments.print {
         if let Some(buffer) = buffer(name) {
-            buffer.print(&mut output)?;
+            buffers::print(buffer, &mut output)?;
         }
     }
     writeln!(
@@ -468,7 +335,7 @@ fn profile(
 
 /// Runs another file with the same arguments and compares all buffers.
 fn compare(
-    outcome: &Outcome,
+    outcome: &RunReport,
     other: &Path,
     given: &[Argument],
     arguments: &RunArguments,
@@ -476,13 +343,12 @@ fn compare(
     report: &Reporter,
 ) -> Result<(), Failure> {
     let input = files::read(other)?;
-    let module = input.parse().map_err(|errors| {
-        report.diagnostics(&input.source(), &errors);
-        Failure::Reported
-    })?;
+    let module = input
+        .parse()
+        .map_err(|error| report.failed(&input.source(), error))?;
     let found = execute(&module, given, arguments, approximations, report)?;
     for (expected, found) in outcome.buffers.iter().zip(&found.buffers) {
-        if let Some((index, left, right)) = expected.difference(found) {
+        if let Some((index, left, right)) = buffers::difference(expected, found) {
             report.message(
                 "error",
                 &format!(

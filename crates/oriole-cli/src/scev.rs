@@ -2,15 +2,16 @@
 
 use crate::Failure;
 use crate::arguments::ScevArguments;
-use crate::files;
-use crate::report::Reporter;
+use crate::batch::Batch;
+use crate::files::Text;
+use crate::output::{JsonList, Sink};
+use crate::report::{Log, Reporter};
 use oriole::{EvolutionOptions, EvolutionReport, SourceLine};
 use oriole_analysis::scalar_evolution::Knobs;
-use oriole_diagnostics::{printable_json, printable_text};
+use oriole_diagnostics::printable_text;
 use oriole_report::json::{loop_json, source_json};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
 
 pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> {
     let mut knobs = Knobs::default();
@@ -27,40 +28,48 @@ pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> 
         without_values: false,
         knobs,
     };
-    let paths: Vec<Option<&Path>> = match arguments.files.is_empty() {
-        true => vec![None],
-        false => arguments
-            .files
-            .iter()
-            .map(|it| Some(it.as_path()))
-            .collect(),
-    };
-    let mut functions: Vec<EvolutionReport> = Vec::new();
-    let mut text = String::new();
-    for path in paths {
-        let input = files::read_or_example(path, report)?;
-        let source = input.source();
-        let found = input
-            .parse()
-            .and_then(|module| oriole::evolution(&module, &options));
-        let (reports, notes) = found.map_err(|errors| {
-            report.diagnostics(&source, &errors);
-            Failure::Reported
-        })?;
-        if !notes.is_empty() {
-            report.diagnostics(&source, &notes);
+    let work = |text: &Text<'_>, log: &Log<'_>| evolution(text, arguments, &options, log);
+    let mut sink = Sink::new(None)?;
+    let mut list = JsonList::new("functions");
+    let batch = Batch::of(&arguments.files)?;
+    let tally = batch.run(report, &work, |_, texts| {
+        let mut output = String::new();
+        for elements in texts {
+            match arguments.json {
+                true => list.add(&elements, &mut output),
+                false => output.extend(elements),
+            }
         }
-        render(&reports, arguments.values, &mut text);
-        functions.extend(reports);
+        sink.write(&output)
+    })?;
+    if arguments.json && !tally.is_empty() {
+        sink.write(&list.finish(&json!({"version": 1})))?;
     }
-    let output = if arguments.json {
-        let text = serde_json::to_string_pretty(&as_json(&functions))
-            .map_err(|error| Failure::message(error.to_string()))?;
-        format!("{}\n", printable_json(&text))
-    } else {
-        printable_text(&text).into_owned()
+    sink.finish()?;
+    tally.finish(report)
+}
+
+/// What is written of each function of a text.
+fn evolution(
+    text: &Text<'_>,
+    arguments: &ScevArguments,
+    options: &EvolutionOptions,
+    log: &Log<'_>,
+) -> Result<Vec<String>, Failure> {
+    let source = text.input.source();
+    let found = text
+        .input
+        .parse()
+        .and_then(|module| oriole::evolution(&module, options));
+    let (reports, notes) = found.map_err(|error| log.failed(&source, error))?;
+    if !notes.is_empty() {
+        log.diagnostics(&source, &notes);
+    }
+    let element = |own: &EvolutionReport| match arguments.json {
+        true => JsonList::element(&as_json(own)),
+        false => printable_text(&render(own, arguments.values)).into_owned(),
     };
-    files::write(None, &output)
+    Ok(reports.iter().map(element).collect())
 }
 
 fn place(line: u32, source: Option<&SourceLine>) -> String {
@@ -70,8 +79,10 @@ fn place(line: u32, source: Option<&SourceLine>) -> String {
     }
 }
 
-fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
-    for report in reports {
+fn render(report: &EvolutionReport, values: bool) -> String {
+    let mut output = String::new();
+    let text = &mut output;
+    {
         let _ = writeln!(text, "{}", report.name);
         for own in &report.loops {
             let indent = "  ".repeat(own.depth as usize);
@@ -102,29 +113,24 @@ fn render(reports: &[EvolutionReport], values: bool, text: &mut String) {
             }
         }
     }
+    output
 }
 
-fn as_json(reports: &[EvolutionReport]) -> Value {
-    let functions: Vec<Value> = reports
+fn as_json(report: &EvolutionReport) -> Value {
+    let loops: Vec<Value> = report.loops.iter().map(loop_json).collect();
+    let values: Vec<Value> = report
+        .values
         .iter()
-        .map(|report| {
-            let loops: Vec<Value> = report.loops.iter().map(loop_json).collect();
-            let values: Vec<Value> = report
-                .values
-                .iter()
-                .map(|value| {
-                    json!({
-                        "name": value.name,
-                        "line": value.line,
-                        "source": source_json(value.source.as_ref()),
-                        "expression": value.expression,
-                        "range": value.range,
-                        "behind": value.behind,
-                    })
-                })
-                .collect();
-            json!({"name": report.name, "loops": loops, "values": values})
+        .map(|value| {
+            json!({
+                "name": value.name,
+                "line": value.line,
+                "source": source_json(value.source.as_ref()),
+                "expression": value.expression,
+                "range": value.range,
+                "behind": value.behind,
+            })
         })
         .collect();
-    json!({"version": 1, "functions": functions})
+    json!({"name": report.name, "loops": loops, "values": values})
 }

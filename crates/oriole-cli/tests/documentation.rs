@@ -215,6 +215,82 @@ fn what_is_shown_as_output_is_output() {
     assert!(count >= 2);
 }
 
+/// The steps of the workflow of `docs/ci.md` that are commands, in order.
+fn workflow_steps() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/ci.md")).unwrap();
+    let workflow = page.split("```yaml\n").nth(1).expect("a workflow");
+    let workflow = workflow.split("```").next().unwrap_or_default();
+    let mut steps = Vec::new();
+    for line in workflow.lines() {
+        assert!(!line.contains('\t'), "YAML has no tabs: {line}");
+        if let Some(step) = line.trim_start().strip_prefix("- run: ") {
+            // A remark begins with a space.
+            let command = step.split(" #").next().unwrap_or_default().trim();
+            let is_plain = !command.contains(": ") && !command.starts_with(['|', '>', '"', '\'']);
+            assert!(is_plain, "one plain line: {line}");
+            steps.push(command.to_owned());
+        }
+    }
+    steps
+}
+
+#[cfg(unix)]
+#[test]
+fn the_workflow_fails_on_new_waste_alone_and_leaves_its_reports() {
+    let folder = sandbox();
+    let path = |name: &str| folder.path().join(name);
+    let stand_in = |name: &str, script: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(path(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    std::fs::create_dir(path("bin")).unwrap();
+    // What is installed is what is tested here, and what is built is the example.
+    stand_in("bin/cargo", "test \"$1\" = install");
+    let make = |file: &str| {
+        stand_in(
+            "bin/make",
+            &format!("test \"$1\" = ptx && mkdir -p build && cp examples/{file} build/"),
+        );
+    };
+    let step = |command: &str| {
+        let command = format!("PATH=$PWD/bin:$PATH; set -e; {command}");
+        run(&command, folder.path(), None)
+    };
+    std::fs::remove_dir_all(path("build")).unwrap();
+    let steps = workflow_steps();
+    assert!(steps.len() >= 4, "{steps:?}");
+    make("transpose_padded.ptx");
+    assert!(
+        step("make ptx; oriole analyze build/ --write-baseline known.json")
+            .status
+            .success()
+    );
+    for (file, expected) in [("transpose_padded.ptx", 0), ("transpose.ptx", 1)] {
+        make(file);
+        for name in ["oriole.sarif", "report.html"] {
+            let _ = std::fs::remove_file(path(name));
+        }
+        let mut status = 0;
+        for command in &steps {
+            let output = step(command);
+            status = output.status.code().unwrap();
+            if status != 0 {
+                let is_last = Some(command) == steps.last();
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(
+                    is_last && said.contains("new: transpose"),
+                    "{command}: {said}"
+                );
+            }
+        }
+        assert_eq!(status, expected, "{file}");
+        let log = std::fs::read_to_string(path("oriole.sarif")).unwrap();
+        assert_eq!(log.contains("bank-conflict"), expected == 1);
+        assert!(path("report.html").is_file(), "the report is there even so");
+    }
+}
+
 #[test]
 fn packages_that_are_named_are_there() {
     for page in pages().into_iter().chain([root().join("CONTRIBUTING.md")]) {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod diagnostic;
+mod error;
 pub mod json;
 mod printable;
 mod render;
@@ -15,6 +16,7 @@ mod source;
 mod span;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
+pub use error::Error;
 pub use printable::{printable_json, printable_line, printable_text};
 pub use render::{ColorChoice, render};
 pub use source::{Position, Source};

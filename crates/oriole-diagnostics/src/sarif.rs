@@ -57,10 +57,21 @@ pub fn result(source: &Source<'_>, diagnostic: &Diagnostic) -> Value {
 
 /// A whole log with one run that holds `results`.
 pub fn log(results: Vec<Value>) -> Value {
-    let rules: BTreeSet<String> = results
-        .iter()
-        .filter_map(|result| result["ruleId"].as_str().map(str::to_owned))
-        .collect();
+    let rules = results.iter().filter_map(rule);
+    let rules: BTreeSet<String> = rules.map(str::to_owned).collect();
+    let mut log = log_without_results(&rules);
+    log["runs"][0]["results"] = Value::Array(results);
+    log
+}
+
+/// The rule that a result is of.
+pub fn rule(result: &Value) -> Option<&str> {
+    result["ruleId"].as_str()
+}
+
+/// A whole log with one run that has these rules, and an empty list of results.
+pub fn log_without_results(rules: &BTreeSet<String>) -> Value {
+    let rules = rules.iter().map(|id| json!({ "id": id }));
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -68,9 +79,9 @@ pub fn log(results: Vec<Value>) -> Value {
             "tool": { "driver": {
                 "name": "oriole",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>(),
+                "rules": rules.collect::<Vec<_>>(),
             }},
-            "results": results,
+            "results": [],
         }],
     })
 }

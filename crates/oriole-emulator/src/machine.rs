@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use oriole_diagnostics::Diagnostic;
+use oriole_diagnostics::{Error, Source};
 use oriole_isa::{ReductionOperation, Space};
 use oriole_syntax::tree::Module;
 
@@ -53,7 +53,7 @@ impl Machine {
     /// # Errors
     /// Names that cannot be resolved, initial values that cannot be computed and variables that are too large. Instructions
     /// that are not emulated are no error until they are executed.
-    pub fn new(module: &Module) -> Result<Machine, Vec<Diagnostic>> {
+    pub fn new(module: &Module) -> Result<Machine, Error> {
         Machine::with_options(module, &MachineOptions::default())
     }
 
@@ -64,7 +64,7 @@ impl Machine {
     pub fn with_approximations(
         module: &Module,
         approximations: &Arc<Approximations>,
-    ) -> Result<Machine, Vec<Diagnostic>> {
+    ) -> Result<Machine, Error> {
         let options = MachineOptions {
             approximations: Some(approximations.clone()),
             ..MachineOptions::default()
@@ -76,15 +76,13 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::new`].
-    pub fn with_options(
-        module: &Module,
-        options: &MachineOptions,
-    ) -> Result<Machine, Vec<Diagnostic>> {
+    pub fn with_options(module: &Module, options: &MachineOptions) -> Result<Machine, Error> {
         let program = decode_module(
             module,
             options.approximations.as_deref(),
             options.memory_limit,
-        )?;
+        )
+        .map_err(|errors| Error::new(&Source::new(module.name(), module.source()), errors))?;
         let memory = program.memory.clone();
         Ok(Machine {
             program: Arc::new(program),

@@ -90,7 +90,11 @@ fn huge_variables_are_refused() {
         let (module, errors) = oriole_syntax::parse("k.ptx", text);
         if errors.is_empty() {
             let errors = Machine::new(&module).expect_err(declaration);
-            assert_eq!(errors[0].id, "variable-too-large", "{errors:?}");
+            assert_eq!(
+                errors.diagnostics()[0].id,
+                "variable-too-large",
+                "{errors:?}"
+            );
         }
     }
     let text = kernel("").replace("k_n)", "k_n, .param .align 8 .b8 k_s[4294967290])");

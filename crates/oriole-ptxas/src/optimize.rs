@@ -75,12 +75,12 @@ fn is_for_us(text: &str) -> bool {
 
 /// The text that takes the place of another one, or why there is none.
 fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, String> {
-    let cache = settings
-        .cache
-        .as_ref()
-        .map(|folder| Cache::new(folder, settings.cache_bytes));
-    let key = cache::key(&[&identity(), &[settings.level_number], text.as_bytes()]);
-    if let Some(found) = cache.as_ref().and_then(|cache| cache.get(&key)) {
+    // The key is a hash of the whole text: a fifth of the work, which only a cache needs.
+    let cache = settings.cache.as_ref().map(|folder| {
+        let key = cache::key(&[&identity(), &[settings.level_number], text.as_bytes()]);
+        (Cache::new(folder, settings.cache_bytes), key)
+    });
+    if let Some(found) = cache.as_ref().and_then(|(cache, key)| cache.get(key)) {
         return Ok(Outcome {
             text: found,
             report: None,
@@ -100,7 +100,7 @@ fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, St
         let message = message.unwrap_or("it panicked");
         format!("Oriole failed, please report it with the file ({message})")
     })??;
-    if let Some(cache) = cache {
+    if let Some((cache, key)) = cache {
         // A cache that cannot be written only costs time.
         let _ = cache.put(&key, &text);
     }
@@ -115,11 +115,10 @@ fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Repo
     if std::env::var_os("ORIOLE_PTXAS_PANIC").is_some() {
         panic!("on purpose");
     }
-    let first = |errors: Vec<oriole::Diagnostic>| {
-        let source = oriole::Source::new(name, text);
-        errors.first().map_or_else(String::new, |error| {
-            let line = source.position(error.span().start).line;
-            format!("line {line}: {}", error.message)
+    let first = |error: oriole::Error| {
+        let first = error.iter().next();
+        first.map_or_else(String::new, |(at, own)| {
+            format!("line {}: {}", at.line, own.message)
         })
     };
     let mut module = oriole::parse(name, text).map_err(first)?;
@@ -153,9 +152,12 @@ fn write(given: &[OsString], texts: &[(usize, String)]) -> std::io::Result<Optim
     let mut files = Vec::new();
     for (index, text) in texts {
         let name = Path::new(&given[*index]).file_name().unwrap_or_default();
-        // Two files of one name would meet.
-        let own = folder.path().join(index.to_string());
-        std::fs::create_dir(&own)?;
+        let mut own = folder.path().to_owned();
+        if texts.len() > 1 {
+            // Two files of one name would meet.
+            own.push(index.to_string());
+            std::fs::create_dir(&own)?;
+        }
         let file = own.join(name);
         std::fs::write(&file, text)?;
         files.push((*index, file));

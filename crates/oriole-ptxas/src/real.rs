@@ -90,7 +90,7 @@ fn run_staged(
     let done = run(ptxas, &given)?;
     match staged.filter(|_| done.status.success()) {
         Some(staged) => staged.finish().map(|()| done).map_err(|error| {
-            let text = format!("what it wrote cannot be put in its place: {error}");
+            let text = format!("its output cannot be moved into place: {error}");
             std::io::Error::new(error.kind(), text)
         }),
         None => Ok(done),

@@ -180,3 +180,55 @@ fn nvcc_compiles_through_it() {
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains("_Z1kPfi"), "{said}");
 }
+
+/// A clang on the `PATH` that compiles for NVIDIA's GPUs.
+fn clang() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let versions = (14..=24).rev().map(|version| format!("clang-{version}"));
+    let names: Vec<String> = ["clang".to_owned()].into_iter().chain(versions).collect();
+    let candidates = std::env::split_paths(&path)
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let mut found = candidates.filter(|candidate| candidate.is_file());
+    found.find(|clang| {
+        let targets = Command::new(clang).arg("--print-targets").output();
+        targets.is_ok_and(|own| String::from_utf8_lossy(&own.stdout).contains("nvptx64"))
+    })
+}
+
+#[test]
+fn clang_compiles_through_it() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let Some(clang) = clang() else {
+        eprintln!("NOT RUN: there is no clang that compiles for GPUs");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Without the headers of a toolkit.
+    std::fs::write(
+        folder.join("k.cu"),
+        "extern \"C\" __attribute__((global)) void k(float *a, int n) {\n\
+         int i = __nvvm_read_ptx_sreg_tid_x(); for (int j = 0; j < n; j++) a[i * n + j] *= 2.0f; }\n",
+    )
+    .unwrap();
+    let report = folder.join("report.jsonl");
+    let output = Command::new(clang)
+        .current_dir(folder)
+        .env("ORIOLE_REAL_PTXAS", &real)
+        .env("ORIOLE_PTXAS_CACHE", "off")
+        .env("ORIOLE_PTXAS_REPORT", &report)
+        .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80"])
+        .args(["-nocudainc", "-nocudalib", "-O2", "-c", "k.cu", "-o"])
+        .arg("k.cubin")
+        .arg(format!("--ptxas-path={WRAPPER}"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let cubin = std::fs::read(folder.join("k.cubin")).unwrap();
+    assert!(cubin.starts_with(b"\x7fELF"));
+    let said = std::fs::read_to_string(&report).unwrap();
+    assert!(said.contains("\"name\":\"k\""), "{said}");
+}

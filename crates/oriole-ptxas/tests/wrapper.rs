@@ -226,6 +226,60 @@ fn it_never_runs_itself() {
 }
 
 #[test]
+fn xla_runs_it_from_its_data_folder() {
+    // XLA runs `bin/ptxas` of the folder that --xla_gpu_cuda_data_dir names, first for its version.
+    let script = format!("case $1 in --version) echo 'V13.0.88'; exit;; esac\n{COPY}");
+    let bench = Bench::new(&script);
+    let data = bench.path("data").join("bin");
+    std::fs::create_dir_all(&data).unwrap();
+    std::os::unix::fs::symlink(WRAPPER, data.join("ptxas")).unwrap();
+    let toolkit = bench.path("toolkit").join("bin");
+    std::fs::create_dir_all(&toolkit).unwrap();
+    std::fs::copy(&bench.real, toolkit.join("ptxas")).unwrap();
+    let system = "/usr/bin:/bin".to_owned();
+    let with_data = format!("{}:{system}", data.display());
+    // The real one is in a toolkit; the data folder may be on the PATH, or be the toolkit that is named.
+    for (path, home) in [
+        (&system, &toolkit),
+        (&with_data, &toolkit),
+        (&format!("{with_data}:{}", toolkit.display()), &data),
+    ] {
+        let run = |arguments: &[&str]| {
+            Command::new(data.join("ptxas"))
+                .current_dir(bench.folder.path())
+                .env_remove("ORIOLE_REAL_PTXAS")
+                .env_remove("CUDA_PATH")
+                .env("CUDA_HOME", home.parent().unwrap())
+                .env("PATH", path)
+                .env("ORIOLE_PTXAS_CACHE", "off")
+                .args(arguments)
+                .output()
+                .unwrap()
+        };
+        let version = run(&["--version"]);
+        assert_eq!(version.stdout, b"V13.0.88\n", "{}", err(&version));
+        let output = run(&["k.ptx", "-o", "out", "-arch=sm_90a", "--warn-on-spills"]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(!bench.output().unwrap().contains("77"));
+        std::fs::remove_file(bench.path("out")).unwrap();
+    }
+    // With nothing but itself it says so, and does not run itself.
+    let alone = Command::new(data.join("ptxas"))
+        .current_dir(bench.folder.path())
+        .env_remove("ORIOLE_REAL_PTXAS")
+        .env_remove("CUDA_PATH")
+        .env("CUDA_HOME", data.parent().unwrap())
+        .env("PATH", &data)
+        .args(["k.ptx", "-o", "out"])
+        .output()
+        .unwrap();
+    if !Path::new("/usr/local/cuda/bin/ptxas").exists() {
+        assert_eq!(alone.status.code(), Some(2));
+        assert!(err(&alone).contains("there is no ptxas"), "{}", err(&alone));
+    }
+}
+
+#[test]
 fn the_cache_is_used_and_its_damage_noticed() {
     let bench = Bench::new(COPY);
     let arguments = ["k.ptx", "-o", "out"];

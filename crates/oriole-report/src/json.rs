@@ -2,8 +2,8 @@
 
 use oriole::pressure::{FunctionPressure, PressureOptions};
 use oriole::{
-    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, EvolutionOptions, Finding,
-    KernelAccesses, LoopReport, Module, SourceLine,
+    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, Error, EvolutionOptions,
+    Finding, KernelAccesses, LoopReport, Module, SourceLine,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::memory_requests::StrideCase;
@@ -15,7 +15,31 @@ pub const VERSION: u32 = 1;
 
 /// Kernels, as one document.
 pub fn document(kernels: Vec<Value>) -> Value {
-    json!({"version": VERSION, "kernels": kernels})
+    let mut document = head();
+    document["kernels"] = Value::Array(kernels);
+    document
+}
+
+/// The fields of a document but for its kernels.
+pub fn head() -> Value {
+    json!({"version": VERSION})
+}
+
+/// What SARIF logs, baselines and differences are made of.
+const SUMMARY: [&str; 6] = [
+    "file",
+    "name",
+    "findings",
+    "occupancy",
+    "registers",
+    "instructions",
+];
+
+/// Drops what no SARIF log, baseline or difference is made of, which is most.
+pub fn keep_summary(kernel: &mut Value) {
+    if let Some(fields) = kernel.as_object_mut() {
+        fields.retain(|name, _| SUMMARY.contains(&name.as_str()));
+    }
 }
 
 /// Every kernel of a module: accesses, findings, loops, registers and occupancy; with notes about kernels that are left out because
@@ -26,7 +50,7 @@ pub fn document(kernels: Vec<Value>) -> Value {
 pub fn analysis(
     module: &Module,
     options: &AccessOptions,
-) -> Result<(Vec<Value>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(Vec<Value>, Vec<Diagnostic>), Error> {
     let (kernels, notes) = oriole::accesses(module, options)?;
     Ok((analysis_of(module, options, &kernels)?, notes))
 }
@@ -39,7 +63,7 @@ pub fn analysis_of(
     module: &Module,
     options: &AccessOptions,
     kernels: &[KernelAccesses],
-) -> Result<Vec<Value>, Vec<Diagnostic>> {
+) -> Result<Vec<Value>, Error> {
     let evolution = EvolutionOptions {
         block: options.block,
         function: options.kernel.clone(),

@@ -4,14 +4,23 @@ use oriole_diagnostics::sarif;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The findings of kernels, as a log. `locate` finds the source files that the PTX names; those below `root` are named relative to it,
-/// as code-scanning services want it.
-pub fn log(kernels: &[Value], root: &Path, locate: &dyn Fn(&str) -> Option<PathBuf>) -> Value {
+/// The findings of kernels, as results of a log. `locate` finds the source files that the PTX names; those below `root` are named relative
+/// to it, as code-scanning services want it.
+pub fn results(
+    kernels: &[Value],
+    root: &Path,
+    locate: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Vec<Value> {
     let results = kernels.iter().flat_map(|kernel| {
         let findings = kernel["findings"].as_array().into_iter().flatten();
         findings.map(|finding| result(kernel, finding, root, locate))
     });
-    sarif::log(results.collect())
+    results.collect()
+}
+
+/// The findings of kernels, as a whole log. See [`results`].
+pub fn log(kernels: &[Value], root: &Path, locate: &dyn Fn(&str) -> Option<PathBuf>) -> Value {
+    sarif::log(results(kernels, root, locate))
 }
 
 fn result(

@@ -1,27 +1,21 @@
 //! Optimizes a file, or the embedded example, and prints it.
 
 // A program prints.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout)]
 
-fn optimized(name: &str, text: &str) -> Result<String, Vec<oriole::Diagnostic>> {
+/// The text of a module after optimization.
+pub fn optimized(name: &str, text: &str) -> Result<String, oriole::Error> {
     let mut module = oriole::parse(name, text)?;
     let report = oriole::optimize(&mut module, &oriole::Options::default())?;
     assert!(report.functions.iter().all(|own| own.after <= own.before));
     Ok(oriole::print(&module))
 }
 
-fn main() -> std::io::Result<()> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = match std::env::args().nth(1) {
-        Some(file) => std::fs::read_to_string(file)?,
-        None => oriole::EXAMPLE.to_owned(),
+        Some(file) => optimized(&file, &std::fs::read_to_string(&file)?)?,
+        None => optimized("example.ptx", oriole::EXAMPLE)?,
     };
-    match optimized("kernel.ptx", &text) {
-        Ok(text) => print!("{text}"),
-        Err(errors) => {
-            for error in errors {
-                eprintln!("{}", error.message);
-            }
-        }
-    }
+    print!("{text}");
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
+use crate::error_of;
 use crate::evolution::{name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
 use crate::remarks::SourceLine;
@@ -15,7 +16,7 @@ use oriole_analysis::memory_requests::{
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
-use oriole_diagnostics::{Diagnostic, Source};
+use oriole_diagnostics::{Diagnostic, Error, Source};
 use oriole_ir::{
     AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
     SymbolKind,
@@ -47,6 +48,7 @@ pub struct AccessOptions {
 
 /// An access. An instruction that copies is two.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AccessReport {
     /// Its line in the PTX.
     pub line: u32,
@@ -82,6 +84,7 @@ pub struct AccessReport {
 
 /// An instruction that addresses come from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ChainLink {
     /// Its line in the PTX.
     pub line: u32,
@@ -93,6 +96,7 @@ pub struct ChainLink {
 
 /// Where nothing is known any more of the lanes' numbers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LostPattern {
     /// How that happens.
     pub kind: CauseKind,
@@ -181,6 +185,7 @@ impl std::fmt::Display for AccessReport {
 
 /// A kernel.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KernelAccesses {
     /// Its name.
     pub name: String,
@@ -216,6 +221,7 @@ impl KernelAccesses {
 
 /// How two accesses of a loop are related from iteration to iteration.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct LoopDependence {
     /// The first line of the loop's header in the PTX.
     pub header: u32,
@@ -227,6 +233,7 @@ pub struct LoopDependence {
 
 /// What a kernel wastes with blocks of a shape.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ShapeWaste {
     /// The shape.
     pub block: [u32; 3],
@@ -238,9 +245,27 @@ pub struct ShapeWaste {
 
 /// What the memory accesses of the kernels of a module cost, and notes about those it can say nothing of.
 ///
+/// ```
+/// use oriole::{AccessOptions, FindingKind};
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let (kernels, _) = oriole::accesses(&module, &AccessOptions::default())?;
+/// let worst = &kernels[0].ranked()[0];
+/// assert_eq!(worst.kind, FindingKind::BankConflict);
+/// println!("line {}: {}", worst.line, worst.message);
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
 /// # Errors
 /// What is wrong with the module.
 pub fn accesses(
+    module: &Module,
+    options: &AccessOptions,
+) -> Result<(Vec<KernelAccesses>, Vec<Diagnostic>), Error> {
+    accesses_of(module, options).map_err(|errors| error_of(module, errors))
+}
+
+fn accesses_of(
     module: &Module,
     options: &AccessOptions,
 ) -> Result<(Vec<KernelAccesses>, Vec<Diagnostic>), Vec<Diagnostic>> {

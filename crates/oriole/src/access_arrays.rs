@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 /// An access to an array with subscripts.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ArrayAccess {
     /// The array: `arg 2`, or a variable.
     pub name: String,
@@ -51,7 +52,7 @@ impl ArrayAccess {
         let last = self.subscripts.len() - 1;
         match self.varies_with_thread[..] {
             [dimension] if dimension < last => Some(format!(
-                "threadIdx.x is in subscript {} of {}, and not in the last one",
+                "threadIdx.x is in subscript {} of {}, not in the last one, which is contiguous",
                 dimension + 1,
                 self.subscripts.len()
             )),

@@ -12,6 +12,7 @@ use oriole_isa::{Space, Target};
 
 /// Something that makes an access or a kernel waste less, as the analysis counted it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AccessFix {
     /// What kind of change it is.
     pub kind: &'static str,

@@ -1,5 +1,6 @@
 //! What ScalarEvolution says of each function: its loops with their counts, and its values with their expressions.
 
+use crate::error_of;
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
 use oriole_analysis::launch::LaunchShape;
@@ -7,7 +8,7 @@ use oriole_analysis::scalar_evolution::{
     Assumption, CountKind, Expression, Knobs, Names, Query, ScalarEvolution,
 };
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
-use oriole_diagnostics::{Diagnostic, Severity, Source};
+use oriole_diagnostics::{Diagnostic, Error, Severity, Source};
 use oriole_ir::{
     Block, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
 };
@@ -37,6 +38,7 @@ pub struct EvolutionOptions {
 
 /// What is known of a count.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CountReport {
     /// How much is known, assumptions included.
     pub kind: CountKind,
@@ -50,6 +52,7 @@ pub struct CountReport {
 
 /// An exit of a loop.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExitReport {
     /// Its line in the PTX.
     pub line: u32,
@@ -91,6 +94,7 @@ impl std::fmt::Display for CountReport {
 
 /// A loop.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoopReport {
     /// Its label, or else its line.
     pub name: String,
@@ -108,6 +112,7 @@ pub struct LoopReport {
 
 /// A value.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ValueReport {
     /// The register it came from, or its number.
     pub name: String,
@@ -125,6 +130,7 @@ pub struct ValueReport {
 
 /// A function.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EvolutionReport {
     /// Its name.
     pub name: String,
@@ -157,6 +163,13 @@ pub(crate) fn translated_or_noted(
 /// # Errors
 /// What is wrong with the module.
 pub fn evolution(
+    module: &Module,
+    options: &EvolutionOptions,
+) -> Result<(Vec<EvolutionReport>, Vec<Diagnostic>), Error> {
+    evolution_of(module, options).map_err(|errors| error_of(module, errors))
+}
+
+fn evolution_of(
     module: &Module,
     options: &EvolutionOptions,
 ) -> Result<(Vec<EvolutionReport>, Vec<Diagnostic>), Vec<Diagnostic>> {

@@ -1,4 +1,19 @@
-//! Oriole as a library: read PTX, check it, optimize it, print it.
+//! Oriole as a library: reads PTX, checks it, optimizes it, says what is wrong with it, runs it.
+//!
+//! | to | call |
+//! |---|---|
+//! | read and write PTX | [`parse`], [`print()`] |
+//! | walk over it | [`Module`] and [`tree`] |
+//! | find PTX in executables, libraries and fat binaries | [`extract`] |
+//! | check it | [`check`], [`check_and_warn`] |
+//! | optimize it | [`optimize`] |
+//! | see which accesses waste bandwidth, and what else is wrong | [`accesses`] |
+//! | see register pressure and occupancy | [`pressure()`] |
+//! | see how often loops run | [`evolution`] |
+//! | run a kernel without a GPU | [`run`] |
+//! | run both versions of all kernels and compare | [`verify`] |
+//! | compare machine code by the real `ptxas` | [`machine`] |
+//! | shrink a file while something stays true of it | [`reduce`] |
 //!
 //! ```
 //! use oriole::{Options, optimize, parse, print};
@@ -18,14 +33,18 @@
 //!     ret;
 //! }
 //! ";
-//! let mut module = parse("kernel.ptx", text).expect("well-formed PTX");
-//! let report = optimize(&mut module, &Options::default()).expect("sound names");
+//! let mut module = parse("kernel.ptx", text)?;
+//! let report = optimize(&mut module, &Options::default())?;
 //! assert_eq!(report.statistics.get("dead-code.instructions"), 1);
 //! assert!(!print(&module).contains("add.s32"));
+//! # Ok::<(), oriole::Error>(())
 //! ```
 //!
-//! The layers below are crates of their own, for those who need them: `oriole-syntax` (the tree), `oriole-ir` (SSA form),
-//! `oriole-translate` (between the two), `oriole-analysis`, `oriole-opt` (passes).
+//! No call prints, panics on bad input or needs a GPU. What a module says wrong is an [`Error`]. Options may get more fields:
+//! write `..Options::default()`.
+//!
+//! The layers below are crates of their own and re-exported here, for those who need them: [`tree`], [`isa`], [`ir`],
+//! [`analysis`], [`opt`], [`emulator`].
 
 #![forbid(unsafe_code)]
 
@@ -43,10 +62,12 @@ mod module_passes;
 pub mod pressure;
 mod reduce;
 mod remarks;
+mod run;
+mod verification;
 
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
-use oriole_ir::{Formats, verify};
+use oriole_ir::Formats;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
@@ -62,16 +83,51 @@ pub use evolution::{
 };
 pub use findings::{Finding, FindingKind, FindingSeverity, picture};
 pub use instruction_mix::InstructionMix;
-pub use oriole_diagnostics::{Diagnostic, Severity, Source, Span};
+pub use oriole_diagnostics::{Diagnostic, Error, Label, Position, Severity, Source, Span};
 /// PTX in fat binaries, objects, libraries and executables.
+///
+/// ```
+/// // What is no container holds no PTX.
+/// let bytes = std::fs::read(std::env::current_exe()?)?;
+/// for image in oriole::extract::images(&bytes)? {
+///     let module = oriole::parse(image.architecture(), image.text()?)?;
+///     println!("{}: {} functions", module.name(), module.functions.len());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub use oriole_fatbin as extract;
 pub use oriole_ir::Function;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
+/// What was written, in flat arrays over one text: functions, statements, operands.
+///
+/// ```
+/// use oriole::tree::Statement;
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let bodies = module.functions.iter().filter_map(|own| own.body.as_ref());
+/// let mut stores = 0;
+/// for statement in bodies.flat_map(|body| &body.statements) {
+///     if let Statement::Instruction(instruction) = statement {
+///         stores += usize::from(module.text(instruction.mnemonic).starts_with("st."));
+///     }
+/// }
+/// assert_eq!(stores, 2);
+/// # Ok::<(), oriole::Error>(())
+/// ```
+pub use oriole_syntax::tree;
 pub use oriole_syntax::tree::Module;
 pub use pressure::pressure;
 pub use reduce::{Reduced, reduce};
 pub use remarks::{Remark, SourceLine};
+pub use run::{RunBuffer, RunError, RunOptions, RunReport, run};
+pub use verification::{Verdict, Verification, VerifyOptions, verify};
+
+#[doc(no_inline)]
+pub use {
+    oriole_analysis as analysis, oriole_emulator as emulator, oriole_ir as ir, oriole_isa as isa,
+    oriole_opt as opt,
+};
 
 /// The kernel the command uses when it is given no file.
 pub const EXAMPLE: &str = include_str!("example.ptx");
@@ -81,15 +137,25 @@ pub const EXAMPLE_SOURCE: (&str, &str) = ("example.cu", include_str!("example.cu
 
 /// Reads PTX text. `name` is what diagnostics call it.
 ///
+/// ```
+/// let error = oriole::parse("k.ptx", ".version 8.0\n.target sm_80\n.entry k() { mov.u32 %r1, ; }").unwrap_err();
+/// assert_eq!(error.to_string(), "k.ptx:3:27: error: expected an operand, found `;`");
+/// ```
+///
 /// # Errors
 /// Everything that is wrong with the text.
-pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module, Vec<Diagnostic>> {
+pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Module, Error> {
     let (module, errors) = oriole_syntax::parse(name, text);
     if errors.is_empty() {
         Ok(module)
     } else {
-        Err(errors)
+        Err(error_of(&module, errors))
     }
+}
+
+/// What is wrong with a module.
+fn error_of(module: &Module, diagnostics: Vec<Diagnostic>) -> Error {
+    Error::new(&Source::new(module.name(), module.source()), diagnostics)
 }
 
 /// Checks a module: names resolve, every function goes into SSA form, and that is well formed.
@@ -116,7 +182,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
         };
         match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
             Ok(translated) => {
-                for violation in verify(&translated.function) {
+                for violation in oriole_ir::verify(&translated.function) {
                     diagnostics.push(Diagnostic::error(
                         "internal",
                         function.name.span(),
@@ -213,6 +279,7 @@ pub struct Options {
 /// Which functions are kept as the phases left them. The others stay as they were but for what is dead, whose removal never
 /// makes a value live longer.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Keep {
     /// Those that cost less. So what comes out does not change when it is optimized again.
     Better,
@@ -246,6 +313,7 @@ impl Options {
 
 /// What was done to a module.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Counters of all passes over all functions.
     pub statistics: Statistics,
@@ -263,6 +331,7 @@ pub struct Report {
 
 /// What was done to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FunctionReport {
     /// Its name.
     pub name: String,
@@ -276,10 +345,19 @@ pub struct FunctionReport {
 
 /// Optimizes every function of a module, in place; several at once where a rayon pool has threads for it and fuel is not limited.
 ///
+/// ```
+/// let mut module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let report = oriole::optimize(&mut module, &oriole::Options::default())?;
+/// for function in &report.functions {
+///     assert!(function.after <= function.before, "{}", function.name);
+/// }
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
 /// # Errors
 /// What is wrong with the module's names. Functions are then left as they were.
-pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Vec<Diagnostic>> {
-    driver::optimize(module, options, None)
+pub fn optimize(module: &mut Module, options: &Options) -> Result<Report, Error> {
+    driver::optimize(module, options, None).map_err(|errors| error_of(module, errors))
 }
 
 /// Sees each function after each phase.
@@ -293,8 +371,8 @@ pub fn optimize_with(
     module: &mut Module,
     options: &Options,
     observer: &mut Observer<'_>,
-) -> Result<Report, Vec<Diagnostic>> {
-    driver::optimize(module, options, Some(observer))
+) -> Result<Report, Error> {
+    driver::optimize(module, options, Some(observer)).map_err(|errors| error_of(module, errors))
 }
 
 #[cfg(test)]
@@ -336,7 +414,11 @@ mod tests {
         let mut module = parse("k.ptx", text).unwrap();
         let before = print(&module);
         let errors = optimize(&mut module, &Options::default()).unwrap_err();
-        assert_eq!(errors.len(), 1);
+        assert_eq!(errors.diagnostics().len(), 1);
+        assert!(
+            errors.to_string().starts_with("k.ptx:14:14: error: "),
+            "{errors}"
+        );
         assert_eq!(print(&module), before);
     }
 

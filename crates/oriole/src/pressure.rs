@@ -1,7 +1,7 @@
 //! Register pressure, predicted registers and occupancy of functions.
 
 use crate::machine::Properties;
-use crate::{Diagnostic, Module, Severity, Source};
+use crate::{Diagnostic, Error, Module, Severity, Source, error_of};
 use oriole_analysis::launch::occupancy::Demand;
 use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
 use oriole_analysis::liveness::{
@@ -37,6 +37,7 @@ pub struct PressureOptions {
 
 /// A place in the PTX and, where known, in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PtxPlace {
     /// The line of the PTX, from 1.
     pub ptx: u32,
@@ -55,6 +56,7 @@ impl std::fmt::Display for PtxPlace {
 
 /// A register that is live where pressure is highest.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LiveRegister {
     /// Its name.
     pub name: String,
@@ -74,6 +76,7 @@ pub struct LiveRegister {
 
 /// A block shape and what it gives.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ShapeOccupancy {
     /// Threads of a block.
     pub threads: [u32; 3],
@@ -87,6 +90,7 @@ pub struct ShapeOccupancy {
 
 /// What stands on a line of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LinePressure {
     /// The line.
     pub line: SourceLine,
@@ -98,6 +102,7 @@ pub struct LinePressure {
 
 /// The pressure in a function.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FunctionPressure {
     /// Its name.
     pub name: String,
@@ -150,9 +155,27 @@ impl FunctionPressure {
 
 /// Measures all functions of a module; with notes about those whose control flow cannot be told, which are left out.
 ///
+/// ```
+/// use oriole::pressure::{PressureOptions, pressure};
+///
+/// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// for function in pressure(&module, &PressureOptions::default())?.0 {
+///     let occupancy = &function.shapes[0].occupancy;
+///     println!("{}: {} registers, {} %", function.name, function.registers(), occupancy.percent());
+/// }
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
 /// # Errors
 /// What is wrong with the module's names.
 pub fn pressure(
+    module: &Module,
+    options: &PressureOptions,
+) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Error> {
+    pressure_of(module, options).map_err(|errors| error_of(module, errors))
+}
+
+fn pressure_of(
     module: &Module,
     options: &PressureOptions,
 ) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Vec<Diagnostic>> {

@@ -11,6 +11,7 @@ use oriole_syntax::tree::{Body, Guard, Instruction, Statement};
 
 /// What came of a reduction.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reduced {
     /// The smallest text found.
     pub text: String,

@@ -9,6 +9,7 @@ pub use oriole_analysis::source_lines::SourceLine;
 
 /// A rewrite, and where it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Remark {
     /// The function.
     pub function: String,

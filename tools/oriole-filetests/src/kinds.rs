@@ -200,10 +200,7 @@ impl Run<'_> {
                     self.fail(format!("into SSA form and out: {difference}"));
                 }
             }
-            Err(errors) => self.fail(format!(
-                "into SSA form and out: {}",
-                errors.first().map_or("", |error| error.message.as_str())
-            )),
+            Err(error) => self.fail(format!("into SSA form and out: {error}")),
         }
     }
 
@@ -215,7 +212,7 @@ impl Run<'_> {
         };
         let reports = match oriole::evolution(module, &options) {
             Ok((reports, _)) => reports,
-            Err(errors) => return self.fail(format!("into SSA form: {}", errors.len())),
+            Err(error) => return self.fail(format!("into SSA form: {error}")),
         };
         for report in reports {
             for own in report.loops {
@@ -248,8 +245,8 @@ impl Run<'_> {
         };
         match oriole::accesses(module, &options) {
             Ok((kernels, _)) => Some(kernels),
-            Err(errors) => {
-                self.fail(format!("into SSA form: {}", errors.len()));
+            Err(error) => {
+                self.fail(format!("into SSA form: {error}"));
                 None
             }
         }
@@ -400,19 +397,17 @@ impl Run<'_> {
         }
         let report = match result {
             Ok(report) => report,
-            Err(errors) => return errors,
+            Err(error) => return error.into(),
         };
         let (before, after) = (oriole::print(module), self.print(&copy));
-        match oriole::parse(NAME, after.as_str()).map(|again| oriole::check(&again)) {
-            Ok(errors) | Err(errors) if errors.is_empty() => {}
-            Ok(errors) | Err(errors) => {
-                self.fail(format!("the output is wrong: {}", errors[0].message));
-            }
+        let again = oriole::parse(NAME, after.as_str()).map(|again| oriole::check(&again));
+        if let Some(wrong) = again.unwrap_or_else(Vec::from).first() {
+            self.fail(format!("the output is wrong: {}", wrong.message));
         }
         if let Some(options) = self.without_last_knob(options) {
             let mut plain = module.clone();
-            if let Err(errors) = oriole::optimize(&mut plain, &options) {
-                return errors;
+            if let Err(error) = oriole::optimize(&mut plain, &options) {
+                return error.into();
             }
             self.knob_section(&self.print(&plain), &after);
         }

@@ -63,7 +63,7 @@ pub fn findings(module: &Module, kernel: &str) -> Result<Vec<Finding>, String> {
 }
 
 fn run(module: &Module, kernel: &str, limits: &Limits) -> Result<(Vec<u8>, Vec<Finding>), String> {
-    let mut machine = Machine::new(module).map_err(|errors| errors[0].message.clone())?;
+    let mut machine = Machine::new(module).map_err(|error| error.to_string())?;
     let input = machine.buffer("input", &input());
     let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
     let launch = Launch {
@@ -85,22 +85,21 @@ fn run(module: &Module, kernel: &str, limits: &Limits) -> Result<(Vec<u8>, Vec<F
 /// # Errors
 /// What went wrong, with the byte that differs.
 pub fn compare(kernel: &Kernel, options: &Options) -> Result<(), String> {
-    let before =
-        parse(kernel.name.as_str(), kernel.module()).map_err(|errors| errors[0].message.clone())?;
+    let before = parse(kernel.name.as_str(), kernel.module()).map_err(|error| error.to_string())?;
     let expected = outputs(&before, &kernel.name)?;
     let mut after = before.clone();
-    optimize(&mut after, options).map_err(|errors| errors[0].message.clone())?;
+    optimize(&mut after, options).map_err(|error| error.to_string())?;
     // What is run is what was printed and read again: the printer is on trial too.
     let text = print(&after);
     let mut after =
-        parse(kernel.name.as_str(), text.as_str()).map_err(|errors| errors[0].message.clone())?;
+        parse(kernel.name.as_str(), text.as_str()).map_err(|error| error.to_string())?;
     let found = outputs(&after, &kernel.name)?;
     let is_level = options
         .phases
         .last()
         .is_none_or(|last| last.pass.name == "start-over");
     if is_level {
-        optimize(&mut after, options).map_err(|errors| errors[0].message.clone())?;
+        optimize(&mut after, options).map_err(|error| error.to_string())?;
     }
     if is_level && print(&after) != text {
         return Err(format!("{}: a second run changes the code", kernel.name));

@@ -171,7 +171,7 @@ fn print_outputs(arguments: &Arguments) -> Result<(), String> {
         .map(|seed| {
             let kernel = generate(seed, arguments.options);
             let module = oriole::parse(kernel.name.as_str(), kernel.module())
-                .map_err(|errors| format!("{}: {}", kernel.name, errors[0].message))?;
+                .map_err(|error| error.to_string())?;
             let bytes = oriole_generate::differential::outputs(&module, &kernel.name)
                 .map_err(|message| format!("{}: {message}", kernel.name))?;
             Ok(format!("{} {:08x}", kernel.name, crc32fast::hash(&bytes)))
@@ -186,7 +186,7 @@ fn print_outputs(arguments: &Arguments) -> Result<(), String> {
 /// The same for every kernel of a file.
 fn print_outputs_of(file: &str) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    let module = oriole::parse(file, text).map_err(|errors| errors[0].message.clone())?;
+    let module = oriole::parse(file, text).map_err(|error| error.to_string())?;
     for function in &module.functions {
         let name = module.text(function.name);
         if function.kind == oriole_syntax::tree::FunctionKind::Entry && function.body.is_some() {

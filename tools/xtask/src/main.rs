@@ -11,6 +11,7 @@ cargo xtask NAME
 
     deny        check licences, sources and advisories of dependencies with cargo-deny, if it is installed
     long-files  list source files over 900 lines
+    packages    pack and build every crate as it would be published, with `cargo publish --dry-run`; needs the crates.io index
     outputs     check that the same input gives the same bytes twice, on one thread and on many
 ";
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let result = match name.as_str() {
         "deny" => deny(),
         "long-files" => long_files(),
+        "packages" => packages(),
         "outputs" => outputs(),
         _ => {
             print!("{HELP}");
@@ -60,6 +62,26 @@ fn deny() -> Result<(), String> {
         Ok(())
     } else {
         Err("cargo deny found something".to_owned())
+    }
+}
+
+/// Packs every crate and builds it from what was packed: files outside of a crate are not there.
+fn packages() -> Result<(), String> {
+    let status = Command::new("cargo")
+        .args([
+            "publish",
+            "--workspace",
+            "--dry-run",
+            "--allow-dirty",
+            "--quiet",
+        ])
+        .current_dir(root())
+        .status()
+        .map_err(|error| error.to_string())?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err("a crate cannot be published".to_owned())
     }
 }
 

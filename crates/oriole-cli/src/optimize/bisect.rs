@@ -26,7 +26,7 @@ pub fn run(
             ..options.clone()
         };
         let report = oriole::optimize(&mut copy, &options)
-            .map_err(|errors| Failure::message(errors[0].message.clone()))?;
+            .map_err(|error| Failure::message(error.to_string()))?;
         Ok::<(Module, Report), Failure>((copy, report))
     };
     // Which functions are worth optimizing is settled with all the fuel there is: halfway a function may look worse.

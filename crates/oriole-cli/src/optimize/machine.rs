@@ -19,7 +19,9 @@ pub fn prepare(
 ) -> Result<Judge, Failure> {
     let name = arguments.target.as_deref().or_else(|| module.target());
     let target = name.and_then(Target::from_text).ok_or_else(|| {
-        Failure::message("the file names no target that is known: say --target, such as sm_90")
+        Failure::message(
+            "the .target of the file is missing or unknown; give one with --target, such as sm_90",
+        )
     })?;
     Ptxas::new(named, target).map(Judge)
 }

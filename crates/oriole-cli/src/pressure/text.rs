@@ -15,8 +15,6 @@ const SOURCE_LINES: usize = 40;
 
 /// What the report shows.
 pub struct Style {
-    /// Functions with more registers than this are listed at the end.
-    pub limit: u32,
     /// Whether totals of the lines of the source are shown.
     pub lines: bool,
     /// Whether there are colours.
@@ -30,48 +28,40 @@ impl Style {
             false => text.to_owned(),
         }
     }
-}
 
-/// The whole report. What comes from the input is made printable here, so that colours stay.
-pub fn render(reports: &[(String, FunctionPressure)], style: &Style) -> String {
-    let mut output = String::new();
-    let has_files = reports.windows(2).any(|pair| pair[0].0 != pair[1].0);
-    for (index, (file, report)) in reports.iter().enumerate() {
-        if index > 0 {
-            output.push('\n');
-        }
-        if has_files && (index == 0 || reports[index - 1].0 != *file) {
-            let _ = writeln!(output, "{}", style.paint("4", &printable_text(file)));
-        }
+    /// The line above the functions of a file.
+    pub fn file(&self, name: &str) -> String {
+        format!("{}\n", self.paint("4", &printable_text(name)))
+    }
+
+    /// What is said of a function. What comes from the input is made printable here, so that colours stay.
+    pub fn function(&self, report: &FunctionPressure) -> String {
         let mut text = String::new();
         one(&mut text, report);
-        if style.lines {
+        if self.lines {
             lines(&mut text, report);
         }
         let text = printable_text(&text).into_owned();
         match text.split_once('\n') {
             Some((first, rest)) => {
-                let _ = write!(
-                    output,
-                    "{}\n{}",
-                    style.paint("1", first),
-                    colored(rest, style)
-                );
+                format!("{}\n{}", self.paint("1", first), colored(rest, self))
             }
-            None => output.push_str(&text),
+            None => text,
         }
     }
-    let above: Vec<String> = reports
-        .iter()
-        .map(|(_, report)| report)
-        .filter(|report| report.registers() > style.limit)
-        .map(|report| format!("{} ({})", report.name, report.registers()))
-        .collect();
-    if !above.is_empty() {
-        let text = format!("above {} registers: {}", style.limit, above.join(", "));
-        let _ = writeln!(output, "\n{}", style.paint("33", &printable_text(&text)));
+
+    /// The line at the end: functions with more registers than the limit, if there are any.
+    pub fn above(&self, limit: u32, functions: &[(String, u32)]) -> String {
+        if functions.is_empty() {
+            return String::new();
+        }
+        let listed = functions
+            .iter()
+            .map(|(name, registers)| format!("{name} ({registers})"));
+        let listed: Vec<String> = listed.collect();
+        let text = format!("above {limit} registers: {}", listed.join(", "));
+        format!("\n{}\n", self.paint("33", &printable_text(&text)))
     }
-    output
 }
 
 /// Colours of lines: the plot, spills, and the words that lines begin with.

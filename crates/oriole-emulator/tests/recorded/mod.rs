@@ -237,7 +237,7 @@ fn compare_as(
     let mut machine = match Machine::with_approximations(&module, approximations) {
         Ok(machine) if contract => machine.contracted(),
         Ok(machine) => machine,
-        Err(errors) => return Comparison::Failed(errors[0].message.clone()),
+        Err(error) => return Comparison::Failed(error.to_string()),
     };
     let arguments = parsed_arguments(run);
     let request = launch.on(&mut machine, run);

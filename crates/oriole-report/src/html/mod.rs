@@ -8,7 +8,7 @@ mod listing;
 
 use crate::json;
 use oriole::pressure::{FunctionPressure, PressureOptions};
-use oriole::{AccessOptions, Diagnostic, KernelAccesses, Module};
+use oriole::{AccessOptions, Error, KernelAccesses, Module};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ impl Page {
         module: &Module,
         options: &AccessOptions,
         kernels: &[KernelAccesses],
-    ) -> Result<Page, Vec<Diagnostic>> {
+    ) -> Result<Page, Error> {
         let values = json::analysis_of(module, options, kernels)?;
         let asked = PressureOptions {
             blocks: options.block.into_iter().collect(),
@@ -185,7 +185,8 @@ fn searched(parts: &[&str]) -> String {
 fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
     output.push_str(
         "<div class=\"scroll\"><table>\n<thead><tr><th>kernel</th><th>file</th><th>block</th><th class=\"n\">registers</th>\
-         <th class=\"n\">occupancy</th><th>limited by</th><th class=\"n\">instructions</th><th class=\"n\">accesses</th>\
+         <th class=\"n\">occupancy</th><th>limited by</th><th class=\"n\" title=\"sectors that are needed, of those that are moved\">global</th>\
+         <th class=\"n\" title=\"wavefronts that are needed, of those that are taken\">shared</th><th class=\"n\">instructions</th><th class=\"n\">accesses</th>\
          <th class=\"n\">loops</th><th class=\"n\">high</th><th class=\"n\">medium</th><th class=\"n\">low</th></tr></thead>\n<tbody>\n",
     );
     for (index, (page, kernel)) in kernels.iter().enumerate() {
@@ -205,11 +206,15 @@ fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
             .map(text)
             .collect();
         let percent = value["occupancy"]["percent"].as_f64();
+        let efficiency = |memory: &str| {
+            let share = value["efficiency"][memory].as_f64();
+            share.map_or(String::new(), |share| format!("{:.0} %", share * 100.0))
+        };
         let _ = writeln!(
             output,
             "<tr data-text=\"{}\"><td><a href=\"#k{index}\">{}</a></td><td class=\"dim\">{}</td><td>{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n high\">{}</td><td class=\"n medium\">{}</td><td class=\"n low\">{}</td></tr>",
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n high\">{}</td><td class=\"n medium\">{}</td><td class=\"n low\">{}</td></tr>",
             searched(&[&name, &page.file, &kinds.join(" ")]),
             escape(&name),
             escape(&page.file),
@@ -217,6 +222,8 @@ fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
             text(&value["registers"]["best"]),
             percent.map_or(String::new(), |percent| format!("{percent:.0} %")),
             escape(&text(&value["occupancy"]["limiter"])),
+            efficiency("global"),
+            efficiency("shared"),
             kernel.pressure.instructions,
             length(&value["accesses"]),
             length(&value["loops"]),
@@ -369,6 +376,8 @@ mod tests {
             "<th>back edge taken</th>",
             "<td class=\"code\">7</td>",
             "Content-Security-Policy",
+            ">global</th>",
+            "<td class=\"n\">12 %</td>",
         ] {
             assert!(html.contains(wanted), "{wanted}");
         }

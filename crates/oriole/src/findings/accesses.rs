@@ -92,7 +92,7 @@ fn atomics(subject: &Subject<'_>, found: &mut Vec<Found>) {
             kind: FindingKind::ContendedAtomic,
             severity,
             instruction: request.instruction,
-            message: format!("{lanes} lanes aim at one word, and are served one after the other"),
+            message: format!("{lanes} lanes update the same word, one after the other"),
             weight: (lanes as f64 - 1.0) * trips,
         });
     }

@@ -226,7 +226,7 @@ fn inside(
         Verdict::Lanes(lanes) if shorter >= LONG_ARM => (
             FindingSeverity::Medium,
             format!(
-                "{} lanes go one way and {} the other, and a warp executes both: {shorter} and {longer} instructions",
+                "{} lanes branch one way and {} the other: the warp executes both sides, {shorter} and {longer} instructions",
                 lanes.count_ones(),
                 LANES as u32 - lanes.count_ones()
             ),
@@ -234,13 +234,13 @@ fn inside(
         ),
         Verdict::Lanes(lanes) if longer >= LONG_ONLY_ARM && lanes.count_ones() == 16 => (
             FindingSeverity::Low,
-            format!("half of the lanes wait for the others in {longer} instructions"),
+            format!("half of the lanes are idle for {longer} instructions"),
             longer / 2,
         ),
         Verdict::Computed { is_data } if shorter >= LONG_ARM => (
             FindingSeverity::Low,
             format!(
-                "the condition is computed {}: a warp whose lanes differ executes both ways, {shorter} and {longer} instructions",
+                "the condition depends on {}: a divergent warp executes both sides, {shorter} and {longer} instructions",
                 by(is_data)
             ),
             shorter / 2,
@@ -258,8 +258,8 @@ fn inside(
 
 fn by(is_data: bool) -> &'static str {
     match is_data {
-        true => "from what each lane loaded",
-        false => "from the number of the lane",
+        true => "what each lane loaded",
+        false => "the lane id",
     }
 }
 
@@ -292,7 +292,7 @@ fn leaving(
 ) {
     let message = match verdict {
         Verdict::Computed { is_data } => format!(
-            "how often the loop runs is computed {}: a warp runs as often as its last lane",
+            "the trip count depends on {}: a warp iterates until its last lane is done",
             by(is_data)
         ),
         Verdict::Boundary(apart) if apart > 0 => {
@@ -304,7 +304,7 @@ fn leaving(
                 return;
             }
             format!(
-                "lanes of a warp run the loop up to {more} times more often than others, and a warp as often as its last lane"
+                "trip counts of lanes differ by up to {more}: a warp iterates until its last lane is done"
             )
         }
         _ => return,
@@ -412,7 +412,7 @@ fn barriers(subject: &Subject<'_>, branches: &Branches, found: &mut Vec<Found>) 
                 severity: FindingSeverity::High,
                 instruction: barrier,
                 message: format!(
-                    "only some lanes come to this barrier, as the branch at {} divides them, and the others wait at another",
+                    "only some lanes reach this barrier: the branch at {} is divergent, and the others wait at another barrier",
                     subject.at(last)
                 ),
                 weight: subject.executions(at),

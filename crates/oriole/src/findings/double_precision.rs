@@ -33,10 +33,7 @@ pub(super) fn find(subject: &Subject<'_>, found: &mut Vec<Found>) {
             continue;
         };
         let count = chain.len();
-        let words = match count {
-            1 => "1 operation".to_owned(),
-            count => format!("{count} operations"),
-        };
+        let plural = if count == 1 { "" } else { "s" };
         found.push(Found {
             kind: FindingKind::DoublePrecision,
             severity: match subject.loops.depth(block) {
@@ -45,7 +42,7 @@ pub(super) fn find(subject: &Subject<'_>, found: &mut Vec<Found>) {
             },
             instruction,
             message: format!(
-                "{words} of 64 bits on floats of 32, whose result is rounded to 32 again"
+                "{count} double-precision operation{plural} on floats, whose result is rounded to float again"
             ),
             weight: COST * count as f64 * subject.executions(block),
         });

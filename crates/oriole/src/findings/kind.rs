@@ -2,6 +2,7 @@
 
 /// What is wrong with some instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FindingKind {
     /// An access to global memory touches more sectors than its bytes need.
     UncoalescedAccess,
@@ -64,7 +65,7 @@ impl FindingKind {
             ($name:literal) => {
                 (
                     $name,
-                    include_str!(concat!("../../../../docs/findings/", $name, ".md")),
+                    include_str!(concat!("../../findings/", $name, ".md")),
                 )
             };
         }

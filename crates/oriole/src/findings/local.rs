@@ -152,15 +152,15 @@ fn indices(subject: &Subject<'_>, found: &mut Vec<Found>) {
             continue;
         }
         let by = match origin.is_data() {
-            true => "from data",
-            false => "from the number of the lane",
+            true => "loaded data",
+            false => "the lane id",
         };
         found.push(Found {
             kind: FindingKind::DivergentLocalIndex,
             severity: FindingSeverity::Medium,
             instruction: request.instruction,
             message: format!(
-                "each lane computes its index into local memory {by}: up to {} sectors instead of {}",
+                "the index into local memory depends on {by}: up to {} sectors instead of {}",
                 cost.most, cost.ideal
             ),
             weight: cost.waste() * subject.executions(block),

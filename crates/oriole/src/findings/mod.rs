@@ -32,6 +32,7 @@ use std::rc::Rc;
 
 /// Something that is wrong, and where.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Finding {
     /// What it is.
     pub kind: FindingKind,

@@ -213,6 +213,7 @@ impl Assembler {
 
 /// What `ptxas -v` says of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Properties {
     /// The kernel or function.
     pub name: String,

@@ -17,6 +17,7 @@ const MOST_ROUNDS: usize = 8;
 
 /// A kernel, or a function by itself, before and after.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Its name.
     pub name: String,
@@ -32,6 +33,7 @@ pub struct Comparison {
 
 /// What became of the functions of a module.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Selection {
     /// All kernels, and functions that have code of their own, in the order of `ptxas`.
     pub comparisons: Vec<Comparison>,
@@ -55,7 +57,7 @@ impl fmt::Display for SelectionError {
             SelectionError::Original(error) => write!(formatter, "{error}"),
             SelectionError::Optimized(error) => write!(
                 formatter,
-                "ptxas accepts the file but not what Oriole made of it, which is a fault of Oriole: {error}"
+                "ptxas accepts the file but not what Oriole made of it, which is a bug in Oriole: {error}"
             ),
         }
     }

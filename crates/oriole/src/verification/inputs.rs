@@ -5,7 +5,7 @@
 //! wrong ones.
 
 use super::pointers::Pointers;
-use oriole::Module;
+use crate::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
 use oriole_syntax::tree::{Body, OperandKind, Storage};
 use std::collections::{BTreeMap, BTreeSet};

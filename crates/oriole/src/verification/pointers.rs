@@ -4,7 +4,7 @@
 //! reaches an address, or a `cvta`, by copies, additions and selections. Offsets are added to pointers too, so where a `cvta`
 //! shows which of two summands is the pointer, the other is none.
 
-use oriole::Module;
+use crate::Module;
 use oriole_emulator::Signature;
 use oriole_syntax::tree::{Body, Function, Operand, OperandKind, Statement};
 use std::collections::{BTreeMap, BTreeSet};

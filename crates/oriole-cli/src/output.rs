@@ -1,0 +1,190 @@
+//! Output that is written as it comes: to the standard output, or into a file that is replaced when all is there.
+
+use crate::Failure;
+use oriole_diagnostics::{printable_json, sarif};
+use oriole_files::Replacement;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+/// Where output goes.
+pub struct Sink<'a> {
+    file: Option<(&'a Path, Replacement)>,
+}
+
+fn cannot_write(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::message(format!("cannot write `{}`: {error}", file.display()))
+}
+
+impl<'a> Sink<'a> {
+    /// The standard output for nothing or `-`.
+    pub fn new(file: Option<&'a Path>) -> Result<Sink<'a>, Failure> {
+        let file = match file.filter(|file| *file != Path::new("-")) {
+            Some(file) => {
+                let replacement =
+                    Replacement::of(file).map_err(|error| cannot_write(file, &error))?;
+                Some((file, replacement))
+            }
+            None => None,
+        };
+        Ok(Sink { file })
+    }
+
+    /// Writes more.
+    pub fn write(&mut self, text: &str) -> Result<(), Failure> {
+        match &mut self.file {
+            Some((file, replacement)) => replacement
+                .write_all(text.as_bytes())
+                .map_err(|error| cannot_write(file, &error)),
+            None => Ok(std::io::stdout().lock().write_all(text.as_bytes())?),
+        }
+    }
+
+    /// Replaces the file. One that is not finished is as it was.
+    pub fn finish(self) -> Result<(), Failure> {
+        match self.file {
+            Some((file, replacement)) => replacement
+                .finish(file)
+                .map_err(|error| cannot_write(file, &error)),
+            None => Ok(std::io::stdout().lock().flush()?),
+        }
+    }
+}
+
+/// A JSON document, as [`serde_json::to_string_pretty`] writes it, with a list that comes piece by piece.
+pub struct JsonList {
+    /// The document up to the list.
+    start: String,
+    /// What elements are indented by.
+    indent: &'static str,
+    is_begun: bool,
+}
+
+/// An element of a list of a document.
+const ELEMENT: &str = "    ";
+/// A result of a SARIF log.
+const RESULT: &str = "        ";
+/// Where results go in a SARIF log.
+const RESULTS: &str = "\"results\": [";
+
+fn log_without_results(rules: &BTreeSet<String>) -> String {
+    format!("{:#}\n", sarif::log_without_results(rules))
+}
+
+impl JsonList {
+    /// A document whose first field is the list.
+    pub fn new(field: &str) -> JsonList {
+        JsonList {
+            start: format!("{{\n  \"{field}\": ["),
+            indent: ELEMENT,
+            is_begun: false,
+        }
+    }
+
+    /// The results of a SARIF log.
+    pub fn of_results() -> JsonList {
+        let log = log_without_results(&BTreeSet::new());
+        let start = log.split_inclusive(RESULTS).next().unwrap_or_default();
+        JsonList {
+            start: start.to_owned(),
+            indent: RESULT,
+            is_begun: false,
+        }
+    }
+
+    /// What a value is as an element of a document's list.
+    pub fn element(value: &Value) -> String {
+        indented(value, ELEMENT)
+    }
+
+    /// What a value is as a result of a SARIF log.
+    pub fn result(value: &Value) -> String {
+        indented(value, RESULT)
+    }
+
+    /// Adds elements to the output.
+    pub fn add(&mut self, elements: &[String], output: &mut String) {
+        for element in elements {
+            match self.is_begun {
+                true => output.push(','),
+                false => output.push_str(&self.start),
+            }
+            self.is_begun = true;
+            *output += &format!("\n{}{element}", self.indent);
+        }
+    }
+
+    /// Ends the list and adds the other fields, of which there is at least one.
+    pub fn finish(self, others: &Value) -> String {
+        let others = format!("{others:#}");
+        let others = printable_json(others.trim_start_matches('{'));
+        format!("{},{others}\n", self.end())
+    }
+
+    /// Ends the results of a SARIF log, which are of these rules.
+    pub fn finish_results(self, rules: &BTreeSet<String>) -> String {
+        let log = log_without_results(rules);
+        let rest = log.split_once(RESULTS).map_or("", |(_, rest)| rest);
+        let rest = rest.trim_start_matches(']');
+        format!("{}{}", self.end(), printable_json(rest))
+    }
+
+    /// The end of the list, and what is before it if nothing was added.
+    fn end(&self) -> String {
+        match self.is_begun {
+            true => format!("\n{}]", &self.indent[2..]),
+            false => format!("{}]", self.start),
+        }
+    }
+}
+
+fn indented(value: &Value, indent: &str) -> String {
+    let text = format!("{value:#}").replace('\n', &format!("\n{indent}"));
+    printable_json(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_that_comes_in_pieces_is_written_as_at_once() {
+        let elements = [
+            json!({"name": "a\nb", "list": [1, [], {}]}),
+            json!(null),
+            json!([]),
+        ];
+        for count in 0..=elements.len() {
+            let mut list = JsonList::new("all");
+            let mut output = String::new();
+            for element in &elements[..count] {
+                list.add(&[JsonList::element(element)], &mut output);
+            }
+            output += &list.finish(&json!({"version": 1}));
+            let whole = json!({"all": &elements[..count], "version": 1});
+            assert_eq!(output, format!("{whole:#}\n"));
+        }
+    }
+
+    #[test]
+    fn so_is_a_log() {
+        let results = [
+            json!({"ruleId": "a", "message": {"text": "\"results\": []"}}),
+            json!({"ruleId": "b"}),
+        ];
+        for count in 0..=results.len() {
+            let results = &results[..count];
+            let mut list = JsonList::of_results();
+            let mut output = String::new();
+            for result in results {
+                list.add(&[JsonList::result(result)], &mut output);
+            }
+            let rules = results.iter().filter_map(sarif::rule);
+            output += &list.finish_results(&rules.map(str::to_owned).collect());
+            let whole = sarif::log(results.to_vec());
+            assert_eq!(output, format!("{whole:#}\n"));
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Runs every kernel of a module before and after optimization, in the emulator, on generated inputs.
+//!
+//! [`verify`] says what is compared.
+
+mod inputs;
+mod pointers;
+
+use crate::{Error, Module, Severity};
+use inputs::{Input, Library};
+use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
+use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Inputs on which a kernel is compared, at most.
+const COMPARISONS: usize = 3;
+/// Inputs with differences that nobody can rely on, after which the kernel is given up.
+const DOUBTFUL: usize = 12;
+/// Bytes of parameters that a kernel can have.
+const PARAMETERS: usize = 32_764;
+/// Thread instructions of a run, at most.
+const STEPS: u64 = 20_000_000;
+/// Thread instructions of a run for each instruction of the kernel, at least: two blocks of 256 threads.
+const STEPS_OF_EACH: u64 = 512;
+
+/// What verification may use.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyOptions {
+    /// For all kernels together.
+    pub time: Duration,
+    /// Bytes for one run of a kernel.
+    pub memory: u64,
+}
+
+impl Default for VerifyOptions {
+    /// Two minutes and a gibibyte.
+    fn default() -> VerifyOptions {
+        VerifyOptions {
+            time: Duration::from_secs(120),
+            memory: 1 << 30,
+        }
+    }
+}
+
+/// Both modules, decoded once for all kernels, and until when to go on.
+struct Judge<'a> {
+    original: &'a Module,
+    machines: [Machine; 2],
+    library: Library,
+    deadline: Instant,
+    memory: u64,
+}
+
+/// What came of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verification {
+    /// The kernel.
+    pub kernel: String,
+    /// What the inputs said.
+    pub verdict: Verdict,
+}
+
+/// What inputs said of the two versions of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Equal on all inputs that were tried.
+    Equal {
+        /// How many.
+        inputs: usize,
+        /// How many percent of the instructions they executed.
+        executed: usize,
+    },
+    /// No input told, and why.
+    Unknown(String),
+    /// An input tells the two apart: how.
+    Different(String),
+}
+
+/// What a run left behind.
+struct Outcome {
+    report: Report,
+    /// Name and contents of each buffer and variable.
+    memory: Vec<(String, Vec<u8>)>,
+}
+
+/// Runs every kernel of a module and of what was made of it in the emulator, on generated inputs; several at once where a rayon
+/// pool has threads for it.
+///
+/// What is compared is what can be seen from outside: every buffer, every global variable, what `printf` wrote. Inputs on which
+/// the kernel itself traps say nothing and are passed over; so is a difference in a kernel whose result nobody can rely on,
+/// because it reads what nothing wrote, races, or reads a clock.
+///
+/// ```
+/// use oriole::{Options, Verdict, VerifyOptions};
+///
+/// let original = oriole::parse("example.ptx", oriole::EXAMPLE)?;
+/// let mut optimized = original.clone();
+/// oriole::optimize(&mut optimized, &Options::default())?;
+/// for kernel in oriole::verify(&original, &optimized, &VerifyOptions::default())? {
+///     assert!(matches!(kernel.verdict, Verdict::Equal { .. }));
+/// }
+/// # Ok::<(), oriole::Error>(())
+/// ```
+///
+/// # Errors
+/// If one of the two cannot be decoded.
+pub fn verify(
+    original: &Module,
+    optimized: &Module,
+    options: &VerifyOptions,
+) -> Result<Vec<Verification>, Error> {
+    let judge = Judge::new(original, optimized, options)?;
+    let verdicts = original
+        .functions
+        .par_iter()
+        .filter(|function| function.kind == FunctionKind::Entry)
+        .filter_map(|function| {
+            let name = original.text(function.name);
+            let verdict = judge.verify(function, name, function.body.as_ref()?);
+            Some(Verification {
+                kernel: name.to_owned(),
+                verdict,
+            })
+        });
+    Ok(verdicts.collect())
+}
+
+/// Why a run says nothing, or what it ended with.
+enum Stopped {
+    /// The emulator's own time or memory was over.
+    Limit(String),
+    Trap(String),
+}
+
+impl Stopped {
+    fn into_text(self) -> String {
+        match self {
+            Stopped::Limit(text) | Stopped::Trap(text) => text,
+        }
+    }
+}
+
+impl<'a> Judge<'a> {
+    fn new(
+        original: &'a Module,
+        optimized: &Module,
+        limits: &VerifyOptions,
+    ) -> Result<Judge<'a>, Error> {
+        let options = MachineOptions {
+            memory_limit: limits.memory,
+            ..MachineOptions::default()
+        };
+        let decode = |module: &Module| Machine::with_options(module, &options);
+        let now = Instant::now();
+        Ok(Judge {
+            original,
+            machines: [decode(original)?, decode(optimized)?],
+            library: Library::default(),
+            deadline: now.checked_add(limits.time).unwrap_or(now),
+            memory: limits.memory,
+        })
+    }
+
+    fn verify(&self, function: &Function, kernel: &str, body: &Body) -> Verdict {
+        let Some(shape) = self.machines[0].signature(kernel) else {
+            return Verdict::Unknown("the emulator does not know it".to_owned());
+        };
+        let bytes: usize = shape.parameters.iter().map(|parameter| parameter.1).sum();
+        if bytes > PARAMETERS {
+            return Verdict::Unknown(format!("it has {bytes} bytes of parameters"));
+        }
+        let pointers = pointers::of(self.original, function, body, &shape);
+        let mut reason = None;
+        let (mut compared, mut passed_over) = (0, 0);
+        let mut executed = BTreeSet::new();
+        let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
+        for input in inputs::generate(self.original, body, &shape, &pointers) {
+            let expected = match self.execute(0, kernel, &input, steps, false) {
+                Ok(outcome) => outcome,
+                Err(why) => {
+                    reason.get_or_insert(why.into_text());
+                    continue;
+                }
+            };
+            let found = match self.execute(1, kernel, &input, steps, false) {
+                Err(Stopped::Limit(why)) => {
+                    reason.get_or_insert(why);
+                    continue;
+                }
+                Err(Stopped::Trap(why)) => Err(why),
+                Ok(outcome) => Ok(outcome),
+            };
+            if let Some(difference) = compare(&expected, found) {
+                match self.unreliable(kernel, body, &input, steps) {
+                    Some(why) => {
+                        reason.get_or_insert(format!("{why}; and {difference}"));
+                        passed_over += 1;
+                        if passed_over == DOUBTFUL {
+                            break;
+                        }
+                        continue;
+                    }
+                    None => return Verdict::Different(difference),
+                }
+            }
+            let entries = expected.report.profile.iter();
+            executed.extend(
+                entries
+                    .filter(|entry| entry.function == kernel)
+                    .map(|entry| entry.span),
+            );
+            compared += 1;
+            if compared == COMPARISONS {
+                break;
+            }
+        }
+        if compared == 0 {
+            let reason = reason.unwrap_or_else(|| "there is no input for it".to_owned());
+            return Verdict::Unknown(reason);
+        }
+        let all = body
+            .statements
+            .iter()
+            .filter(|statement| matches!(statement, Statement::Instruction(_)))
+            .count();
+        Verdict::Equal {
+            inputs: compared,
+            executed: 100 * executed.len().min(all) / all.max(1),
+        }
+    }
+
+    /// Runs a kernel of one of the two machines.
+    fn execute(
+        &self,
+        which: usize,
+        kernel: &str,
+        input: &Input,
+        steps: u64,
+        check: bool,
+    ) -> Result<Outcome, Stopped> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Stopped::Limit(
+                "the time for verification is over".to_owned(),
+            ));
+        }
+        let mut machine = self.machines[which].fresh();
+        let (launch, buffers) = input.launch(&mut machine, kernel, &self.library);
+        let options = Options {
+            step_limit: steps,
+            memory_limit: self.memory,
+            time_limit: Some(left),
+            profile: !check,
+            check_uninitialized: check,
+            check_races: check,
+            // In one order, so that a kernel that races does the same each time.
+            parallel: false,
+            ..Options::default()
+        };
+        let report = machine.launch(&launch, &options).map_err(|trap| {
+            let text = trap.to_string();
+            match trap.kind {
+                TrapKind::TimeLimit | TrapKind::MemoryLimit => Stopped::Limit(text),
+                _ => Stopped::Trap(text),
+            }
+        })?;
+        let mut memory: Vec<(String, Vec<u8>)> = buffers
+            .into_iter()
+            .map(|(name, buffer)| (name, machine.read(buffer)))
+            .collect();
+        let top = &self.original.top;
+        for declaration in &top.declarations {
+            if declaration.storage == Storage::Global {
+                for declarator in top.declarators(declaration) {
+                    let name = self.original.text(declarator.name);
+                    if let Some(bytes) = machine.read_variable(name) {
+                        memory.push((name.to_owned(), bytes));
+                    }
+                }
+            }
+        }
+        Ok(Outcome { report, memory })
+    }
+
+    /// Why nobody can rely on what a kernel does with an input.
+    fn unreliable(&self, kernel: &str, body: &Body, input: &Input, steps: u64) -> Option<String> {
+        let clock = ["%clock", "%globaltimer"];
+        for operand in &body.operands {
+            if operand.kind == OperandKind::Name {
+                let name = self.original.text(operand.text);
+                if clock.iter().any(|prefix| name.starts_with(prefix)) {
+                    return Some(format!("it reads `{name}`"));
+                }
+            }
+        }
+        let checked = self.execute(0, kernel, input, steps, true).ok()?;
+        let finding = checked
+            .report
+            .findings
+            .iter()
+            .find(|finding| finding.severity >= Severity::Warning)?;
+        Some(format!("line {}: {}", finding.ptx_line, finding.message))
+    }
+}
+
+/// The first difference between what the two left behind.
+fn compare(expected: &Outcome, found: Result<Outcome, String>) -> Option<String> {
+    let found = match found {
+        Ok(found) => found,
+        Err(trap) => return Some(format!("it now stops: {trap}")),
+    };
+    for ((name, left), (_, right)) in expected.memory.iter().zip(&found.memory) {
+        let place = left
+            .iter()
+            .zip(right)
+            .position(|(left, right)| left != right);
+        if let Some(byte) = place {
+            let word = byte / 4 * 4;
+            let value = |bytes: &[u8]| -> String {
+                let end = bytes.len().min(word + 4);
+                let digits = bytes[word..end].iter().rev();
+                digits.map(|byte| format!("{byte:02x}")).collect()
+            };
+            return Some(format!(
+                "`{name}` holds 0x{} at byte {word} before and 0x{} after",
+                value(left),
+                value(right)
+            ));
+        }
+    }
+    (expected.report.output != found.report.output).then(|| "it prints something else".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.global .u32 total;
+.visible .entry scale(.param .u64 out, .param .u64 in, .param .u32 n, .param .f32 factor)
+{
+    .reg .pred %p; .reg .b32 %r<6>; .reg .f32 %f<3>; .reg .b64 %rd<7>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [in];
+    ld.param.u32 %r1, [n];
+    ld.param.f32 %f1, [factor];
+    cvta.to.global.u64 %rd3, %rd1;
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mad.lo.u32 %r4, %r3, 64, %r2;
+    setp.ge.u32 %p, %r4, %r1;
+    @%p bra done;
+    mul.wide.u32 %rd4, %r4, 4;
+    add.s64 %rd5, %rd2, %rd4;
+    ld.global.f32 %f2, [%rd5];
+    mul.f32 %f2, %f2, %f1;
+    add.s64 %rd6, %rd3, %rd4;
+    st.global.f32 [%rd6], %f2;
+done:
+    ret;
+}
+";
+
+    /// The verdict about a kernel of which some text was replaced.
+    fn verdict(text: &str, from: &str, to: &str) -> String {
+        let original = crate::parse("k.ptx", text).unwrap();
+        let changed = crate::parse("k.ptx", text.replace(from, to)).unwrap();
+        let function = &original.functions[0];
+        let name = original.text(function.name);
+        let limits = VerifyOptions {
+            time: Duration::from_secs(600),
+            memory: 1 << 30,
+        };
+        let judge = Judge::new(&original, &changed, &limits).unwrap();
+        match judge.verify(function, name, function.body.as_ref().unwrap()) {
+            Verdict::Equal { inputs, executed } => format!("{inputs} inputs, {executed} %"),
+            Verdict::Unknown(reason) => format!("could not run: {reason}"),
+            Verdict::Different(difference) => format!("different: {difference}"),
+        }
+    }
+
+    #[test]
+    fn pointers_are_told_from_numbers() {
+        let module = crate::parse("k.ptx", KERNEL).unwrap();
+        let signature = Machine::new(&module).unwrap().signature("scale").unwrap();
+        let function = &module.functions[0];
+        let body = function.body.as_ref().unwrap();
+        let pointers = pointers::of(&module, function, body, &signature);
+        let places: Vec<_> = pointers.certain.into_iter().collect();
+        assert_eq!(places, [(0, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn equal_kernels_are_verified() {
+        assert_eq!(verdict(KERNEL, "", ""), "3 inputs, 100 %");
+        // Commuted.
+        assert_eq!(
+            verdict(KERNEL, "%f2, %f2, %f1", "%f2, %f1, %f2"),
+            "3 inputs, 100 %"
+        );
+    }
+
+    #[test]
+    fn differences_are_found() {
+        let wrong = verdict(KERNEL, "mul.f32", "add.f32");
+        assert!(wrong.starts_with("different: `out` holds 0x"), "{wrong}");
+        let stops = verdict(KERNEL, "st.global.f32 [%rd6]", "st.global.f32 [%rd6+1]");
+        assert!(
+            stops.starts_with("different: it now stops: misaligned"),
+            "{stops}"
+        );
+        let variable = verdict(KERNEL, "done:", "done:\n st.global.u32 [total], 7;");
+        assert!(
+            variable.starts_with("different: `total` holds"),
+            "{variable}"
+        );
+    }
+
+    #[test]
+    fn kernels_that_nobody_can_rely_on_are_not_judged() {
+        let clock = KERNEL.replace("%f2, %f2, %f1;", "%f2, %f2, %f1;\n mov.u32 %r5, %clock;");
+        let verdict = self::verdict(&clock, "mul.f32", "add.f32");
+        assert!(
+            verdict.starts_with("could not run: it reads `%clock`"),
+            "{verdict}"
+        );
+        let unset = KERNEL.replace("%f2, %f2, %f1;", "%f2, %f2, %f0;");
+        let verdict = self::verdict(&unset, "mul.f32", "add.f32");
+        assert!(
+            verdict.starts_with("could not run: line 22: register `%f0` is read"),
+            "{verdict}"
+        );
+        let unknown = KERNEL.replace("mul.f32", "frobnicate.f32");
+        let verdict = self::verdict(&unknown, "", "");
+        assert!(
+            verdict.starts_with("could not run: not-emulated"),
+            "{verdict}"
+        );
+    }
+}
