@@ -5,7 +5,8 @@ use crate::arguments::{AnalyzeArguments, Assumed};
 use crate::documents::{self, Documents};
 use crate::files;
 use crate::report::Reporter;
-use crate::summary::Summary;
+use crate::summary;
+use oriole::pressure::FunctionKind;
 use oriole::{AccessOptions, AccessReport, Finding, FindingSeverity, KernelAccesses, ShapeWaste};
 use oriole_analysis::memory_requests::Status;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         kernel: arguments.kernel.clone(),
         grid: arguments.grid,
         with_shapes: true,
+        with_summary: true,
         multiples: arguments
             .assume
             .iter()
@@ -52,17 +54,13 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             return Err(Failure::message(format!("there is no kernel `{name}`")));
         }
         let mut sources = Sources::of(arguments, &input.name);
-        let summary = match documents.is_text() {
-            true => Summary::of(&module, &options).map_err(reported)?,
-            false => Summary::default(),
-        };
         for kernel in &kernels {
             let findings = kernel.ranked();
             let mut asked = arguments.fail_on.iter();
             is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-            render(kernel, arguments.all, &mut sources, &mut text);
             if documents.is_text() {
-                summary.render(kernel, &mut text);
+                render(kernel, arguments.all, &mut sources, &mut text);
+                summary::render(&module, kernel, &mut text);
             }
         }
         documents.add(&module, &options, &kernels).map_err(reported)
@@ -103,7 +101,11 @@ fn grouped<'a>(
 
 fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
     let [x, y, z] = kernel.block;
-    let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
+    let kind = match kernel.kind {
+        FunctionKind::Entry => "",
+        FunctionKind::Function => " (function)",
+    };
+    let _ = writeln!(text, "{}{kind}, block {x}x{y}x{z}", kernel.name);
     let findings = kernel.ranked();
     let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
     let mut pictured = Vec::new();

@@ -72,7 +72,7 @@ impl<'a> Documents<'a> {
             || self.baseline.is_some()
             || self.arguments.write_baseline.is_some()
         {
-            let values = json::analysis_of(module, options, kernels)?;
+            let values = json::analysis_of(module, kernels);
             self.kernels.extend(values);
         }
         Ok(())

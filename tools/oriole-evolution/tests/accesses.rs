@@ -11,7 +11,7 @@ use oriole_emulator::{Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
 use oriole_evolution::{addresses, parsed_arguments};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
-use oriole_syntax::tree::Module;
+use oriole_syntax::tree::{FunctionKind, Module};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,9 +48,20 @@ fn watch_claims(
     let Ok((mut kernels, _)) = oriole::accesses(module, claimed) else {
         return Default::default();
     };
-    let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
+    let (Some(mut kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
         return Default::default();
     };
+    // What is said of functions holds in whatever kernel calls them.
+    let functions = module.functions.iter();
+    for function in functions.filter(|own| own.kind == FunctionKind::Function) {
+        let options = AccessOptions {
+            kernel: Some(module.text(function.name).to_owned()),
+            ..claimed.clone()
+        };
+        let (called, _) = oriole::accesses(module, &options).unwrap_or_default();
+        let accesses = called.into_iter().flat_map(|own| own.accesses);
+        kernel.accesses.extend(accesses);
+    }
     let watcher = Arc::new(RequestWatcher::new(kernel, run.integers(), module.source()));
     let arguments = arguments(&mut machine);
     let launch = Launch {
