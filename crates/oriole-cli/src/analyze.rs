@@ -158,6 +158,9 @@ fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut 
             let at = place(access.line, access.source.as_ref());
             let mnemonic = &access.mnemonic;
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
+            if let Some(boundary) = access.boundary() {
+                let _ = writeln!(text, "      {boundary}");
+            }
         }
     }
     for fix in &kernel.fixes {

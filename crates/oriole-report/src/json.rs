@@ -124,11 +124,20 @@ fn access_json(access: &AccessReport) -> Value {
         "strides": cost.strides.iter().map(|row| {
             json!({"arg": row.parameter, "multiple": row.case.of, "cost": row.cost})
         }).collect::<Vec<_>>(),
+        "boundary": boundary_json(&cost.boundary),
         "trips": rounded(cost.trips),
         "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
         "offsets": cost.offsets,
     })
+}
+
+/// What a warp costs that is cut short, and by how many lanes are left, from one on.
+fn boundary_json(costs: &[u64]) -> Value {
+    let (Some(least), Some(most)) = (costs.iter().min(), costs.iter().max()) else {
+        return Value::Null;
+    };
+    json!({"min": least, "max": most, "by_lanes": costs})
 }
 
 fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {

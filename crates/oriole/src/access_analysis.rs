@@ -128,6 +128,23 @@ impl AccessReport {
         format!("{}: {}", self.unit(), rows.join("; "))
     }
 
+    /// What it costs a warp of which a condition like `i < n` leaves only the first lanes, in words, if that is known.
+    pub fn boundary(&self) -> Option<String> {
+        let costs = &self.cost.boundary;
+        let (least, most) = (costs.iter().min()?, costs.iter().max()?);
+        let costs = match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        let unit = match most {
+            1 => self.unit().trim_end_matches('s'),
+            _ => self.unit(),
+        };
+        Some(format!(
+            "boundary warp, the first lanes only: {costs} {unit}"
+        ))
+    }
+
     /// The class, in words.
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)

@@ -419,6 +419,11 @@ impl<'a> LanePatterns<'a> {
         &self.shown_by
     }
 
+    /// Whether what is asked about is no warp in particular.
+    pub fn is_any_warp(&self) -> bool {
+        self.warp == ANY_WARP
+    }
+
     /// The lanes of the warp that are threads.
     pub fn lanes(&self) -> u32 {
         self.setting.lanes(self.warp)

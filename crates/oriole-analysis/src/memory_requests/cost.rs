@@ -37,6 +37,13 @@ pub(super) struct WarpCost {
     pub strides: Vec<StrideRow>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
+    /// What it costs if only the first lanes take part, by their number less one; empty if that is not known.
+    pub boundary: Vec<u64>,
+}
+
+/// The first lane of some, as a mask.
+fn lowest(lanes: u32) -> u32 {
+    lanes & lanes.wrapping_neg()
 }
 
 /// Far from both ends of the address space, and a multiple of everything that counts.
@@ -77,7 +84,34 @@ impl WarpCost {
             is_apart: false,
             strides: Vec::new(),
             offsets: None,
+            boundary: Vec::new(),
         }
+    }
+
+    /// Counts what it costs if a condition holds for the first lanes only, if that is one number each time.
+    pub fn count_boundary(
+        &mut self,
+        request: &Request,
+        pattern: &Pattern,
+        known: &dyn Fn(Atom) -> Known,
+    ) {
+        let is_known = self.cause.is_none() && self.least == self.most && !self.is_apart;
+        // Words of local memory are apart by lanes, so that fewer lanes are as many sectors less.
+        if !is_known || memory(request.space) == Memory::Local {
+            return;
+        }
+        let mut first = 0;
+        let mut costs = Vec::new();
+        while first | lowest(self.lanes & !first) != self.lanes {
+            first |= lowest(self.lanes & !first);
+            let mut own = WarpCost::none(first);
+            own.count(request, pattern, known);
+            if own.cause.is_some() || own.least != own.most {
+                return;
+            }
+            costs.push(own.least);
+        }
+        self.boundary = costs;
     }
 
     /// Nothing is known of the addresses.
@@ -279,6 +313,9 @@ impl WarpCost {
         }
         all.masks.sort_unstable();
         all.masks.dedup();
+        if rounds.iter().any(|own| own.boundary != all.boundary) {
+            all.boundary.clear();
+        }
         all
     }
 

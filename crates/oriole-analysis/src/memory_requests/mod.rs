@@ -179,6 +179,9 @@ pub struct RequestCost {
     pub warps: Vec<WarpClaim>,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
     pub offsets: Option<[Option<i64>; LANES]>,
+    /// What it costs a warp that a condition like `i < n` cuts short, by the number of its first lanes that take part less one, if
+    /// a full warp is an assumption, this is known and the same in all warps.
+    pub boundary: Vec<u64>,
 }
 
 impl RequestCost {
@@ -499,7 +502,10 @@ fn by_warps(
             };
             own[warp as usize] = Some(cost);
             let is_one = warp == warps - 1 && is_like(own.first()) && is_like(own.last());
-            if is_one && let Some(first) = own.first_mut().and_then(Option::take) {
+            if is_one && let Some(mut first) = own.first_mut().and_then(Option::take) {
+                if let Some(any) = any[index].take() {
+                    first.boundary = any.boundary;
+                }
                 done[index] = Some(vec![first; warps as usize]);
             }
             !is_one
@@ -563,10 +569,10 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
+    let settled = patterns.setting().pointer_alignment;
+    let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
+    let mut pointers = Vec::new();
     if cost.least != cost.most {
-        let mut pointers = Vec::new();
-        let settled = patterns.setting().pointer_alignment;
-        let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
         for term in &pattern.terms {
             if let [atom] = term.monomial[..]
                 && term.factor.as_same() == Some(1)
@@ -575,16 +581,18 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
                 pointers.push((atom, pointer));
             }
         }
-        let aligned = |atom| {
-            let known = patterns.known(atom);
-            match pointers.iter().any(|pointer| pointer.0 == atom) {
-                true => Known {
-                    zeros: known.zeros | (alignment - 1),
-                    ones: known.ones & !(alignment - 1),
-                },
-                false => known,
-            }
-        };
+    }
+    let aligned = |atom| {
+        let known = patterns.known(atom);
+        match pointers.iter().any(|pointer| pointer.0 == atom) {
+            true => Known {
+                zeros: known.zeros | (alignment - 1),
+                ones: known.ones & !(alignment - 1),
+            },
+            false => known,
+        }
+    };
+    if cost.least != cost.most {
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
         if (assuming.least, assuming.most) != (cost.least, cost.most) {
@@ -604,6 +612,13 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     let goes_apart = atoms.any(|&atom| is_round(atom));
     if cost.least != cost.most && !goes_apart && cost.is_exact_apart(request) {
         cost.take_apart();
+    }
+    // What it costs any warp, or this one if they are not alike, that a condition cuts short.
+    if arriving.is_supposed && (patterns.is_any_warp() || !patterns.setting().has_like_warps()) {
+        match cost.pointers.is_empty() && settled.is_none() {
+            true => cost.count_boundary(request, &pattern, &plain),
+            false => cost.count_boundary(request, &pattern, &aligned),
+        }
     }
     cost
 }
@@ -681,5 +696,11 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             })
             .collect(),
         offsets: dearest.and_then(|warp| warp.offsets),
+        boundary: match executing.split_first() {
+            Some((first, others)) if others.iter().all(|own| own.boundary == first.boundary) => {
+                first.boundary.clone()
+            }
+            _ => Vec::new(),
+        },
     }
 }
