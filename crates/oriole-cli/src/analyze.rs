@@ -58,7 +58,12 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             let findings = kernel.ranked();
             let mut asked = arguments.fail_on.iter();
             is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-            if documents.is_text() {
+            // Functions of which nothing much is wrong are many.
+            let is_asked = arguments.all || arguments.kernel.is_some();
+            let is_worth = |own: &Finding| own.severity > FindingSeverity::Low;
+            let is_shown =
+                kernel.kind == FunctionKind::Entry || is_asked || findings.iter().any(is_worth);
+            if documents.is_text() && is_shown {
                 render(kernel, arguments.all, &mut sources, &mut text);
                 summary::render(&module, kernel, &mut text);
             }

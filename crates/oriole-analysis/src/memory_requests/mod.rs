@@ -450,6 +450,9 @@ fn ask(
     costs
 }
 
+/// Whether a request, by place, is left, given what it costs a warp.
+type Leaving<'a> = dyn Fn(usize, &WarpCost) -> bool + 'a;
+
 /// Costs by request and warp. Where it is known what a warp costs and which lanes take part, whichever it is, or where all warps have
 /// the same bounds and the first and the last one do, the others are not asked about. If `is_left` is given, nothing of requests, by
 /// place, of which it says so given what one of the warps costs.
@@ -457,7 +460,7 @@ fn by_warps(
     setting: &Setting,
     all: &[Request],
     ask: &mut dyn FnMut(u32, &[Request]) -> Vec<WarpCost>,
-    is_left: Option<&dyn Fn(usize, &WarpCost) -> bool>,
+    is_left: Option<&Leaving<'_>>,
 ) -> Vec<Option<Vec<WarpCost>>> {
     let warps = setting.warps();
     let ends = match is_left {
