@@ -6,7 +6,8 @@ use crate::batch::Batch;
 use crate::documents::{self, Documents, Piece, Style};
 use crate::files::{Input, Text};
 use crate::report::{Log, Reporter};
-use crate::summary::Summary;
+use crate::summary;
+use oriole::pressure::FunctionKind;
 use oriole::{AccessOptions, AccessReport, Finding, FindingSeverity, KernelAccesses, ShapeWaste};
 use oriole_analysis::memory_requests::Status;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         kernel: arguments.kernel.clone(),
         grid: arguments.grid,
         with_shapes: true,
+        with_summary: true,
         multiples: arguments
             .assume
             .iter()
@@ -84,18 +86,19 @@ fn analyze(
         log.diagnostics(&source, &notes);
     }
     let mut sources = Sources::of(arguments, &input.name);
-    let summary = match style.is_text() {
-        true => Summary::of(&module, options).map_err(|errors| log.failed(&source, errors))?,
-        false => Summary::default(),
-    };
     let (mut text, mut is_found) = (String::new(), false);
     for kernel in &kernels {
         let findings = kernel.ranked();
         let mut asked = arguments.fail_on.iter();
         is_found |= asked.any(|asked| findings.iter().any(|finding| asked.is_met_by(finding)));
-        if style.is_text() {
+        // Functions of which nothing much is wrong are many.
+        let is_asked = arguments.all || arguments.kernel.is_some();
+        let is_worth = |own: &Finding| own.severity > FindingSeverity::Low;
+        let is_shown =
+            kernel.kind == FunctionKind::Entry || is_asked || findings.iter().any(is_worth);
+        if style.is_text() && is_shown {
             render(kernel, arguments.all, &mut sources, &mut text);
-            summary.render(kernel, &mut text);
+            summary::render(&module, kernel, &mut text);
         }
     }
     let piece = style.piece(&module, options, &kernels, &text);
@@ -135,7 +138,11 @@ fn grouped<'a>(
 
 fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
     let [x, y, z] = kernel.block;
-    let _ = writeln!(text, "{}, block {x}x{y}x{z}", kernel.name);
+    let kind = match kernel.kind {
+        FunctionKind::Entry => "",
+        FunctionKind::Function => " (function)",
+    };
+    let _ = writeln!(text, "{}{kind}, block {x}x{y}x{z}", kernel.name);
     let findings = kernel.ranked();
     let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
     let mut pictured = Vec::new();
@@ -188,6 +195,9 @@ fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut 
             let at = place(access.line, access.source.as_ref());
             let mnemonic = &access.mnemonic;
             let _ = writeln!(text, "  {at}: `{mnemonic}`: {access}");
+            if let Some(boundary) = access.boundary() {
+                let _ = writeln!(text, "      {boundary}");
+            }
         }
     }
     for fix in &kernel.fixes {

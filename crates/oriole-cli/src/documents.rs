@@ -75,7 +75,7 @@ impl<'a> Style<'a> {
                 piece.page = Some(page);
             }
             Format::Text if !self.needs_findings => {}
-            _ => piece.kernels = json::analysis_of(module, options, kernels)?,
+            _ => piece.kernels = json::analysis_of(module, kernels),
         }
         match self.format {
             Format::Text => {

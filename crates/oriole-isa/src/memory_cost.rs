@@ -72,25 +72,33 @@ fn is_folded(operation: ReductionOperation, mnemonic: &Mnemonic) -> bool {
 
 /// Sectors that the lanes touch, and the least possible.
 pub fn sectors(addresses: &[u64; 32], active: u32, width: u32) -> (u64, u64) {
-    let mut seen = [u64::MAX; 64];
-    let mut count = 0;
+    let mut sorted = [0; 32];
+    let mut lanes = 0;
     for (lane, &address) in addresses.iter().enumerate() {
-        if active >> lane & 1 == 0 {
-            continue;
-        }
-        let (first, last) = (
-            address >> 5,
-            address.wrapping_add(u64::from(width) - 1) >> 5,
-        );
-        for sector in first..=last {
-            if !seen[..count].contains(&sector) {
-                seen[count] = sector;
-                count += 1;
-            }
+        if active >> lane & 1 != 0 {
+            sorted[lanes] = address;
+            lanes += 1;
         }
     }
-    let count = count as u64;
+    sorted[..lanes].sort_unstable();
+    let count = distinct_sectors(&sorted[..lanes], width);
     (count, ideal_sectors(active, width).min(count))
+}
+
+/// Sectors of accesses of so many bytes each at these addresses, the least first.
+pub fn distinct_sectors(sorted: &[u64], width: u32) -> u64 {
+    let mut count = 0;
+    // The sector behind the last one that was counted.
+    let mut next = 0;
+    for &address in sorted {
+        let first = address >> 5;
+        let behind = (address.wrapping_add(u64::from(width) - 1) >> 5) + 1;
+        if behind > next {
+            count += behind - first.max(next);
+            next = behind;
+        }
+    }
+    count
 }
 
 /// The least sectors of lanes that have nothing in common.
@@ -137,27 +145,35 @@ pub fn passes(operation: Operation, width: u32, is_paired: bool) -> impl Iterato
 
 /// The wavefronts of the lanes of one pass.
 pub fn pass_wavefronts(operation: Operation, addresses: &[u64; 32], lanes: u32, width: u32) -> u64 {
-    // 16 lanes of up to 32 bytes, and one word more where an address is no multiple of four.
-    let mut words = [0; 160];
-    let mut count = 0;
-    for (_, &address) in (addresses.iter().enumerate()).filter(|(lane, _)| lanes >> lane & 1 != 0) {
-        for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
-            if count < words.len() {
-                words[count] = word;
-                count += 1;
-            }
-        }
-    }
-    let words = &mut words[..count];
-    words.sort_unstable();
     let is_atomic = matches!(
         operation,
         Operation::Atomic | Operation::Reduction | Operation::CompareAndSwap
     );
+    // 16 lanes of up to 32 bytes, and one word more where an address is no multiple of four; those of a bank are a list.
+    const MOST: usize = 160;
+    const NONE: u8 = u8::MAX;
+    let (mut words, mut links) = ([0; MOST], [NONE; MOST]);
+    let mut count = 0;
+    let mut heads = [NONE; 32];
     let mut banks = [0u64; 32];
-    for (index, word) in words.iter().enumerate() {
-        if is_atomic || index == 0 || words[index - 1] != *word {
-            banks[(word & 31) as usize] += 1;
+    let mut rest = lanes;
+    while rest != 0 {
+        let address = addresses[rest.trailing_zeros() as usize];
+        rest &= rest - 1;
+        for word in address >> 2..=address.wrapping_add(u64::from(width) - 1) >> 2 {
+            let bank = (word & 31) as usize;
+            let mut place = heads[bank];
+            while place != NONE && words[usize::from(place)] != word {
+                place = links[usize::from(place)];
+            }
+            if place == NONE && count < MOST {
+                (words[count], links[count]) = (word, heads[bank]);
+                heads[bank] = count as u8;
+                count += 1;
+                banks[bank] += 1;
+            } else if is_atomic {
+                banks[bank] += 1;
+            }
         }
     }
     let most = banks.into_iter().max().unwrap_or(0);

@@ -422,6 +422,11 @@ impl Modifiers {
         self.flags & flag.bit() != 0
     }
 
+    /// Whether any modifier without a value is present.
+    pub const fn has_flags(&self) -> bool {
+        self.flags != 0
+    }
+
     /// Adds a modifier without a value.
     pub(crate) fn set(&mut self, flag: Flag) {
         self.flags |= flag.bit();

@@ -1,14 +1,12 @@
 //! What is known of kernels as JSON. Fields may be added; those that are there stay.
 
-use oriole::pressure::{FunctionPressure, PressureOptions};
+use oriole::pressure::FunctionKind;
 use oriole::{
-    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, Error, EvolutionOptions,
-    Finding, KernelAccesses, LoopReport, Module, SourceLine,
+    AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, Error, Finding,
+    KernelAccesses, KernelRegisters, LoopReport, Module, SourceLine,
 };
 use oriole_analysis::delinearization::Dependence;
-use oriole_analysis::memory_requests::StrideCase;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// The version of the document.
 pub const VERSION: u32 = 1;
@@ -51,46 +49,26 @@ pub fn analysis(
     module: &Module,
     options: &AccessOptions,
 ) -> Result<(Vec<Value>, Vec<Diagnostic>), Error> {
-    let (kernels, notes) = oriole::accesses(module, options)?;
-    Ok((analysis_of(module, options, &kernels)?, notes))
+    let options = AccessOptions {
+        with_summary: true,
+        ..options.clone()
+    };
+    let (kernels, notes) = oriole::accesses(module, &options)?;
+    Ok((analysis_of(module, &kernels), notes))
 }
 
-/// Like [`analysis`], for kernels whose accesses are known.
-///
-/// # Errors
-/// As [`analysis`].
-pub fn analysis_of(
-    module: &Module,
-    options: &AccessOptions,
-    kernels: &[KernelAccesses],
-) -> Result<Vec<Value>, Error> {
-    let evolution = EvolutionOptions {
-        block: options.block,
-        function: options.kernel.clone(),
-        without_values: true,
-        ..EvolutionOptions::default()
-    };
-    let (loops, _) = oriole::evolution(module, &evolution)?;
-    let pressure = PressureOptions {
-        blocks: options.block.into_iter().collect(),
-        ..PressureOptions::default()
-    };
-    let (functions, _) = oriole::pressure(module, &pressure)?;
-    let loops: BTreeMap<&str, &[LoopReport]> = loops
-        .iter()
-        .map(|own| (own.name.as_str(), own.loops.as_slice()))
-        .collect();
-    let functions: BTreeMap<&str, &FunctionPressure> = functions
-        .iter()
-        .map(|own| (own.name.as_str(), own))
-        .collect();
+/// Like [`analysis`], for kernels whose accesses are known, [with a summary](AccessOptions::with_summary).
+pub fn analysis_of(module: &Module, kernels: &[KernelAccesses]) -> Vec<Value> {
     let kernel_json = |kernel: &KernelAccesses| {
-        let own_loops = loops.get(kernel.name.as_str()).copied().unwrap_or_default();
-        let function = functions.get(kernel.name.as_str()).copied();
+        let registers = kernel.registers.as_ref();
         let findings = kernel.ranked();
         json!({
             "file": module.name(),
             "name": kernel.name,
+            "kind": match kernel.kind {
+                FunctionKind::Entry => "kernel",
+                FunctionKind::Function => "function",
+            },
             "block": kernel.block,
             "accesses": kernel.accesses.iter().map(access_json).collect::<Vec<_>>(),
             "dependences": kernel.dependences.iter().map(|own| json!({
@@ -109,17 +87,17 @@ pub fn analysis_of(
             })).collect::<Vec<_>>(),
             "fixes": fixes_json(&kernel.fixes),
             "findings": findings.iter().map(|own| finding_json(own, kernel)).collect::<Vec<_>>(),
-            "loops": own_loops.iter().map(loop_json).collect::<Vec<_>>(),
+            "loops": kernel.loops.iter().map(loop_json).collect::<Vec<_>>(),
             "efficiency": {
                 "global": kernel.efficiency(false).map(rounded),
                 "shared": kernel.efficiency(true).map(rounded),
             },
-            "instructions": function.map(|own| own.instructions),
-            "registers": function.map(registers_json),
-            "occupancy": function.map(occupancy_json),
+            "instructions": registers.map(|own| own.instructions),
+            "registers": registers.map(registers_json),
+            "occupancy": registers.map(occupancy_json),
         })
     };
-    Ok(kernels.iter().map(kernel_json).collect())
+    kernels.iter().map(kernel_json).collect()
 }
 
 /// Whether a finding is of a kind, or of a severity or a higher one.
@@ -168,17 +146,22 @@ fn access_json(access: &AccessReport) -> Value {
             "instruction": lost.mnemonic,
         })),
         "strides": cost.strides.iter().map(|row| {
-            let (of, value) = match row.case {
-                StrideCase::Number(number) => ("is", number),
-                StrideCase::Multiple { of, .. } => ("multiple", of),
-            };
-            json!({"arg": row.parameter, of: value, "cost": row.cost})
+            json!({"arg": row.parameter, "multiple": row.case.of, "cost": row.cost})
         }).collect::<Vec<_>>(),
+        "boundary": boundary_json(&cost.boundary),
         "trips": rounded(cost.trips),
         "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
         "offsets": cost.offsets,
     })
+}
+
+/// What a warp costs that is cut short, and by how many lanes are left, from one on.
+fn boundary_json(costs: &[u64]) -> Value {
+    let (Some(least), Some(most)) = (costs.iter().min(), costs.iter().max()) else {
+        return Value::Null;
+    };
+    json!({"min": least, "max": most, "by_lanes": costs})
 }
 
 fn fixes_json(fixes: &[AccessFix]) -> Vec<Value> {
@@ -212,25 +195,23 @@ fn finding_json(finding: &Finding, kernel: &KernelAccesses) -> Value {
     })
 }
 
-fn registers_json(function: &FunctionPressure) -> Value {
+fn registers_json(registers: &KernelRegisters) -> Value {
     json!({
-        "low": function.prediction.low,
-        "best": function.prediction.best,
-        "high": function.prediction.high,
+        "low": registers.prediction.low,
+        "best": registers.prediction.best,
+        "high": registers.prediction.high,
     })
 }
 
-fn occupancy_json(function: &FunctionPressure) -> Value {
-    let occupancy = function.shapes.first().map(|shape| {
-        json!({
-            "block": shape.threads,
-            "blocks": shape.occupancy.blocks,
-            "warps": shape.occupancy.warps,
-            "percent": shape.occupancy.percent(),
-            "limiter": shape.occupancy.limiter().text(),
-        })
-    });
-    occupancy.unwrap_or_default()
+fn occupancy_json(registers: &KernelRegisters) -> Value {
+    let occupancy = &registers.occupancy;
+    json!({
+        "block": registers.block,
+        "blocks": occupancy.blocks,
+        "warps": occupancy.warps,
+        "percent": occupancy.percent(),
+        "limiter": occupancy.limiter().text(),
+    })
 }
 
 /// A line of the source.

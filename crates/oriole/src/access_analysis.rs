@@ -3,13 +3,15 @@
 use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::error_of;
-use crate::evolution::{name_spaces, translated_or_noted};
+use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
+use crate::pressure::{Measuring, Occupancy, Prediction, block_of, demand, target_of};
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
-use oriole_analysis::launch::DEFAULT_THREADS;
+use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
+use oriole_analysis::liveness::Program;
 use oriole_analysis::memory_requests::{
     Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
     costs_at_first, costs_by,
@@ -22,8 +24,8 @@ use oriole_ir::{
     SymbolKind,
 };
 use oriole_isa::Space;
-use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Module, Statement};
+use oriole_syntax::scopes::{Globals, Scopes};
+use oriole_syntax::tree::{Body, Module, Statement};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ pub struct AccessOptions {
     pub block: Option<[u32; 3]>,
     /// What parameters are, by number from 0.
     pub arguments: BTreeMap<u32, u64>,
-    /// Only the kernel of this name.
+    /// Only the kernel, or the function, of this name.
     pub kernel: Option<String>,
     /// The shape of the grid, if it is known.
     pub grid: Option<[u32; 3]>,
@@ -44,6 +46,8 @@ pub struct AccessOptions {
     pub with_shapes: bool,
     /// What pointers are multiples of, if that is known: a power of two. Else 256 is assumed where it settles a cost.
     pub pointer_alignment: Option<u64>,
+    /// Whether loops, registers and occupancy are wanted, too.
+    pub with_summary: bool,
 }
 
 /// An access. An instruction that copies is two.
@@ -128,6 +132,23 @@ impl AccessReport {
         format!("{}: {}", self.unit(), rows.join("; "))
     }
 
+    /// What it costs a warp of which a condition like `i < n` leaves only the first lanes, in words, if that is known.
+    pub fn boundary(&self) -> Option<String> {
+        let costs = &self.cost.boundary;
+        let (least, most) = (costs.iter().min()?, costs.iter().max()?);
+        let costs = match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        let unit = match most {
+            1 => self.unit().trim_end_matches('s'),
+            _ => self.unit(),
+        };
+        Some(format!(
+            "boundary warp, the first lanes only: {costs} {unit}"
+        ))
+    }
+
     /// The class, in words.
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)
@@ -183,12 +204,15 @@ impl std::fmt::Display for AccessReport {
     }
 }
 
-/// A kernel.
+/// A kernel, or a function that kernels call. Functions are looked at by themselves: of what they are given nothing is known, and that
+/// all lanes of a warp call them is an assumption.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KernelAccesses {
     /// Its name.
     pub name: String,
+    /// Which of them it is.
+    pub kind: FunctionKind,
     /// The shape of blocks that was taken.
     pub block: [u32; 3],
     /// Its accesses, in order.
@@ -201,6 +225,23 @@ pub struct KernelAccesses {
     pub dependences: Vec<LoopDependence>,
     /// What is wrong besides what accesses cost, in order.
     pub found: Vec<Finding>,
+    /// Its loops, outer before inner, if they were [asked for](AccessOptions::with_summary).
+    pub loops: Vec<LoopReport>,
+    /// What it needs besides, if that was asked for.
+    pub registers: Option<KernelRegisters>,
+}
+
+/// What a kernel needs, and what that leaves.
+#[derive(Clone, Debug)]
+pub struct KernelRegisters {
+    /// PTX instructions.
+    pub instructions: usize,
+    /// How many registers `ptxas` is expected to use.
+    pub prediction: Prediction,
+    /// The shape of blocks that occupancy is for: the one that was asked for, else that of the kernel's directives.
+    pub block: [u32; 3],
+    /// What a multiprocessor holds of them.
+    pub occupancy: Occupancy,
 }
 
 impl KernelAccesses {
@@ -243,7 +284,7 @@ pub struct ShapeWaste {
     pub wasteful: usize,
 }
 
-/// What the memory accesses of the kernels of a module cost, and notes about those it can say nothing of.
+/// What the memory accesses of the kernels and functions of a module cost, and notes about those it can say nothing of.
 ///
 /// ```
 /// use oriole::{AccessOptions, FindingKind};
@@ -274,18 +315,27 @@ fn accesses_of(
         return Err(errors);
     }
     let declared = Arc::new(oriole_translate::module_of(module, &globals));
-    let files = SourceFiles::of(&declared, module);
-    let source = Source::new(module.name(), module.source());
+    let analyzer = Analyzer {
+        files: SourceFiles::of(&declared, module),
+        source: Source::new(module.name(), module.source()),
+        module,
+        globals: &globals,
+        declared: &declared,
+        options,
+    };
     let mut kernels = Vec::new();
     let mut notes = Vec::new();
     let mut formats = Formats::new();
+    let mut measuring = Measuring::default();
     for (index, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else {
             continue;
         };
-        let name = module.text(function.name);
-        let is_other = options.kernel.as_deref().is_some_and(|own| own != name);
-        if is_other || function.kind != FunctionKind::Entry {
+        let is_wanted = analyzer.is_wanted(function);
+        // What a kernel calls counts for its registers.
+        let is_kernel = function.kind == FunctionKind::Entry;
+        let is_measured = options.with_summary && (is_wanted || !is_kernel);
+        if !is_wanted && !is_measured {
             continue;
         }
         let own = std::mem::take(&mut formats);
@@ -294,65 +344,140 @@ fn accesses_of(
             continue;
         };
         let mut ssa = translated.function;
-        let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
-        let generic = findings::generic_accesses(&ssa);
-        name_spaces(&mut ssa, &environment);
-        let required = environment.bounds().required_block;
-        let given = options.block.or(required);
-        let setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
+        if is_measured {
+            measuring.add(module, &declared, index, translated.scopes, &ssa);
+        }
+        if is_wanted {
+            let mut kernel = analyzer.kernel(index, body, &mut ssa);
+            kernel.name = module.text(function.name).to_owned();
+            if let Some((scopes, _)) = measuring.part(index) {
+                kernel.loops = analyzer.loops(index, body, scopes, &ssa);
+            }
+            kernels.push((index, kernel));
+        }
+        formats = ssa.into_formats();
+    }
+    if options.with_summary {
+        let target = target_of(module);
+        let mut measured = measuring.predictions(module, &declared, target);
+        let is_kernel = |own: &&mut (usize, KernelAccesses)| own.1.kind == FunctionKind::Entry;
+        for (index, kernel) in kernels.iter_mut().filter(is_kernel) {
+            kernel.registers = measured[*index].take().map(|(prediction, resources)| {
+                let block = options.block.unwrap_or_else(|| block_of(&resources));
+                let (shared, barriers) = (resources.shared, resources.barriers);
+                let demand = demand(prediction.best, block, shared, barriers);
+                let registers = measuring
+                    .part(*index)
+                    .map(|part| part.1.instruction_count());
+                KernelRegisters {
+                    instructions: registers.unwrap_or(0),
+                    prediction,
+                    block,
+                    occupancy: Occupancy::of(target, demand),
+                }
+            });
+        }
+    }
+    Ok((kernels.into_iter().map(|own| own.1).collect(), notes))
+}
+
+/// What functions of a module are analyzed with.
+struct Analyzer<'a> {
+    module: &'a Module,
+    globals: &'a Globals,
+    declared: &'a Arc<oriole_ir::Module>,
+    files: SourceFiles,
+    source: Source<'a>,
+    options: &'a AccessOptions,
+}
+
+impl Analyzer<'_> {
+    /// Whether a function is asked about: all are, or the one of that name.
+    fn is_wanted(&self, function: &oriole_syntax::tree::Function) -> bool {
+        let name = self.module.text(function.name);
+        let asked = self.options.kernel.as_deref();
+        asked.is_none_or(|own| own == name)
+    }
+
+    fn environment(&self, index: usize) -> Environment {
+        Environment::new(Arc::clone(self.declared), FunctionId::from_index(index))
+    }
+
+    /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach.
+    fn kernel(&self, index: usize, body: &Body, ssa: &mut Function) -> KernelAccesses {
+        let options = self.options;
+        let environment = self.environment(index);
+        let generic = findings::generic_accesses(ssa);
+        name_spaces(ssa, &environment);
+        let ssa = &*ssa;
+        let given = options.block.or(environment.bounds().required_block);
+        let mut setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
+        let kind = ssa.kind();
+        if kind != FunctionKind::Entry {
+            // What is known is known of parameters of kernels.
+            setting.arguments.clear();
+            setting.multiples.clear();
+        }
         let mut analyses = Analyses::of(environment);
-        let evolution = ScalarEvolution::new(&ssa, setting.shape(), Knobs::default());
-        let costs = costs_by(&ssa, &mut analyses, &setting, &evolution);
-        let text = module.whole_text();
+        let evolution = ScalarEvolution::new(ssa, setting.shape(), Knobs::default());
+        let costs = costs_by(ssa, &mut analyses, &setting, &evolution);
+        let text = self.module.whole_text();
         let Arrays {
             arrays,
             trips,
             dependences: pairs,
-        } = arrays(&ssa, &mut analyses, &setting, &evolution, &costs, text);
-        let shapes = match options.with_shapes && given.is_none() {
-            true => shapes(&ssa, &mut analyses, &setting, &costs),
+        } = arrays(ssa, &mut analyses, &setting, &evolution, &costs, text);
+        let is_kernel = kind == FunctionKind::Entry;
+        let shapes = match options.with_shapes && given.is_none() && is_kernel {
+            true => shapes(ssa, &mut analyses, &setting, &costs),
             false => Vec::new(),
         };
-        let target = module.target().and_then(oriole_isa::Target::from_text);
         let fixing = Fixing {
-            function: &ssa,
+            function: ssa,
             setting: &setting,
             evolution: &evolution,
             costs: &costs,
             arrays: &arrays,
-            target,
+            target: self.module.target().and_then(oriole_isa::Target::from_text),
             text,
         };
-        let (of_requests, mut fixes) = fixing.found(&mut analyses);
-        let chains = chains_of_wasteful(&ssa, &mut analyses, &setting, &evolution, &costs);
+        let (of_requests, mut fixes) = match is_kernel {
+            true => fixing.found(&mut analyses),
+            // Callers would have to change, too.
+            false => (vec![Vec::new(); costs.len()], Vec::new()),
+        };
+        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
         fixes.extend(shape_fix(&shapes, setting.block));
-        let lines = SourceLines::of(module, &files, body);
+        let lines = SourceLines::of(self.module, &self.files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
             _ => None,
         };
         let reporter = Reporter {
-            function: &ssa,
+            function: ssa,
             offset_of: &offset_of,
-            source: &source,
+            source: &self.source,
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
+        let least_registers =
+            || findings::least_registers(self.module, self.globals, index, self.declared, ssa);
         let input = findings::Input {
-            function: &ssa,
-            text: module.whole_text(),
+            function: ssa,
+            text,
             setting: &setting,
+            evolution: &evolution,
             costs: &costs,
             generic: &generic,
             place: &|instruction| reporter.place(instruction),
-            least_registers: &|| {
-                findings::least_registers(module, &globals, index, &declared, &ssa)
-            },
+            least_registers: &least_registers,
         };
-        let found = findings::find(&input, &mut analyses);
-        let dependences = pairs
-            .into_iter()
-            .filter_map(|pair| reporter.dependence(pair));
+        let found = match is_kernel {
+            true => findings::find(&input, &mut analyses),
+            false => Vec::new(),
+        };
+        let dependences = pairs.into_iter();
+        let dependences = dependences.filter_map(|pair| reporter.dependence(pair));
         let dependences = dependences.collect();
         let mut accesses = Vec::new();
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
@@ -369,18 +494,37 @@ fn accesses_of(
                 ..report
             });
         }
-        kernels.push(KernelAccesses {
-            name: name.to_owned(),
+        KernelAccesses {
+            name: String::new(),
+            kind,
             block: setting.block,
             accesses,
             shapes,
             fixes,
             dependences,
             found,
-        });
-        formats = ssa.into_formats();
+            loops: Vec::new(),
+            registers: None,
+        }
     }
-    Ok((kernels, notes))
+
+    /// The loops of a kernel, in blocks of the shape that was asked for or that it requires.
+    fn loops(&self, index: usize, body: &Body, scopes: &Scopes, ssa: &Function) -> Vec<LoopReport> {
+        let environment = self.environment(index);
+        let mut shape = LaunchShape::of(environment.bounds());
+        shape.block = self.options.block.or(shape.block);
+        let evolution = ScalarEvolution::new(ssa, shape, Knobs::default());
+        let lines = SourceLines::of(self.module, &self.files, body);
+        evolution::loops(
+            self.module,
+            body,
+            scopes,
+            &lines,
+            &self.source,
+            ssa,
+            &evolution,
+        )
+    }
 }
 
 impl AccessOptions {

@@ -5,7 +5,7 @@ use oriole_analysis::delinearization::{
 };
 use oriole_analysis::lane_patterns::Setting;
 use oriole_analysis::memory_requests::{Request, RequestCost};
-use oriole_analysis::scalar_evolution::{Leaf, Names, Query, ScalarEvolution};
+use oriole_analysis::scalar_evolution::{Expression, Kind, Leaf, Names, Query, ScalarEvolution};
 use oriole_analysis::{Analyses, Loop, Loops};
 use oriole_ir::{AccessKind, Function, Instruction, Symbol, VariableKind};
 use oriole_isa::Space;
@@ -39,10 +39,14 @@ impl std::fmt::Display for ArrayAccess {
             write!(formatter, "[{subscript}]")?;
         }
         let sizes: Vec<&str> = self.sizes.iter().flatten().map(String::as_str).collect();
-        if !sizes.is_empty() {
-            write!(formatter, " of rows of {}", sizes.join(" by "))?;
+        match sizes.split_last() {
+            None => Ok(()),
+            Some((row, [])) => write!(formatter, " of rows of {row}"),
+            Some((row, counts)) => {
+                let counts = counts.join(" by ");
+                write!(formatter, " of {counts} rows of {row}")
+            }
         }
-        Ok(())
     }
 }
 
@@ -194,19 +198,13 @@ fn array(
     loops: &Loops,
     subscripts: &Subscripts,
 ) -> Option<ArrayAccess> {
-    let leaf = |expression| match query.expressions().as_leaf(expression) {
-        Some(Leaf::Parameter(symbol, 0)) => match parameter_number(function, symbol) {
-            Some(number) => format!("arg {number}"),
-            None => query.print(names, expression),
-        },
-        _ => query.print(names, expression),
-    };
+    let leaf = |expression| source_text(function, query, names, expression);
     let factor = |factor: &Factor| match *factor {
         Factor::Counter(header) => format!("i{}", loops.depth(header)),
         Factor::Leaf(expression) => leaf(expression),
     };
     let dimensions = &subscripts.dimensions;
-    let text = |polynomial: &Polynomial| printed(polynomial, &factor);
+    let text = |polynomial: &Polynomial| bare(&printed(polynomial, &factor)).to_owned();
     Some(ArrayAccess {
         name: leaf(subscripts.base),
         element: subscripts.element,
@@ -219,6 +217,59 @@ fn array(
         row_bytes: row_bytes(subscripts),
         is_assumed: subscripts.is_assumed,
     })
+}
+
+/// Expressions with more parts are printed as ScalarEvolution does.
+const MOST_PARTS: u32 = 24;
+
+/// An expression as people write it: `arg 2` for a parameter, `x % 32` for its low bits, `x / 8` for the others.
+fn source_text(
+    function: &Function,
+    query: &Query<'_>,
+    names: &Names<'_>,
+    expression: Expression,
+) -> String {
+    let expressions = query.expressions();
+    let plain = || query.print(names, expression);
+    if expressions.size(expression) > MOST_PARTS {
+        return plain();
+    }
+    let operands = expressions.operands(expression);
+    let own = |operand: &Expression| source_text(function, query, names, *operand);
+    match expressions.kind(expression) {
+        Kind::Parameter => match expressions.as_leaf(expression) {
+            Some(Leaf::Parameter(symbol, 0)) => match parameter_number(function, symbol) {
+                Some(number) => format!("arg {number}"),
+                None => plain(),
+            },
+            _ => plain(),
+        },
+        Kind::ZeroExtend => own(&operands[0]),
+        Kind::Truncate if expressions.bits(expression) < 32 => {
+            let modulus = 1u64 << expressions.bits(expression);
+            format!("({} % {modulus})", own(&operands[0]))
+        }
+        Kind::UnsignedDivide => format!("({} / {})", own(&operands[0]), own(&operands[1])),
+        kind @ (Kind::Add | Kind::Multiply) => {
+            let parts: Vec<String> = operands.iter().map(own).collect();
+            let sign = if kind == Kind::Add { " + " } else { " * " };
+            format!("({})", parts.join(sign))
+        }
+        _ => plain(),
+    }
+}
+
+/// Text without parentheses around all of it.
+fn bare(text: &str) -> &str {
+    let inner = text.strip_prefix('(').and_then(|own| own.strip_suffix(')'));
+    let mut depth = 0i32;
+    let is_one = inner.is_some_and(|inner| {
+        inner.chars().all(|own| {
+            depth += i32::from(own == '(') - i32::from(own == ')');
+            depth >= 0
+        })
+    });
+    inner.filter(|_| is_one).unwrap_or(text)
 }
 
 /// Bytes of a row, if its size is a number.

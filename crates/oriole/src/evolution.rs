@@ -13,8 +13,8 @@ use oriole_ir::{
     Block, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
 };
 use oriole_opt::{Callees, Context, Fuel, Hooks, Statistics};
-use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Module, Statement};
+use oriole_syntax::scopes::{Globals, Scopes};
+use oriole_syntax::tree::{Body, Module, Statement};
 use oriole_translate::Translated;
 use std::sync::Arc;
 
@@ -202,12 +202,7 @@ fn evolution_of(
             promote(&mut ssa, &environment);
         }
         let lines = SourceLines::of(module, &files, body);
-        let line_of = |statement: u32| match body.statements.get(statement as usize) {
-            Some(Statement::Instruction(instruction)) => {
-                source.position(instruction.mnemonic.span().start).line
-            }
-            _ => 0,
-        };
+        let line_of = |statement: u32| line_of(body, &source, statement);
         // Any kernel may call a function, but the launch that was asked about is one.
         let mut bounds = match function.kind {
             FunctionKind::Entry => LaunchShape::of(environment.bounds()),
@@ -216,10 +211,7 @@ fn evolution_of(
         bounds.block = options.block.or(bounds.block);
         bounds.grid = options.grid;
         let scopes = &translated.scopes;
-        let label_of = |label: u32| {
-            let label = scopes.labels.get(label as usize)?;
-            Some(module.text(label.name).to_owned())
-        };
+        let label_of = |label: u32| label_of(module, scopes, label);
         let reporter = Reporter {
             label_of: &label_of,
             function: &ssa,
@@ -289,6 +281,39 @@ fn run_passes(function: &mut Function, environment: &Environment, passes: &[&str
     );
 }
 
+/// The loops of a function whose local variables are values, outer before inner.
+pub(crate) fn loops(
+    module: &Module,
+    body: &Body,
+    scopes: &Scopes,
+    lines: &SourceLines<'_>,
+    source: &Source<'_>,
+    function: &Function,
+    evolution: &ScalarEvolution,
+) -> Vec<LoopReport> {
+    let reporter = Reporter {
+        function,
+        text: module.whole_text(),
+        line_of: &|statement| line_of(body, source, statement),
+        label_of: &|label| label_of(module, scopes, label),
+        lines,
+    };
+    reporter.loops(evolution)
+}
+
+/// The line of a statement in the PTX.
+fn line_of(body: &Body, source: &Source<'_>, statement: u32) -> u32 {
+    match body.statements.get(statement as usize) {
+        Some(Statement::Instruction(own)) => source.position(own.mnemonic.span().start).line,
+        _ => 0,
+    }
+}
+
+fn label_of(module: &Module, scopes: &Scopes, label: u32) -> Option<String> {
+    let label = scopes.labels.get(label as usize)?;
+    Some(module.text(label.name).to_owned())
+}
+
 struct Reporter<'report> {
     function: &'report Function,
     text: &'report str,
@@ -305,17 +330,13 @@ impl Reporter<'_> {
         options: &EvolutionOptions,
     ) -> (Vec<LoopReport>, Vec<ValueReport>, Vec<String>) {
         let evolution = ScalarEvolution::new(self.function, bounds, options.knobs);
+        let loops = self.loops(&evolution);
         let mut query = evolution.on(self.function);
         let header = |header: Block| self.loop_name(header);
         let names = Names {
             text: self.text,
             header: &header,
         };
-        let headers = query.headers();
-        let loops = headers
-            .into_iter()
-            .map(|header| self.loop_report(&mut query, &names, header))
-            .collect();
         let mut values = Vec::new();
         let blocks = match options.without_values {
             true => &[],
@@ -335,6 +356,20 @@ impl Reporter<'_> {
         }
         drop(query);
         (loops, values, evolution.verify_by_knobs(self.function))
+    }
+
+    /// Loops, outer before inner.
+    fn loops(&self, evolution: &ScalarEvolution) -> Vec<LoopReport> {
+        let mut query = evolution.on(self.function);
+        let header = |header: Block| self.loop_name(header);
+        let names = Names {
+            text: self.text,
+            header: &header,
+        };
+        let headers = query.headers().into_iter();
+        headers
+            .map(|header| self.loop_report(&mut query, &names, header))
+            .collect()
     }
 
     /// The line of an instruction in the PTX and in the source.

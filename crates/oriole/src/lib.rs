@@ -73,8 +73,8 @@ use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::Translated;
 
 pub use access_analysis::{
-    AccessOptions, AccessReport, ChainLink, KernelAccesses, LoopDependence, LostPattern,
-    ShapeWaste, accesses,
+    AccessOptions, AccessReport, ChainLink, KernelAccesses, KernelRegisters, LoopDependence,
+    LostPattern, ShapeWaste, accesses,
 };
 pub use access_arrays::ArrayAccess;
 pub use access_fixes::AccessFix;

@@ -1,7 +1,8 @@
 //! Register pressure, predicted registers and occupancy of functions.
 
+use crate::evolution::translated_or_noted;
 use crate::machine::Properties;
-use crate::{Diagnostic, Error, Module, Severity, Source, error_of};
+use crate::{Diagnostic, Error, Module, Source, error_of};
 use oriole_analysis::launch::occupancy::Demand;
 use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
 use oriole_analysis::liveness::{
@@ -11,7 +12,7 @@ use oriole_analysis::register_model::features::{Summary, features};
 use oriole_analysis::register_model::prediction::predict;
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_ir::{Formats, FunctionId};
-use oriole_syntax::scopes::{Globals, Scopes, resolve};
+use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::Statement;
 use std::collections::BTreeMap;
 
@@ -183,8 +184,7 @@ fn pressure_of(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let declared = module.target().and_then(Target::from_text);
-    let target = options.target.or(declared).unwrap_or(Target::new(8, 0));
+    let target = options.target.unwrap_or_else(|| target_of(module));
     measure_all(module, &globals, options, target)
 }
 
@@ -199,62 +199,34 @@ fn measure_all(
     let mut notes = Vec::new();
     let outside = oriole_translate::module_of(module, globals);
     let mut formats = Formats::new();
-    let mut parts: Vec<Option<(Scopes, Registers)>> = Vec::new();
-    let mut summaries: Vec<Option<Summary>> = Vec::new();
+    let mut measuring = Measuring::default();
     for (index, function) in module.functions.iter().enumerate() {
-        let Some(body) = &function.body else {
-            parts.push(None);
-            summaries.push(None);
+        if function.body.is_none() {
+            continue;
+        }
+        let own = std::mem::take(&mut formats);
+        // Where it cannot be told where control goes, nothing can be said of a function.
+        let Some(translated) = translated_or_noted(module, globals, index, own, &mut notes)? else {
             continue;
         };
-        let (scopes, errors) = resolve(module, globals, function);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        let registers = Registers::of(module, body, &scopes, &mut formats);
-        let translated = match oriole_translate::into_ssa(
-            module,
-            globals,
-            index,
-            std::mem::take(&mut formats),
-        ) {
-            Ok(translated) => translated,
-            // Where control goes cannot be told: nothing can be said of this function.
-            Err(errors) if errors.iter().all(|own| own.severity == Severity::Note) => {
-                notes.extend(errors);
-                parts.push(None);
-                summaries.push(None);
-                continue;
-            }
-            Err(errors) => return Err(errors),
-        };
-        summaries.push(Some(Summary::of(
-            &outside,
-            FunctionId::from_index(index),
-            &registers,
-            &translated.function,
-        )));
-        formats = translated.function.into_formats();
-        parts.push(Some((scopes, registers)));
+        let ssa = translated.function;
+        measuring.add(module, &outside, index, translated.scopes, &ssa);
+        formats = ssa.into_formats();
     }
     let mut reports = Vec::new();
     let files = SourceFiles::of(&outside, module);
-    let features = features(&outside, &summaries, target);
-    let scopes: Vec<Option<&Scopes>> = parts
-        .iter()
-        .map(|part| part.as_ref().map(|(scopes, _)| scopes))
-        .collect();
-    let mut resources = Resources::of(&outside, module, &summaries, &scopes);
-    for (index, part) in parts.iter().enumerate() {
-        let (Some((scopes, registers)), Some(features)) = (part, &features[index]) else {
+    let mut measured = measuring.predictions(module, &outside, target);
+    for (index, function) in module.functions.iter().enumerate() {
+        let Some((prediction, resources)) = measured[index].take() else {
             continue;
         };
-        let function = &module.functions[index];
-        let prediction = predict(features);
+        let Some((scopes, registers)) = measuring.part(index) else {
+            continue;
+        };
         let mut one = measure(
             module, function, scopes, registers, source, &files, prediction,
         );
-        one.resources = resources[index].take().unwrap_or_default();
+        one.resources = resources;
         let own = assembled
             .iter()
             .position(|assembled| assembled.registers.is_some() && assembled.name == one.name);
@@ -264,6 +236,76 @@ fn measure_all(
         reports.push(one);
     }
     Ok((reports, notes))
+}
+
+/// What the registers of functions are predicted from, function by function.
+#[derive(Default)]
+pub(crate) struct Measuring {
+    /// By function.
+    parts: Vec<Option<(Scopes, Registers)>>,
+    summaries: Vec<Option<Summary>>,
+    formats: Formats,
+}
+
+impl Measuring {
+    /// Adds the function of this number, in SSA form as it was translated, with its names.
+    pub(crate) fn add(
+        &mut self,
+        module: &Module,
+        outside: &oriole_ir::Module,
+        index: usize,
+        scopes: Scopes,
+        function: &oriole_ir::Function,
+    ) {
+        let Some(body) = &module.functions[index].body else {
+            return;
+        };
+        let registers = Registers::of(module, body, &scopes, &mut self.formats);
+        let id = FunctionId::from_index(index);
+        let summary = Summary::of(outside, id, &registers, function);
+        if self.parts.len() <= index {
+            self.parts.resize_with(index + 1, || None);
+            self.summaries.resize_with(index + 1, || None);
+        }
+        self.parts[index] = Some((scopes, registers));
+        self.summaries[index] = Some(summary);
+    }
+
+    /// The names and registers of a function that was added.
+    pub(crate) fn part(&self, index: usize) -> Option<&(Scopes, Registers)> {
+        self.parts.get(index)?.as_ref()
+    }
+
+    /// Of each function of the module that was added, the registers `ptxas` is expected to use, and what else it needs.
+    pub(crate) fn predictions(
+        &mut self,
+        module: &Module,
+        outside: &oriole_ir::Module,
+        target: Target,
+    ) -> Vec<Option<(Prediction, Resources)>> {
+        self.parts.resize_with(module.functions.len(), || None);
+        self.summaries.resize_with(module.functions.len(), || None);
+        let features = features(outside, &self.summaries, target);
+        let parts = self.parts.iter();
+        let scopes: Vec<Option<&Scopes>> = parts
+            .map(|part| part.as_ref().map(|part| &part.0))
+            .collect();
+        let resources = Resources::of(outside, module, &self.summaries, &scopes);
+        let of_function = |(features, resources): (Option<_>, Option<Resources>)| {
+            Some((predict(&features?), resources.unwrap_or_default()))
+        };
+        features
+            .into_iter()
+            .zip(resources)
+            .map(of_function)
+            .collect()
+    }
+}
+
+/// The target of a module; sm_80 if it names none.
+pub(crate) fn target_of(module: &Module) -> Target {
+    let declared = module.target().and_then(Target::from_text);
+    declared.unwrap_or(Target::new(8, 0))
 }
 
 /// What the registers of the tree say.
@@ -389,6 +431,24 @@ fn is_rematerializable(
             || mnemonic.starts_with("cvta"))
 }
 
+/// The shape of blocks that a kernel requires, else the most threads that it allows, else some.
+pub(crate) fn block_of(resources: &Resources) -> [u32; 3] {
+    let threads = resources.maximum_threads.unwrap_or(DEFAULT_THREADS);
+    resources.required_block.unwrap_or([threads, 1, 1])
+}
+
+/// What blocks of a shape take of a multiprocessor.
+pub(crate) fn demand(registers: u32, threads: [u32; 3], shared: u32, barriers: u32) -> Demand {
+    let product = |product: u32, &own: &u32| product.saturating_mul(own);
+    Demand {
+        registers,
+        threads: threads.iter().fold(1, product).min(1 << 16),
+        shared: shared.min(1 << 24),
+        barriers,
+        opt_in: true,
+    }
+}
+
 fn shapes(
     options: &PressureOptions,
     target: Target,
@@ -397,11 +457,7 @@ fn shapes(
     let resources = &report.resources;
     let mut wanted: Vec<[u32; 3]> = options.blocks.clone();
     if wanted.is_empty() {
-        wanted.push(resources.required_block.unwrap_or([
-            resources.maximum_threads.unwrap_or(DEFAULT_THREADS),
-            1,
-            1,
-        ]));
+        wanted.push(block_of(resources));
     }
     wanted
         .into_iter()
@@ -410,16 +466,8 @@ fn shapes(
                 Some(assembled) => (assembled.shared, assembled.barriers),
                 None => (resources.shared, resources.barriers),
             };
-            let demand = Demand {
-                registers: report.registers(),
-                threads: threads
-                    .iter()
-                    .fold(1, |product: u32, &own| product.saturating_mul(own))
-                    .min(1 << 16),
-                shared: shared.saturating_add(options.shared).min(1 << 24),
-                barriers,
-                opt_in: true,
-            };
+            let shared = shared.saturating_add(options.shared);
+            let demand = demand(report.registers(), threads, shared, barriers);
             let cliffs = Cliffs::of(target, demand);
             let mut helpful = Vec::new();
             if let Some(cliff) = cliffs.fewer_registers {

@@ -21,6 +21,8 @@ pub struct ComparedRequests {
     pub unknown: u64,
     /// Made by other lanes than was assumed, or with parameters that are no multiples.
     pub partial: u64,
+    /// Of these, made by the first lanes, and held against what is said of a warp that is cut short.
+    pub boundary: u64,
     /// Held against what is said of a parameter.
     pub strides: u64,
     /// Of the others, those in which groups of lanes that were assumed to have no sector in common have one.
@@ -35,6 +37,7 @@ impl ComparedRequests {
         self.bounded += other.bounded;
         self.unknown += other.unknown;
         self.partial += other.partial;
+        self.boundary += other.boundary;
         self.strides += other.strides;
         self.shared_rows += other.shared_rows;
     }
@@ -61,7 +64,7 @@ enum Watched {
 #[derive(Debug)]
 pub struct RequestWatcher {
     kernel: KernelAccesses,
-    /// Accesses by the place of their mnemonic and by whether they go to shared memory.
+    /// Accesses, those of functions that are called among them, by the place of their mnemonic and by whether they go to shared memory.
     places: BTreeMap<(u32, bool), usize>,
     /// Instructions that something was assumed of.
     watched: BTreeMap<u32, Watched>,
@@ -159,6 +162,17 @@ impl RequestWatcher {
                     let what = format!("{} at the boundary, at most {most}", fewer.0);
                     seen.violations.push(wrong(what));
                 }
+                // The first lanes cost what is said of them.
+                let count = request.lanes.count_ones();
+                let is_first = lanes & !request.lanes & mask_below(request.lanes) == 0;
+                let said = access.cost.boundary.get(count as usize - 1);
+                if let Some(&said) = said.filter(|_| is_first && holds) {
+                    seen.compared.boundary += 1;
+                    if fewer != (said, said) && seen.violations.len() < ENOUGH {
+                        let what = format!("{fewer:?} of the first {count} lanes, not {said}");
+                        seen.violations.push(wrong(what));
+                    }
+                }
             } else if seen.violations.len() < ENOUGH {
                 let lanes = format!("lanes {:x} and not {lanes:x}", request.lanes);
                 seen.violations.push(wrong(lanes));
@@ -207,6 +221,11 @@ impl RequestWatcher {
     }
 }
 
+/// The lanes up to the last of some.
+fn mask_below(lanes: u32) -> u32 {
+    u32::MAX >> lanes.leading_zeros()
+}
+
 /// What some lanes of a request cost, at least and at most.
 fn cost_of(request: &Request<'_>, is_shared: bool, lanes: u32) -> (u64, u64) {
     let (operation, width) = (request.operation, request.width);
@@ -239,9 +258,6 @@ impl Observer for RequestWatcher {
         let Some(watched) = self.watched.get(&step.span.start) else {
             return;
         };
-        if step.function != self.kernel.name {
-            return;
-        }
         let holds = match watched {
             Watched::Branch => step.active == 0 || step.active == step.lanes,
             Watched::Division(operands, signed, bits) => {
@@ -259,9 +275,6 @@ impl Observer for RequestWatcher {
     }
 
     fn request(&self, request: &Request<'_>) {
-        if request.function != self.kernel.name {
-            return;
-        }
         let first = request.addresses[request.lanes.trailing_zeros().min(31) as usize];
         let is_shared = match request.space {
             Space::Shared | Space::SharedCluster => true,

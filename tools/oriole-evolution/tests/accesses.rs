@@ -9,9 +9,9 @@ use oriole::AccessOptions;
 use oriole_corpus::{Run, launches};
 use oriole_emulator::{Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
-use oriole_evolution::{addresses, parsed_arguments};
+use oriole_evolution::{addresses, parsed_arguments, tiles};
 use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
-use oriole_syntax::tree::Module;
+use oriole_syntax::tree::{FunctionKind, Module};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,9 +48,20 @@ fn watch_claims(
     let Ok((mut kernels, _)) = oriole::accesses(module, claimed) else {
         return Default::default();
     };
-    let (Some(kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
+    let (Some(mut kernel), Ok(mut machine)) = (kernels.pop(), Machine::new(module)) else {
         return Default::default();
     };
+    // What is said of functions holds in whatever kernel calls them.
+    let functions = module.functions.iter();
+    for function in functions.filter(|own| own.kind == FunctionKind::Function) {
+        let options = AccessOptions {
+            kernel: Some(module.text(function.name).to_owned()),
+            ..claimed.clone()
+        };
+        let (called, _) = oriole::accesses(module, &options).unwrap_or_default();
+        let accesses = called.into_iter().flat_map(|own| own.accesses);
+        kernel.accesses.extend(accesses);
+    }
     let watcher = Arc::new(RequestWatcher::new(kernel, run.integers(), module.source()));
     let arguments = arguments(&mut machine);
     let launch = Launch {
@@ -191,6 +202,44 @@ fn random_addresses_cost_what_is_said() {
         })
         .collect();
     report("addresses", results);
+}
+
+/// What `swizzle-shared` makes of kernels is as exact as what they were, where they have one array.
+#[test]
+fn permuted_tiles_cost_what_is_said() {
+    let options = oriole::Options {
+        phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
+        keep: oriole::Keep::All,
+        ..oriole::Options::default()
+    };
+    let results: Vec<(ComparedRequests, Vec<String>)> = (0..kernels(60))
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = tiles::generate(seed);
+            let mut options = options.clone();
+            let knob = format!("SwizzleSharedAlways={}", 1 + seed % 2);
+            options.knobs.set(&knob).expect("there is such a knob");
+            let mut module = module(&kernel.text);
+            oriole::optimize(&mut module, &options).expect("it is sound");
+            let module = self::module(&oriole::print(&module));
+            let run = Run {
+                kernel: "tiles".to_owned(),
+                grid: [1; 3],
+                block: kernel.block,
+                ..Run::default()
+            };
+            let arguments = |machine: &mut Machine| {
+                let threads = kernel.block.iter().product::<u32>() as usize;
+                vec![Value::Buffer(machine.buffer("out", &vec![0; 4 * threads]))]
+            };
+            let (compared, violations) = watch(&module, &run, arguments, 2_000_000);
+            let violations = violations
+                .into_iter()
+                .map(|it| format!("seed {seed}: {it}"));
+            (compared, violations.collect())
+        })
+        .collect();
+    report("tiles", results);
 }
 
 #[test]

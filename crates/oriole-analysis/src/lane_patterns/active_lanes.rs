@@ -4,12 +4,12 @@
 //! The lanes that come to a block are those that come to its immediate dominator if it post-dominates that, and otherwise those among
 //! them for which the dominator's branch goes its way. A condition that is concrete says which these are, and a uniform one that they
 //! stay together. Of other conditions (`i < n`) it is supposed that they hold for all lanes, and said so. So it is that lanes that went apart
-//! have met again ([`reconvergence`](super::reconvergence)).
+//! have met again ([`reconvergence`](super::reconvergence)), and that all lanes call a function.
 
 use super::pattern::{Pattern, Supposed};
 use super::{Entry, LanePatterns};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Instruction, Operand, Value};
+use oriole_ir::{Block, FunctionKind, Instruction, Operand, Value};
 use oriole_isa::Terminator;
 use oriole_syntax::tree::Guard;
 use std::rc::Rc;
@@ -115,9 +115,11 @@ impl LanePatterns<'_> {
             match self.dominators.immediate(at) {
                 Some(above) => at = above,
                 None => {
+                    // Only some lanes may have called a function.
+                    let is_called = self.function.kind() != FunctionKind::Entry;
                     break Arriving {
                         lanes: self.setting.lanes(self.warp),
-                        is_supposed: !self.flow.is_reachable(at),
+                        is_supposed: is_called || !self.flow.is_reachable(at),
                     };
                 }
             }

@@ -5,10 +5,10 @@
 
 use super::evaluate::Input;
 use super::pattern::{BitView, LANES, Lanes, Monomial, Pattern};
-use super::{AtomData, AtomKey, LanePatterns};
-use crate::known_bits::{Known, mask};
+use super::{AtomData, AtomKey, Entry, LanePatterns};
+use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
-use oriole_ir::Value;
+use oriole_ir::{Definition, Instruction, Operand, Value};
 use oriole_isa::{Bits, Mnemonic, Opcode, ScalarType, evaluate};
 
 /// Slots of [`AtomKey::Part`].
@@ -114,17 +114,18 @@ impl LanePatterns<'_> {
             .iter()
             .map(|input| input.pattern.lanes.as_same())
             .collect::<Option<_>>()?;
+        let logic = super::evaluate::logic(mnemonic.opcode());
         // With every choice of all-zeros and all-ones for what is unknown.
         let run = |lane: usize, choice: u32| {
-            let mut bits: SmallVec<[Bits; 4]> = SmallVec::new();
-            for (index, view) in views.iter().enumerate() {
-                let filled = if choice >> index & 1 != 0 {
-                    view.unknown
-                } else {
-                    0
-                };
-                bits.push(Bits::from(view.lanes.get(lane) | filled));
+            let operand = |index: usize| match choice >> index & 1 {
+                0 => views[index].lanes.get(lane),
+                _ => views[index].lanes.get(lane) | views[index].unknown,
+            };
+            if let Some(logic) = logic {
+                return Some(logic(operand(0), operand(1)) & mask(given.bits()));
             }
+            let mut bits: SmallVec<[Bits; 4]> = SmallVec::new();
+            bits.extend((0..views.len()).map(|index| Bits::from(operand(index))));
             bits.extend(others.iter().map(|&other| Bits::from(other)));
             let outputs = evaluate(mnemonic, &bits)?;
             Some(*outputs.values().first()? as u64 & mask(given.bits()))
@@ -192,5 +193,78 @@ impl LanePatterns<'_> {
             home: self.function.defining_block(home),
             parameter: None,
         })
+    }
+
+    /// Logic with a number of which only low bits are changed, where these are known in each lane: what is above them stays, though
+    /// lanes may carry into it.
+    pub(super) fn low_logic(&self, mnemonic: &Mnemonic, inputs: &[Input]) -> Option<Pattern> {
+        let logic = super::evaluate::logic(mnemonic.opcode())?;
+        let [first, second] = inputs else {
+            return None;
+        };
+        let (pattern, number) = match second.pattern.is_concrete() {
+            true => (&first.pattern, &second.pattern),
+            false => (&second.pattern, &first.pattern),
+        };
+        let bits = pattern.bits;
+        if !number.is_concrete() || number.bits != bits {
+            return None;
+        }
+        let (count, low) = pattern.low_bits(&|atom| self.known(atom))?;
+        // What the operation leaves as it is above the low bits.
+        let is_low = |lane: usize| {
+            let above = number.lanes.get(lane) & !mask(count);
+            let untouched = match mnemonic.opcode() {
+                Opcode::And => mask(bits) & !mask(count),
+                _ => 0,
+            };
+            above == untouched
+        };
+        if !(0..LANES).all(is_low) {
+            return None;
+        }
+        let changed = low.zip(&number.lanes, |low, number| {
+            (logic(low, number) & mask(count)).wrapping_sub(low)
+        });
+        pattern.add(&Pattern::concrete(changed, bits))
+    }
+
+    /// `x >> n & m`, where the bits of `x` that are left are known in each lane, whatever those above are.
+    pub(super) fn masked_shift(&self, instruction: Instruction) -> Option<Pattern> {
+        let function = self.function;
+        let of = |instruction: Instruction, opcode: Opcode| {
+            let format = function.format(instruction);
+            let is_plain = format.mnemonic.opcode() == opcode && !format.is_guarded();
+            let leaves = function.leaves(instruction);
+            match leaves.get(1..) {
+                Some(&[Operand::Value(value), Operand::Constant(constant)])
+                    if is_plain && self.is_evaluated(instruction) =>
+                {
+                    let literal = function.constants()[constant].literal?;
+                    let number = literal_bits(literal, format.operand_type(2)?)?;
+                    Some((value, number, format.operand_type(0)?))
+                }
+                _ => None,
+            }
+        };
+        let (shifted, mask_bits, given) = of(instruction, Opcode::And)?;
+        let Definition::Instruction(shift) = function.values()[shifted].definition else {
+            return None;
+        };
+        let (source, amount, of_type) = of(shift, Opcode::Shr)?;
+        let loop_of = |instruction| self.loops.innermost(self.block(instruction));
+        if of_type.bits() != given.bits() || loop_of(shift) != loop_of(instruction) {
+            return None;
+        }
+        let Entry::Known(pattern) = self.seen_from(source, self.block(shift)) else {
+            return None;
+        };
+        let (count, low) = pattern.low_bits(&|atom| self.known(atom))?;
+        let needed = u64::from(64 - mask_bits.leading_zeros()).checked_add(amount)?;
+        if pattern.bits != given.bits() || needed > u64::from(count) || amount >= 64 {
+            return None;
+        }
+        let lanes = low.map(|low| low >> amount & mask_bits);
+        Some(Pattern::concrete(lanes, given.bits()).assuming(&pattern.assumed))
     }
 }

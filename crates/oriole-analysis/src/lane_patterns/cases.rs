@@ -14,6 +14,7 @@ use super::pattern::{Atom, LANES, Pattern};
 use crate::known_bits::Known;
 use oriole_ir::Value;
 use oriole_isa::{Mnemonic, Opcode, ScalarType};
+use std::rc::Rc;
 
 /// So many bits are tried both ways.
 const MOST_BITS: usize = 5;
@@ -35,7 +36,7 @@ impl LanePatterns<'_> {
             let chosen: Vec<Input> = inputs
                 .iter()
                 .map(|input| Input {
-                    pattern: with_bits(&input.pattern, &atoms, case),
+                    pattern: Rc::new(with_bits(&input.pattern, &atoms, case)),
                     value: None,
                     known: Known::unknown(input.pattern.bits),
                 })

@@ -23,7 +23,7 @@ const QUOTIENT: u32 = 2002;
 /// A source of an instruction.
 #[derive(Clone)]
 pub(super) struct Input {
-    pub(super) pattern: Pattern,
+    pub(super) pattern: Rc<Pattern>,
     /// The value it is, if it is all of one.
     pub(super) value: Option<Value>,
     /// What is known of it in all lanes.
@@ -34,7 +34,7 @@ impl Input {
     pub(super) fn new(pattern: Pattern) -> Input {
         Input {
             known: Known::unknown(pattern.bits),
-            pattern,
+            pattern: Rc::new(pattern),
             value: None,
         }
     }
@@ -66,6 +66,9 @@ impl LanePatterns<'_> {
         }
         let is_evaluated = self.is_evaluated(instruction);
         if is_evaluated && let Some(pattern) = self.evaluated(value, instruction) {
+            return Entry::Known(Rc::new(pattern));
+        }
+        if is_evaluated && let Some(pattern) = self.masked_shift(instruction) {
             return Entry::Known(Rc::new(pattern));
         }
         let mut lost = None;
@@ -307,17 +310,21 @@ impl LanePatterns<'_> {
             }
             _ => return None,
         };
-        let zeros = u64::from(alignment.max(1)).trailing_zeros();
+        let placed = self.placed.filter(|placed| placed.0 == symbol);
+        let (alignment, rest) = match placed {
+            Some((_, period, residue)) => (period, residue),
+            None => (u64::from(alignment.max(1)), 0),
+        };
         let atom = self.atoms.intern(AtomData {
             key: AtomKey::Symbol(symbol),
             known: Known {
-                zeros: mask(zeros),
+                zeros: mask(alignment.trailing_zeros()),
                 ones: 0,
             },
             home: None,
             parameter: None,
         });
-        Some(Pattern::atom(atom, bits))
+        Some(Pattern::atom(atom, bits).plus(rest))
     }
 
     pub(super) fn operand(
@@ -343,8 +350,8 @@ impl LanePatterns<'_> {
                 let is_whole = bits == pattern.bits;
                 Some(Input {
                     pattern: match is_whole {
-                        true => pattern.as_ref().clone(),
-                        false => pattern.truncate(bits),
+                        true => pattern,
+                        false => Rc::new(pattern.truncate(bits)),
                     },
                     value: is_whole.then_some(value),
                     known,
@@ -410,7 +417,11 @@ impl LanePatterns<'_> {
             return None;
         };
         let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block)?;
-        let otherwise = self.operand(otherwise, None, block)?.pattern;
+        let otherwise = self
+            .operand(otherwise, None, block)?
+            .pattern
+            .as_ref()
+            .clone();
         if otherwise.bits != held {
             return None;
         }
@@ -458,13 +469,13 @@ impl LanePatterns<'_> {
         let first = &inputs.first()?.pattern;
         if matches!(opcode, Opcode::Mov | Opcode::Cvta) && inputs.len() == 1 {
             let is_plain = mnemonic.modifiers().vector.is_none() && first.bits == given.bits();
-            return is_plain.then(|| first.clone());
+            return is_plain.then(|| first.as_ref().clone());
         }
         if opcode == Opcode::Selp {
             let [first, second, predicate] = inputs else {
                 return None;
             };
-            let (first, second) = (first.pattern.clone(), second.pattern.clone());
+            let [first, second] = [first, second].map(|input| input.pattern.as_ref().clone());
             return self.select(value, &predicate.pattern, first, second);
         }
         let is_integer = |each: &ScalarType| !each.is_float() && each.lanes() == 1;
@@ -479,9 +490,9 @@ impl LanePatterns<'_> {
             Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Mul | Opcode::Mad | Opcode::Shl => {
                 self.linear(value, mnemonic, inputs)
             }
-            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not | Opcode::Lop3 => {
-                self.bitwise(value, mnemonic, given, inputs)
-            }
+            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not | Opcode::Lop3 => self
+                .bitwise(value, mnemonic, given, inputs)
+                .or_else(|| self.low_logic(mnemonic, inputs)),
             Opcode::Shr | Opcode::Bfe | Opcode::Bfi | Opcode::Prmt | Opcode::Shf => {
                 self.moved_bits(value, mnemonic, given, inputs)
             }
@@ -635,18 +646,22 @@ impl LanePatterns<'_> {
 /// What an instruction makes of concrete numbers.
 fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Pattern> {
     if mnemonic.opcode() == Opcode::Cvta {
-        return Some(inputs.first()?.pattern.clone());
+        return Some(inputs.first()?.pattern.as_ref().clone());
     }
-    let run = |lane: usize| {
-        let bits: SmallVec<[Bits; 4]> = inputs
-            .iter()
-            .map(|input| Bits::from(input.pattern.lanes.get(lane)))
-            .collect();
+    let mut bits: SmallVec<[Bits; 4]> = std::iter::repeat_n(0, inputs.len()).collect();
+    let mut run = |lane: usize| {
+        for (bits, input) in bits.iter_mut().zip(inputs) {
+            *bits = Bits::from(input.pattern.lanes.get(lane));
+        }
         let outputs = evaluate(mnemonic, &bits)?;
         // A comparison also gives its negation.
         let &result = outputs.values().first()?;
         Some(extend(result, given, given.bits().max(1)) as u64)
     };
+    if let Some(lanes) = directly(mnemonic, given, inputs) {
+        debug_assert!((0..LANES).all(|lane| run(lane) == Some(lanes.get(lane))));
+        return Some(Pattern::concrete(lanes, given.bits()));
+    }
     let all_same = |input: &Input| input.pattern.lanes.as_same().is_some();
     let lanes = if inputs.iter().all(all_same) {
         Lanes::Same(run(0)?)
@@ -658,4 +673,48 @@ fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         Lanes::from_fn(|lane| lanes[lane])
     };
     Some(Pattern::concrete(lanes, given.bits()))
+}
+
+/// Likewise, without asking [`evaluate`] for each lane: what addresses are mostly made of.
+fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
+    let &[own] = mnemonic.types() else {
+        return None;
+    };
+    let (bits, modifiers) = (own.bits(), mnemonic.modifiers());
+    let is_plain = own == given && matches!(bits, 16 | 32 | 64) && !own.is_float();
+    if !is_plain || own.lanes() != 1 || modifiers.has_flags() || modifiers.vector.is_some() {
+        return None;
+    }
+    let [first, second] = match inputs {
+        [only] if mnemonic.opcode() == Opcode::Mov => return Some(only.pattern.lanes.clone()),
+        [first, second] => [first, second].map(|input| &input.pattern),
+        _ => return None,
+    };
+    let operation: fn(u64, u64) -> u64 = match mnemonic.opcode() {
+        Opcode::Add => u64::wrapping_add,
+        Opcode::Sub => u64::wrapping_sub,
+        Opcode::Mul if modifiers.mul_mode == Some(MulMode::Low) => u64::wrapping_mul,
+        // What is shifted out is gone, too, if the amount is that of a shift of 64 bits or less.
+        Opcode::Shl => |number, amount| match amount {
+            ..64 => number << amount,
+            _ => 0,
+        },
+        Opcode::Shr if !own.is_signed() => |number, amount| match amount {
+            ..64 => number >> amount,
+            _ => 0,
+        },
+        opcode => logic(opcode)?,
+    };
+    let lanes = first.lanes.zip(&second.lanes, operation);
+    Some(lanes.map(|lane| lane & mask(bits)))
+}
+
+/// Logic of two operands.
+pub(super) fn logic(opcode: Opcode) -> Option<fn(u64, u64) -> u64> {
+    Some(match opcode {
+        Opcode::And => |first, second| first & second,
+        Opcode::Or => |first, second| first | second,
+        Opcode::Xor => |first, second| first ^ second,
+        _ => return None,
+    })
 }

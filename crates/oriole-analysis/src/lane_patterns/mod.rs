@@ -261,6 +261,8 @@ pub struct LanePatterns<'a> {
     warp: u32,
     atoms: Atoms,
     entries: Vec<Option<Entry>>,
+    /// What is known of values in all threads of all warps, once that was asked.
+    known_values: Vec<Option<Known>>,
     arriving: Vec<Option<Arriving>>,
     /// Instructions that lanes may come to in parts, once that was asked.
     parted: Option<BitSet<Instruction>>,
@@ -272,6 +274,8 @@ pub struct LanePatterns<'a> {
     steps: BTreeMap<Value, Step>,
     /// Parameters of headers whose numbers were given for the round that is asked about.
     given: BTreeMap<Value, Lanes>,
+    /// A variable whose address is a multiple of a power of two and so much more.
+    placed: Option<(oriole_ir::Symbol, u64, u64)>,
     /// Whether nothing more is supposed.
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
@@ -330,12 +334,14 @@ impl<'a> LanePatterns<'a> {
             warp: 0,
             atoms: Atoms::default(),
             entries: Vec::new(),
+            known_values: vec![None; function.values().len()],
             arriving: Vec::new(),
             parted: None,
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
             steps: BTreeMap::new(),
             given: BTreeMap::new(),
+            placed: None,
             pessimistic: false,
             shown_by: Vec::new(),
         }
@@ -399,9 +405,23 @@ impl<'a> LanePatterns<'a> {
         self.given = numbers;
     }
 
+    /// Answers all that follows for the case that the address of a variable is a multiple of `period`, a power of two, and `residue` more.
+    pub fn place(&mut self, variable: oriole_ir::Symbol, period: u64, residue: u64) {
+        self.placed = Some((variable, period, residue));
+        // What did not hold in another case may hold in this one.
+        self.refuted.clear();
+        self.steps.clear();
+        self.pessimistic = false;
+    }
+
     /// What was taken for granted of loops to answer the questions of the last warp.
     pub fn assumed_of_loops(&self) -> &[Supposed] {
         &self.shown_by
+    }
+
+    /// Whether what is asked about is no warp in particular.
+    pub fn is_any_warp(&self) -> bool {
+        self.warp == ANY_WARP
     }
 
     /// The lanes of the warp that are threads.
@@ -577,6 +597,15 @@ impl<'a> LanePatterns<'a> {
 
     /// What is known of a value in all threads.
     fn known_of(&mut self, value: Value) -> Known {
+        if let Some(known) = self.known_values[value.index()] {
+            return known;
+        }
+        let known = self.range_known(value);
+        self.known_values[value.index()] = Some(known);
+        known
+    }
+
+    fn range_known(&mut self, value: Value) -> Known {
         let data = self.function.values()[value];
         let bits = data.scalar_type.bits();
         let is_integer = matches!(bits, 8..=64) && !data.scalar_type.is_float();

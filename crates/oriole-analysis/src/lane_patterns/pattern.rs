@@ -45,14 +45,16 @@ impl Lanes {
         }
     }
 
-    fn map(&self, each: impl Fn(u64) -> u64) -> Lanes {
+    /// What a function makes of each lane's number.
+    pub(super) fn map(&self, each: impl Fn(u64) -> u64) -> Lanes {
         match self {
             Lanes::Same(number) => Lanes::Same(each(*number)),
             Lanes::Each(lanes) => Lanes::from_fn(|lane| each(lanes[lane])),
         }
     }
 
-    fn zip(&self, other: &Lanes, each: impl Fn(u64, u64) -> u64) -> Lanes {
+    /// What a function makes of each lane's two numbers.
+    pub(super) fn zip(&self, other: &Lanes, each: impl Fn(u64, u64) -> u64) -> Lanes {
         match (self, other) {
             (Lanes::Same(left), Lanes::Same(right)) => Lanes::Same(each(*left, *right)),
             _ => Lanes::from_fn(|lane| each(self.get(lane), other.get(lane))),
@@ -408,22 +410,30 @@ impl Pattern {
         left.combine(&takes(1), right, &takes(0))
     }
 
-    /// What is known of a term in a lane.
-    fn term_known(&self, term: &Term, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
-        let mut known = Known::constant(1);
-        for &atom in &term.monomial {
-            known = times(known, atoms(atom).truncate(self.bits), self.bits);
+    /// What is known of the product of each term's atoms.
+    pub fn monomials_known(&self, atoms: &dyn Fn(Atom) -> Known) -> SmallVec<[Known; 8]> {
+        let of_term = |term: &Term| {
+            let factors = term.monomial.iter();
+            let factors = factors.map(|&atom| atoms(atom).truncate(self.bits));
+            let product = |product: Known, own: Known| times(product, own, self.bits);
+            factors.fold(Known::constant(1), product)
+        };
+        self.terms.iter().map(of_term).collect()
+    }
+
+    /// What is known of the sum of all terms in a lane, given what is of their [products](Pattern::monomials_known).
+    pub fn sum_known(&self, lane: usize, monomials: &[Known]) -> Known {
+        let mut known = Known::constant(0);
+        for (term, &own) in self.terms.iter().zip(monomials) {
+            let factor = Known::constant(term.factor.get(lane));
+            known = known.add(times(factor, own, self.bits), false, self.bits);
         }
-        times(Known::constant(term.factor.get(lane)), known, self.bits)
+        known
     }
 
     /// What is known of the sum of all terms in a lane.
     pub fn symbolic_known(&self, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
-        let mut known = Known::constant(0);
-        for term in &self.terms {
-            known = known.add(self.term_known(term, lane, atoms), false, self.bits);
-        }
-        known
+        self.sum_known(lane, &self.monomials_known(atoms))
     }
 
     /// The bits, if lanes differ by known numbers only and these do not carry into what is unknown; `whole` is known of all lanes.
@@ -478,6 +488,18 @@ impl Pattern {
             lanes: self.lanes.map(|lane| lane | sum.ones),
             unknown: unknown(sum),
         })
+    }
+
+    /// How many of the low bits are known in each lane, and what they are, if lanes differ by known numbers only; what is above may be
+    /// carried into.
+    pub fn low_bits(&self, atoms: &dyn Fn(Atom) -> Known) -> Option<(u32, Lanes)> {
+        if !self.has_one_group() {
+            return None;
+        }
+        let sum = self.symbolic_known(0, atoms);
+        let count = (!(sum.zeros | sum.ones)).trailing_zeros().min(self.bits);
+        let low = |lane: u64| lane.wrapping_add(sum.ones & mask(count)) & mask(count);
+        Some((count, self.lanes.map(low)))
     }
 
     /// Each lane's known part less that of the first lane, as a signed number.

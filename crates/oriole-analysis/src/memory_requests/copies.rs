@@ -41,20 +41,22 @@ pub(super) fn of_warp(
         }
     }
     let is_exact = count(&mut cost, request, &sides, &|atom| patterns.known(atom));
+    let settled = patterns.setting().pointer_alignment;
+    let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
     if !is_exact {
         let aligned = |atom| {
             let known = patterns.known(atom);
             match pointers.iter().any(|pointer| pointer.0 == atom) {
                 true => Known {
-                    zeros: known.zeros | (POINTER_ALIGNMENT - 1),
-                    ones: known.ones & !(POINTER_ALIGNMENT - 1),
+                    zeros: known.zeros | (alignment - 1),
+                    ones: known.ones & !(alignment - 1),
                 },
                 false => known,
             }
         };
         let before = (cost.least, cost.most);
         count(&mut cost, request, &sides, &aligned);
-        if (cost.least, cost.most) != before {
+        if (cost.least, cost.most) != before && settled.is_none() {
             cost.pointers = pointers.into_iter().map(|pointer| pointer.1).collect();
         }
     }

@@ -2,7 +2,8 @@
 
 use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
-use crate::lane_patterns::{Atom, Cause, LANES, Pattern, Supposed};
+use crate::lane_patterns::{Atom, Cause, LANES, Lanes, Pattern, Supposed};
+use oriole_collections::SmallVec;
 use oriole_ir::Symbol;
 use oriole_isa::Space;
 use oriole_isa::memory_cost::{self, Operation};
@@ -36,6 +37,13 @@ pub(super) struct WarpCost {
     pub strides: Vec<StrideRow>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
+    /// What it costs if only the first lanes take part, by their number less one; empty if that is not known.
+    pub boundary: Vec<u64>,
+}
+
+/// The first lane of some, as a mask.
+fn lowest(lanes: u32) -> u32 {
+    lanes & lanes.wrapping_neg()
 }
 
 /// Far from both ends of the address space, and a multiple of everything that counts.
@@ -76,7 +84,34 @@ impl WarpCost {
             is_apart: false,
             strides: Vec::new(),
             offsets: None,
+            boundary: Vec::new(),
         }
+    }
+
+    /// Counts what it costs if a condition holds for the first lanes only, if that is one number each time.
+    pub fn count_boundary(
+        &mut self,
+        request: &Request,
+        pattern: &Pattern,
+        known: &dyn Fn(Atom) -> Known,
+    ) {
+        let is_known = self.cause.is_none() && self.least == self.most && !self.is_apart;
+        // Words of local memory are apart by lanes, so that fewer lanes are as many sectors less.
+        if !is_known || memory(request.space) == Memory::Local {
+            return;
+        }
+        let mut first = 0;
+        let mut costs = Vec::new();
+        while first | lowest(self.lanes & !first) != self.lanes {
+            first |= lowest(self.lanes & !first);
+            let mut own = WarpCost::none(first);
+            own.count(request, pattern, known);
+            if own.cause.is_some() || own.least != own.most {
+                return;
+            }
+            costs.push(own.least);
+        }
+        self.boundary = costs;
     }
 
     /// Nothing is known of the addresses.
@@ -156,19 +191,22 @@ impl WarpCost {
         let groups = groups(pattern, self.lanes);
         self.groups.clone_from(&groups);
         let first = self.lanes.trailing_zeros() as usize;
+        let numbers: [u64; LANES] = std::array::from_fn(|lane| pattern.lanes.get(lane));
         let spread = |from: usize, lane: usize| {
-            let difference = pattern
-                .lanes
-                .get(lane)
-                .wrapping_sub(pattern.lanes.get(from));
-            sign_extend(difference, pattern.bits)
+            sign_extend(numbers[lane].wrapping_sub(numbers[from]), pattern.bits)
         };
         self.offsets = (groups.len() == 1).then(|| {
             std::array::from_fn(|lane| (self.lanes >> lane & 1 != 0).then(|| spread(first, lane)))
         });
         let memory = memory(request.space);
         let whole = [u32::MAX];
-        let is_paired = is_paired(pattern, &groups, self.lanes);
+        // Only wide loads from shared memory go in other passes by that.
+        let may_be_paired =
+            memory == Memory::Shared && request.operation == Operation::Load && request.bytes > 4;
+        let is_paired = match may_be_paired {
+            true => is_paired(pattern, &groups, self.lanes),
+            false => Some(false),
+        };
         let passes = match memory {
             Memory::Shared => passes(request, self.lanes, is_paired == Some(true)),
             Memory::Global | Memory::Local => whole.to_vec(),
@@ -176,6 +214,7 @@ impl WarpCost {
         (self.least, self.most, self.mean, self.ideal) = (0, 0, 0.0, 0.0);
         self.least_apart = 0;
         let mut contradicts = false;
+        let monomials = pattern.monomials_known(known);
         for pass in passes {
             let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
             for &group in &groups {
@@ -184,27 +223,21 @@ impl WarpCost {
                     continue;
                 }
                 let from = lanes.trailing_zeros() as usize;
-                let number = Known::constant(pattern.lanes.get(from));
-                let base = pattern.symbolic_known(from, known);
+                let number = Known::constant(numbers[from]);
+                let base = pattern.sum_known(from, &monomials);
                 let base = base.add(number, false, pattern.bits);
-                let offsets: [i64; LANES] = std::array::from_fn(|lane| spread(from, lane));
-                let residues = residues(base, memory, &offsets, lanes, request.bytes);
-                contradicts |= residues.is_empty();
-                let mut costs = Vec::new();
-                for residue in residues {
-                    let addresses = std::array::from_fn(|lane| {
-                        let base = MIDDLE + residue;
-                        base.wrapping_add_signed(offsets[lane])
-                    });
-                    let (cost, own) = cost(memory, request, &addresses, lanes);
-                    costs.push(cost);
-                    ideal = ideal.max(own);
+                let mut offsets = [0; LANES];
+                if !lanes.is_power_of_two() {
+                    offsets = std::array::from_fn(|lane| spread(from, lane));
                 }
-                let cheapest = costs.iter().copied().min().unwrap_or(0);
-                least = least.max(cheapest);
-                self.least_apart += cheapest;
-                most += costs.iter().copied().max().unwrap_or(0);
-                mean += costs.iter().sum::<u64>() as f64 / costs.len().max(1) as f64;
+                let residues = residues(base, memory, &offsets, lanes, request.bytes);
+                contradicts |= residues == 0;
+                let own = GroupCost::of(memory, request, &offsets, lanes, residues);
+                ideal = ideal.max(own.ideal);
+                least = least.max(own.least);
+                self.least_apart += own.least;
+                most += own.most;
+                mean += own.mean;
             }
             let several = groups.len() > 1;
             if several && memory == Memory::Shared {
@@ -226,8 +259,7 @@ impl WarpCost {
                 // One lane may do it for all.
                 self.least = 1;
             }
-            let may_be_paired = request.operation == Operation::Load && request.bytes > 4;
-            if may_be_paired && is_paired.is_none() {
+            if is_paired.is_none() {
                 // If they are, there are half as many passes, and each costs as much as one that it is made of at least.
                 self.least = self.least.div_ceil(2);
             }
@@ -281,6 +313,9 @@ impl WarpCost {
         }
         all.masks.sort_unstable();
         all.masks.dedup();
+        if rounds.iter().any(|own| own.boundary != all.boundary) {
+            all.boundary.clear();
+        }
         all
     }
 
@@ -389,12 +424,22 @@ fn is_paired(pattern: &Pattern, groups: &[u32], lanes: u32) -> Option<bool> {
 
 /// Groups of lanes that differ by known numbers, as masks.
 pub(super) fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
+    let varying: SmallVec<[&Lanes; 4]> = pattern
+        .terms
+        .iter()
+        .map(|term| &term.factor)
+        .filter(|factor| factor.as_same().is_none())
+        .collect();
+    if varying.is_empty() && lanes != 0 {
+        return vec![lanes];
+    }
     let mut groups: Vec<u32> = Vec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
-        let with = groups.iter_mut().find(|group| {
+        // Lanes of one group are mostly neighbours.
+        let with = groups.iter_mut().rev().find(|group| {
             let first = group.trailing_zeros() as usize;
-            let mut terms = pattern.terms.iter();
-            terms.all(|term| term.factor.get(first) == term.factor.get(lane))
+            let mut factors = varying.iter();
+            factors.all(|factor| factor.get(first) == factor.get(lane))
         });
         match with {
             Some(group) => *group |= 1 << lane,
@@ -404,14 +449,8 @@ pub(super) fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
     groups
 }
 
-/// What the address of the first lane may be, modulo what counts.
-fn residues(
-    base: Known,
-    memory: Memory,
-    offsets: &[i64; LANES],
-    lanes: u32,
-    bytes: u32,
-) -> Vec<u64> {
+/// What the address of the first lane may be, modulo what counts: a set of numbers below 32.
+fn residues(base: Known, memory: Memory, offsets: &[i64; LANES], lanes: u32, bytes: u32) -> u32 {
     let modulus = match memory {
         Memory::Global => 32,
         // Whole words move banks and lines alike.
@@ -419,17 +458,106 @@ fn residues(
     };
     let alignment = (1 << bytes.trailing_zeros().min(5)) as u64;
     let tried = modulus.max(alignment);
-    let is_aligned = |residue: u64, offset: i64| {
-        let address = (MIDDLE + residue).wrapping_add_signed(offset);
-        address.is_multiple_of(alignment)
-    };
+    // The first lane has offset zero: if it is aligned, the others are if their offsets are.
+    let mut rest = lanes;
+    while rest != 0 {
+        let offset = offsets[rest.trailing_zeros() as usize];
+        rest &= rest - 1;
+        if offset as u64 & (alignment - 1) != 0 {
+            return 0;
+        }
+    }
     let is_possible = |residue: &u64| {
         let bits = tried - 1;
-        let is_known = residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0;
-        let mut active = (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
-        is_known && active.all(|lane| is_aligned(*residue, offsets[lane]))
+        residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0
     };
-    (0..tried).filter(is_possible).collect()
+    let aligned = (0..tried).step_by(alignment as usize);
+    let possible = aligned.filter(is_possible);
+    possible.fold(0, |set, residue| set | 1 << residue)
+}
+
+/// What the lanes of a group cost in one pass, over all that the address of the first one may be.
+struct GroupCost {
+    least: u64,
+    most: u64,
+    mean: f64,
+    ideal: u64,
+}
+
+impl GroupCost {
+    fn of(
+        memory: Memory,
+        request: &Request,
+        offsets: &[i64; LANES],
+        lanes: u32,
+        residues: u32,
+    ) -> GroupCost {
+        let is_whole = request.bytes.is_power_of_two() && request.bytes <= 32;
+        if memory == Memory::Global && lanes.is_power_of_two() && is_whole && residues != 0 {
+            // One lane that is aligned is in one sector.
+            return GroupCost {
+                least: 1,
+                most: 1,
+                mean: 1.0,
+                ideal: 1,
+            };
+        }
+        if memory == Memory::Global {
+            return GroupCost::of_sectors(request.bytes, offsets, lanes, residues);
+        }
+        let (mut least, mut most, mut sum, mut ideal) = (u64::MAX, 0, 0, 0);
+        let mut rest = residues;
+        while rest != 0 {
+            let base = MIDDLE + u64::from(rest.trailing_zeros());
+            rest &= rest - 1;
+            let addresses = std::array::from_fn(|lane| base.wrapping_add_signed(offsets[lane]));
+            let (cost, own) = cost(memory, request, &addresses, lanes);
+            (least, most) = (least.min(cost), most.max(cost));
+            sum += cost;
+            ideal = ideal.max(own);
+        }
+        GroupCost {
+            least: if residues == 0 { 0 } else { least },
+            most,
+            mean: sum as f64 / f64::from(residues.count_ones().max(1)),
+            ideal,
+        }
+    }
+
+    /// Likewise, of global memory: lanes are put in order once.
+    fn of_sectors(bytes: u32, offsets: &[i64; LANES], lanes: u32, residues: u32) -> GroupCost {
+        let mut addresses = [0; LANES];
+        let mut count = 0;
+        for (lane, &offset) in offsets.iter().enumerate() {
+            if lanes >> lane & 1 != 0 {
+                addresses[count] = MIDDLE.wrapping_add_signed(offset);
+                count += 1;
+            }
+        }
+        let sorted = &mut addresses[..count];
+        if !sorted.is_sorted() {
+            sorted.sort_unstable();
+        }
+        let (mut least, mut most, mut sum) = (u64::MAX, 0, 0);
+        let (mut rest, mut before) = (residues, 0);
+        while rest != 0 {
+            let residue = u64::from(rest.trailing_zeros());
+            rest &= rest - 1;
+            for address in sorted.iter_mut() {
+                *address += residue - before;
+            }
+            before = residue;
+            let cost = memory_cost::distinct_sectors(sorted, bytes);
+            (least, most) = (least.min(cost), most.max(cost));
+            sum += cost;
+        }
+        GroupCost {
+            least: if residues == 0 { 0 } else { least },
+            most,
+            mean: sum as f64 / f64::from(residues.count_ones().max(1)),
+            ideal: memory_cost::ideal_sectors(lanes, bytes).min(most),
+        }
+    }
 }
 
 /// What lanes of one pass cost, and what would do.

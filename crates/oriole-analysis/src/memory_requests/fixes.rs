@@ -174,7 +174,8 @@ pub fn fixes(
     found
 }
 
-/// The addresses of all requests, by request and warp.
+/// The addresses of requests, by request and warp: of those that waste something, and of all that go to shared memory if one of
+/// these does.
 fn samples(
     function: &Function,
     analyses: &mut Analyses,
@@ -187,15 +188,22 @@ fn samples(
         supposing: true,
         ..setting.clone()
     };
+    let is_shared =
+        |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
+    let needs_shared = costs.iter().any(|cost| is_shared(cost) && wastes(cost));
+    let is_needed = |cost: &RequestCost| wastes(cost) || needs_shared && is_shared(cost);
+    let needed: Vec<usize> = (0..costs.len())
+        .filter(|&index| is_needed(&costs[index]))
+        .collect();
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, supposing, query);
     for warp in 0..setting.warps() {
         let of_warp = patterns.ask(warp, |patterns| {
-            let sample = |cost: &RequestCost| sample(function, patterns, &cost.request);
-            costs.iter().map(sample).collect::<Vec<Sample>>()
+            let sample = |&index: &usize| sample(function, patterns, &costs[index].request);
+            needed.iter().map(sample).collect::<Vec<Sample>>()
         });
-        for (own, sample) in samples.iter_mut().zip(of_warp) {
-            own.push(sample);
+        for (&index, sample) in needed.iter().zip(of_warp) {
+            samples[index].push(sample);
         }
     }
     samples
@@ -237,11 +245,13 @@ fn sample(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reques
         pattern.terms.remove(place);
     }
     let first = lanes.trailing_zeros().min(31) as usize;
+    let settled = patterns.setting().pointer_alignment;
+    let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
     let known = |atom| {
         let known = patterns.known(atom);
         match patterns.pointer(atom) {
             Some(_) => Known {
-                zeros: known.zeros | (POINTER_ALIGNMENT - 1),
+                zeros: known.zeros | (alignment - 1),
                 ones: 0,
             },
             None => known,
@@ -343,21 +353,22 @@ fn best_change(
     let weight = |&member: &usize| costs[member].weight();
     let mut least = members.iter().map(weight).sum::<f64>() * 0.75;
     let mut best = None;
+    // What wastes most first: a change that does not help it is soon left.
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by(|&left, &right| weight(&members[right]).total_cmp(&weight(&members[left])));
     for &change in changes {
-        let mut means = Vec::new();
+        let mut means = vec![0.0; members.len()];
         let mut sum = 0.0;
-        for &member in members {
-            let cost = &costs[member];
-            let Some(mean) = changed(&cost.request, &samples[member], change) else {
-                break;
+        let is_counted = order.iter().all(|&place| {
+            let cost = &costs[members[place]];
+            let Some(mean) = changed(&cost.request, &samples[members[place]], change) else {
+                return false;
             };
             sum += (mean - cost.ideal).max(0.0) * cost.trips;
-            means.push(mean);
-            if sum >= least {
-                break;
-            }
-        }
-        if means.len() == members.len() && sum < least {
+            means[place] = mean;
+            sum < least
+        });
+        if is_counted {
             least = sum;
             best = Some((change.kind, means));
         }

@@ -18,9 +18,10 @@
 //! where decides how sectors and lines are moved.
 //!
 //! ## Not done
-//! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants, and
-//! functions that are no kernels.
+//! Instructions that are not per lane (`cp.async.bulk`, `wgmma`), texture and surface accesses, parameters and constants. Of functions
+//! that are no kernels, what callers give them: each is looked at by itself, and all lanes are supposed to call it.
 
+mod bases;
 mod chains;
 mod class;
 mod copies;
@@ -178,6 +179,9 @@ pub struct RequestCost {
     pub warps: Vec<WarpClaim>,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
     pub offsets: Option<[Option<i64>; LANES]>,
+    /// What it costs a warp that a condition like `i < n` cuts short, by the number of its first lanes that take part less one, if
+    /// a full warp is an assumption, this is known and the same in all warps.
+    pub boundary: Vec<u64>,
 }
 
 impl RequestCost {
@@ -345,6 +349,7 @@ pub fn costs_by(
         };
         settle(function, analyses, &supposing, evolution, &mut costs);
     }
+    bases::settle(function, analyses, setting, evolution, &mut costs);
     costs
 }
 
@@ -389,8 +394,20 @@ fn settle(
         return;
     }
     let requests: Vec<Request> = open.iter().map(|&index| costs[index].request).collect();
-    let again = warp_costs(function, analyses, supposing, evolution, &requests);
+    let query = evolution.on(function);
+    let mut patterns = LanePatterns::new(function, analyses, supposing.clone(), query);
+    // What stays open in one warp, for the same reason, does so in all.
+    let stays_open = |place: usize, own: &WarpCost| match &costs[open[place]] {
+        _ if own.lanes == 0 => false,
+        cost if cost.status == Status::Unknown => own.cause.is_some() && own.cause == cost.cause,
+        _ => own.cause.is_some() || own.least != own.most,
+    };
+    let mut asking = |warp, requests: &[Request]| ask(function, &mut patterns, warp, requests);
+    let again = by_warps(supposing, &requests, &mut asking, Some(&stays_open));
     for (&index, warps) in open.iter().zip(&again) {
+        let Some(warps) = warps else {
+            continue;
+        };
         let cost = &mut costs[index];
         let other = summary(&cost.request, warps, cost.trips);
         // A better reason counts, too.
@@ -410,53 +427,97 @@ fn warp_costs(
 ) -> Vec<Vec<WarpCost>> {
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
-    let mut ask = |warp: u32, requests: &[&Request]| {
-        let mut costs = patterns.ask(warp, |patterns| {
-            let cost = |request: &&Request| of_warp(function, patterns, request);
-            requests.iter().map(cost).collect::<Vec<WarpCost>>()
-        });
-        let more = patterns.assumed_of_loops();
-        for cost in &mut costs {
-            cost.assumed.extend_from_slice(more);
-        }
-        costs
-    };
-    by_warps(setting, all, &mut ask)
+    let mut asking = |warp, requests: &[Request]| ask(function, &mut patterns, warp, requests);
+    let all = by_warps(setting, all, &mut asking, None);
+    all.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Costs by request and warp. Where all warps cost the same, whichever they are, and the first and the last one do, the others are not
-/// asked about.
+/// What requests cost a warp.
+fn ask(
+    function: &Function,
+    patterns: &mut LanePatterns<'_>,
+    warp: u32,
+    requests: &[Request],
+) -> Vec<WarpCost> {
+    let mut costs = patterns.ask(warp, |patterns| {
+        let cost = |request: &Request| of_warp(function, patterns, request);
+        requests.iter().map(cost).collect::<Vec<WarpCost>>()
+    });
+    let more = patterns.assumed_of_loops();
+    for cost in &mut costs {
+        cost.assumed.extend_from_slice(more);
+    }
+    costs
+}
+
+/// Whether a request, by place, is left, given what it costs a warp.
+type Leaving<'a> = dyn Fn(usize, &WarpCost) -> bool + 'a;
+
+/// Costs by request and warp. Where it is known what a warp costs and which lanes take part, whichever it is, or where all warps have
+/// the same bounds and the first and the last one do, the others are not asked about. If `is_left` is given, nothing of requests, by
+/// place, of which it says so given what one of the warps costs.
 fn by_warps(
     setting: &Setting,
     all: &[Request],
-    ask: &mut dyn FnMut(u32, &[&Request]) -> Vec<WarpCost>,
-) -> Vec<Vec<WarpCost>> {
+    ask: &mut dyn FnMut(u32, &[Request]) -> Vec<WarpCost>,
+    is_left: Option<&Leaving<'_>>,
+) -> Vec<Option<Vec<WarpCost>>> {
     let warps = setting.warps();
-    let mut of_warps: Vec<Vec<WarpCost>> = vec![Vec::new(); all.len()];
+    let ends = match is_left {
+        Some(_) => [0, ANY_WARP, warps - 1],
+        None => [ANY_WARP, 0, warps - 1],
+    };
+    let order: Vec<u32> = match setting.has_like_warps() {
+        true => ends.into_iter().chain(1..warps - 1).collect(),
+        false => (0..warps).collect(),
+    };
     let mut open: Vec<usize> = (0..all.len()).collect();
-    if setting.has_like_warps() {
-        let requests: Vec<&Request> = all.iter().collect();
-        let any = ask(ANY_WARP, &requests);
-        let (first, last) = (ask(0, &requests), ask(warps - 1, &requests));
+    // By request and warp, as far as they were asked for.
+    let mut found: Vec<Vec<Option<WarpCost>>> = vec![vec![None; warps as usize]; all.len()];
+    let mut any: Vec<Option<WarpCost>> = vec![None; all.len()];
+    let mut done: Vec<Option<Vec<WarpCost>>> = vec![None; all.len()];
+    for warp in order {
+        if open.is_empty() {
+            break;
+        }
+        let requests: Vec<Request> = open.iter().map(|&index| all[index]).collect();
+        let mut costs = ask(warp, &requests).into_iter();
         open.retain(|&index| {
-            let any = &any[index];
-            let is_one = any.is_like(&first[index]) && any.is_like(&last[index]);
-            if is_one {
-                of_warps[index] = vec![first[index].clone(); warps as usize];
+            let Some(cost) = costs.next() else {
+                return false;
+            };
+            if warp == ANY_WARP {
+                let is_exact = cost.cause.is_none() && cost.least == cost.most && !cost.is_supposed;
+                if is_exact {
+                    done[index] = Some(vec![cost; warps as usize]);
+                } else {
+                    any[index] = Some(cost);
+                }
+                return !is_exact;
+            }
+            if is_left.is_some_and(|is_left| is_left(index, &cost)) {
+                return false;
+            }
+            let own = &mut found[index];
+            let is_like = |end: Option<&Option<WarpCost>>| {
+                let both = any[index].as_ref().zip(end.and_then(Option::as_ref));
+                both.is_some_and(|(any, end)| any.is_like(end))
+            };
+            own[warp as usize] = Some(cost);
+            let is_one = warp == warps - 1 && is_like(own.first()) && is_like(own.last());
+            if is_one && let Some(mut first) = own.first_mut().and_then(Option::take) {
+                if let Some(any) = any[index].take() {
+                    first.boundary = any.boundary;
+                }
+                done[index] = Some(vec![first; warps as usize]);
             }
             !is_one
         });
     }
-    let requests: Vec<&Request> = open.iter().map(|&index| &all[index]).collect();
-    for warp in 0..warps {
-        if requests.is_empty() {
-            break;
-        }
-        for (&index, cost) in open.iter().zip(ask(warp, &requests)) {
-            of_warps[index].push(cost);
-        }
+    for index in open {
+        done[index] = found[index].drain(..).collect();
     }
-    of_warps
+    done
 }
 
 /// Iterations of a loop whose count is not known.
@@ -511,10 +572,10 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
+    let settled = patterns.setting().pointer_alignment;
+    let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
+    let mut pointers = Vec::new();
     if cost.least != cost.most {
-        let mut pointers = Vec::new();
-        let settled = patterns.setting().pointer_alignment;
-        let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
         for term in &pattern.terms {
             if let [atom] = term.monomial[..]
                 && term.factor.as_same() == Some(1)
@@ -523,16 +584,18 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
                 pointers.push((atom, pointer));
             }
         }
-        let aligned = |atom| {
-            let known = patterns.known(atom);
-            match pointers.iter().any(|pointer| pointer.0 == atom) {
-                true => Known {
-                    zeros: known.zeros | (alignment - 1),
-                    ones: known.ones & !(alignment - 1),
-                },
-                false => known,
-            }
-        };
+    }
+    let aligned = |atom| {
+        let known = patterns.known(atom);
+        match pointers.iter().any(|pointer| pointer.0 == atom) {
+            true => Known {
+                zeros: known.zeros | (alignment - 1),
+                ones: known.ones & !(alignment - 1),
+            },
+            false => known,
+        }
+    };
+    if cost.least != cost.most {
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
         if (assuming.least, assuming.most) != (cost.least, cost.most) {
@@ -552,6 +615,13 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     let goes_apart = atoms.any(|&atom| is_round(atom));
     if cost.least != cost.most && !goes_apart && cost.is_exact_apart(request) {
         cost.take_apart();
+    }
+    // What it costs any warp, or this one if they are not alike, that a condition cuts short.
+    if arriving.is_supposed && (patterns.is_any_warp() || !patterns.setting().has_like_warps()) {
+        match cost.pointers.is_empty() && settled.is_none() {
+            true => cost.count_boundary(request, &pattern, &plain),
+            false => cost.count_boundary(request, &pattern, &aligned),
+        }
     }
     cost
 }
@@ -629,5 +699,11 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             })
             .collect(),
         offsets: dearest.and_then(|warp| warp.offsets),
+        boundary: match executing.split_first() {
+            Some((first, others)) if others.iter().all(|own| own.boundary == first.boundary) => {
+                first.boundary.clone()
+            }
+            _ => Vec::new(),
+        },
     }
 }

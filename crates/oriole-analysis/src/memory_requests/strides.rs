@@ -26,39 +26,25 @@ pub struct StrideRow {
     pub cost: u64,
 }
 
-/// What a parameter may be.
+/// What a parameter may be: a multiple of a power of two and, unless it is the largest one that counts, of no larger one; and so far
+/// from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StrideCase {
-    /// This number.
-    Number(u64),
-    /// A multiple of this power of two and, unless it is the largest one that counts, of no larger one; and so far from zero.
-    Multiple {
-        /// The power of two.
-        of: u64,
-        /// Whether larger powers of two are the same case.
-        is_largest: bool,
-        /// The least that it is, without its sign.
-        at_least: u64,
-    },
+pub struct StrideCase {
+    /// The power of two.
+    pub of: u64,
+    /// Whether larger powers of two are the same case.
+    pub is_largest: bool,
+    /// The least that it is, without its sign.
+    pub at_least: u64,
 }
 
 impl StrideCase {
     /// Whether a parameter of 32 bits is so.
     pub fn holds(&self, argument: u64) -> bool {
-        let argument = sign_extend(argument, 32);
-        match *self {
-            StrideCase::Number(number) => argument as u64 == number,
-            StrideCase::Multiple {
-                of,
-                is_largest,
-                at_least,
-            } => {
-                let own = argument.unsigned_abs();
-                let is_multiple = own.is_multiple_of(of);
-                let is_more = own.is_multiple_of(2 * of);
-                own >= at_least.max(1) && is_multiple && (is_largest || !is_more)
-            }
-        }
+        let own = sign_extend(argument, 32).unsigned_abs();
+        let is_multiple = own.is_multiple_of(self.of);
+        let is_more = own.is_multiple_of(2 * self.of);
+        own >= self.at_least.max(1) && is_multiple && (self.is_largest || !is_more)
     }
 }
 
@@ -70,17 +56,10 @@ impl std::fmt::Display for StrideRow {
             cost,
         } = self;
         write!(formatter, "{cost} if arg {parameter} ")?;
-        match *case {
-            StrideCase::Number(number) => write!(formatter, "is {number}"),
-            StrideCase::Multiple { of: 1, .. } => write!(formatter, "is odd"),
-            StrideCase::Multiple {
-                of,
-                is_largest: true,
-                ..
-            } => write!(formatter, "is a multiple of {of}"),
-            StrideCase::Multiple { of, .. } => {
-                write!(formatter, "is a multiple of {of}, not of {}", 2 * of)
-            }
+        match (case.of, case.is_largest) {
+            (1, _) => write!(formatter, "is odd"),
+            (of, true) => write!(formatter, "is a multiple of {of}"),
+            (of, false) => write!(formatter, "is a multiple of {of}, not of {}", 2 * of),
         }
     }
 }
@@ -145,7 +124,7 @@ pub(super) fn rows(
         if costs.any(|own| own != Some(cost)) {
             return Vec::new();
         }
-        let case = StrideCase::Multiple {
+        let case = StrideCase {
             of,
             is_largest: of == BANKS,
             at_least,
@@ -161,10 +140,10 @@ pub(super) fn rows(
 fn merge(rows: &mut Vec<StrideRow>) {
     while let [first, second, ..] = rows[..]
         && first.cost == second.cost
-        && let StrideCase::Multiple { of, at_least, .. } = second.case
+        && let StrideCase { of, at_least, .. } = second.case
     {
         rows.remove(0);
-        rows[0].case = StrideCase::Multiple {
+        rows[0].case = StrideCase {
             of,
             is_largest: true,
             at_least,
@@ -208,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_stride_far_from_zero_is_one_case() {
-        let case = |of, is_largest| StrideCase::Multiple {
+        let case = |of, is_largest| StrideCase {
             of,
             is_largest,
             at_least: 3,
@@ -226,6 +205,5 @@ mod tests {
             let holds = cases.iter().filter(|case| case.holds(argument)).count();
             assert_eq!(holds, usize::from(stride.abs() >= 3), "{stride}");
         }
-        assert!(StrideCase::Number(5).holds(5) && !StrideCase::Number(5).holds(6));
     }
 }

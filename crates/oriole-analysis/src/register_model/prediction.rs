@@ -33,13 +33,21 @@ pub struct Prediction {
     pub high: u32,
 }
 
-/// What a kernel of a leaf needed.
+/// What a kernel of a leaf needed: twice the logarithm of that over what the pressure alone suggests, in units of one over
+/// [`SCALE`], and one more if its count was a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Need {
+struct Need(i16);
+
+impl Need {
     /// Over what the pressure alone suggests.
-    factor: f32,
+    fn factor(self) -> f32 {
+        (f32::from(self.0 >> 1) / SCALE).exp()
+    }
+
     /// Whether its count was a step.
-    fills: bool,
+    fn fills(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 enum Node {
@@ -100,41 +108,36 @@ impl Model {
         let mut nodes = Vec::new();
         // Splits whose left branch is being read.
         let mut open: Vec<usize> = Vec::new();
-        let mut finished = false;
-        for token in text.split(' ') {
-            if finished {
-                return None;
-            }
-            if let Some(codes) = token.strip_prefix('=') {
+        let mut reader = Reader(text.as_bytes());
+        loop {
+            if reader.takes(b'=') {
                 let start = self.needs.len() as u32;
-                for code in codes.split(',') {
-                    let code: i32 = code.parse().ok()?;
-                    self.needs.push(Need {
-                        factor: ((code >> 1) as f32 / SCALE).exp(),
-                        fills: code & 1 == 1,
-                    });
+                loop {
+                    self.needs.push(Need(reader.integer()?));
+                    if !reader.takes(b',') {
+                        break;
+                    }
                 }
                 nodes.push(Node::Leaf(start, self.needs.len() as u32));
                 let next = nodes.len() as u32;
-                match open.pop() {
-                    Some(split) => {
-                        if let Node::Split(_, _, right) = &mut nodes[split] {
-                            *right = next;
-                        }
-                    }
-                    None => finished = true,
+                let Some(split) = open.pop() else {
+                    return reader.0.is_empty().then_some(nodes);
+                };
+                if let Node::Split(_, _, right) = &mut nodes[split] {
+                    *right = next;
                 }
             } else {
-                let (feature, threshold) = token.split_once('<')?;
-                let feature: u32 = feature.parse().ok()?;
-                if feature as usize >= NAMES.len() {
+                let feature = u32::try_from(reader.integer()?).ok()?;
+                if feature as usize >= NAMES.len() || !reader.takes(b'<') {
                     return None;
                 }
                 open.push(nodes.len());
-                nodes.push(Node::Split(feature, threshold.parse().ok()?, 0));
+                nodes.push(Node::Split(feature, reader.threshold()?, 0));
+            }
+            if !reader.takes(b' ') {
+                return None;
             }
         }
-        finished.then_some(nodes)
     }
 
     fn leaf(&self, tree: &[Node], features: &[f32]) -> &[Need] {
@@ -159,8 +162,8 @@ impl Model {
         for (base, tree) in &self.trees {
             let leaf = self.leaf(tree, features.values());
             for need in leaf {
-                let count = need.factor * (features.values()[*base] + OFFSET);
-                let count = if need.fills {
+                let count = need.factor() * (features.values()[*base] + OFFSET);
+                let count = if need.fills() {
                     step(&features.steps, count) as f32
                 } else {
                     count.min(features.limit as f32)
@@ -170,6 +173,61 @@ impl Model {
         }
         counts.sort_by(|a, b| a.0.total_cmp(&b.0));
         counts
+    }
+}
+
+/// What is left of the text of a tree. It is read on every start, so by bytes.
+struct Reader<'text>(&'text [u8]);
+
+impl Reader<'_> {
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.0.first() == Some(&byte);
+        self.0 = &self.0[usize::from(is_next)..];
+        is_next
+    }
+
+    /// Digits, as a number, and how many they are; no more than nine.
+    fn digits(&mut self) -> Option<(u32, usize)> {
+        let mut number = 0u32;
+        let before = self.0.len();
+        while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
+            number = number
+                .wrapping_mul(10)
+                .wrapping_add(u32::from(digit - b'0'));
+            self.0 = rest;
+        }
+        let count = before - self.0.len();
+        (count <= 9).then_some((number, count))
+    }
+
+    fn integer(&mut self) -> Option<i16> {
+        let is_negative = self.takes(b'-');
+        let (number, count) = self.digits()?;
+        let number = i16::try_from(number).ok().filter(|_| count > 0)?;
+        Some(if is_negative { -number } else { number })
+    }
+
+    /// A number up to a space or the end. Where all digits and the power of ten behind the point are exact as they are, so is their
+    /// quotient.
+    fn threshold(&mut self) -> Option<f32> {
+        const EXACT: u32 = 1 << 24;
+        const POWERS: [u32; 6] = [1, 10, 100, 1000, 10_000, 100_000];
+        let mut own = Reader(self.0);
+        if let Some((whole, 1..4)) = own.digits()
+            && own.takes(b'.')
+            && let Some((part, places)) = own.digits()
+            && matches!(own.0.first(), None | Some(b' '))
+            && let Some(&power) = POWERS.get(places)
+            && let mantissa = whole * power + part
+            && mantissa < EXACT
+        {
+            self.0 = own.0;
+            return Some(mantissa as f32 / power as f32);
+        }
+        let end = self.0.iter().position(|&byte| byte == b' ');
+        let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
+        self.0 = rest;
+        std::str::from_utf8(text).ok()?.parse().ok()
     }
 }
 
@@ -211,19 +269,32 @@ mod tests {
         let mut model = Model::default();
         let tree = model.parse_tree("0<1.5 1<2 =0 =64 2<0 =-63 =65,2").unwrap();
         let of = |a, b, c| model.leaf(&tree, &[a, b, c]);
-        let need = |logarithm: f32, fills| Need {
-            factor: logarithm.exp(),
-            fills,
-        };
-        assert_eq!(of(1.5, 2.0, 0.0), [need(0.0, false)]);
-        assert_eq!(of(1.0, 2.5, 0.0), [need(1.0, false)]);
-        assert_eq!(of(2.0, 0.0, 0.0), [need(-1.0, true)]);
+        assert_eq!(of(1.5, 2.0, 0.0), [Need(0)]);
+        assert_eq!(of(1.0, 2.5, 0.0), [Need(64)]);
+        assert_eq!(of(2.0, 0.0, 0.0), [Need(-63)]);
+        assert_eq!(of(2.0, 0.0, 1.0), [Need(65), Need(2)]);
+        assert_eq!((Need(64).factor(), Need(64).fills()), (1f32.exp(), false));
         assert_eq!(
-            of(2.0, 0.0, 1.0),
-            [need(1.0, true), need(1.0 / SCALE, false)]
+            (Need(-63).factor(), Need(-63).fills()),
+            ((-1f32).exp(), true)
         );
-        for wrong in ["", "=1 =2", "0<1 =1", "900<1 =1 =2", "0<x =1 =2", "=1,"] {
+        let wrong = ["", "=1 =2", "0<1 =1", "900<1 =1 =2", "0<x =1 =2", "=1,"];
+        for wrong in wrong
+            .into_iter()
+            .chain(["=", "=40000", "0<1 =1 =2 ", "=1  =2"])
+        {
             assert!(model.parse_tree(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn thresholds_are_read_as_the_library_reads_them() {
+        let text = include_str!("prediction_model.txt");
+        let tokens = text.split_whitespace();
+        let written = tokens.filter_map(|token| Some(token.split_once('<')?.1));
+        for threshold in written.chain(["0.1", "999.99999", "1", "16777217.5", "1e3", "0.000001"]) {
+            let read = Reader(threshold.as_bytes()).threshold();
+            assert_eq!(read, threshold.parse().ok(), "{threshold}");
         }
     }
 

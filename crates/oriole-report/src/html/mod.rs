@@ -72,7 +72,7 @@ impl Page {
         options: &AccessOptions,
         kernels: &[KernelAccesses],
     ) -> Result<Page, Error> {
-        let values = json::analysis_of(module, options, kernels)?;
+        let values = json::analysis_of(module, kernels);
         let asked = PressureOptions {
             blocks: options.block.into_iter().collect(),
             ..PressureOptions::default()
@@ -355,7 +355,10 @@ mod tests {
 
     fn report(text: &str, name: &str) -> String {
         let module = oriole::parse(name, text).unwrap();
-        let options = AccessOptions::default();
+        let options = AccessOptions {
+            with_summary: true,
+            ..AccessOptions::default()
+        };
         let (kernels, _) = oriole::accesses(&module, &options).unwrap();
         let page = Page::of(&module, &options, &kernels).unwrap();
         render(&[page], &|name| {

@@ -20,9 +20,8 @@ pub(crate) use pressure::least_registers;
 use crate::access_analysis::{AccessReport, KernelAccesses};
 use crate::remarks::SourceLine;
 use oriole_analysis::lane_patterns::{LanePatterns, Setting};
-use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::memory_requests::{RequestCost, executions};
-use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
+use oriole_analysis::scalar_evolution::ScalarEvolution;
 use oriole_analysis::{
     Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity as UniformValues,
 };
@@ -87,7 +86,7 @@ pub(crate) struct Subject<'run> {
     post_dominators: Rc<PostDominators>,
     loops: Rc<Loops>,
     uniform: Rc<UniformValues>,
-    evolution: ScalarEvolution,
+    evolution: &'run ScalarEvolution,
     setting: &'run Setting,
     costs: &'run [RequestCost],
     /// Accesses that were generic before it was found which state space they reach.
@@ -161,6 +160,8 @@ pub(crate) struct Input<'run> {
     pub text: &'run str,
     /// How it is launched.
     pub setting: &'run Setting,
+    /// The evolution of its integers in such launches.
+    pub evolution: &'run ScalarEvolution,
     /// What its accesses cost.
     pub costs: &'run [RequestCost],
     /// Its generic accesses before state spaces were found.
@@ -187,10 +188,6 @@ pub(crate) fn generic_accesses(function: &Function) -> Vec<Instruction> {
 /// What is wrong with a kernel, in order of its lines. Findings of one kind at one line of the source are one.
 pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
     let function = input.function;
-    let bounds = LaunchShape {
-        block: Some(input.setting.block),
-        ..LaunchShape::default()
-    };
     let subject = Subject {
         function,
         text: input.text,
@@ -200,7 +197,7 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
         post_dominators: analyses.get::<PostDominators>(function),
         loops: analyses.get::<Loops>(function),
         uniform: analyses.get::<UniformValues>(function),
-        evolution: ScalarEvolution::new(function, bounds, Knobs::default()),
+        evolution: input.evolution,
         setting: input.setting,
         costs: input.costs,
         generic: input.generic,
