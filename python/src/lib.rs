@@ -30,7 +30,6 @@ impl From<oriole::Error> for Failure {
 /// Does something without the interpreter's lock. What is wrong becomes an exception.
 fn run<T: Send>(
     py: Python<'_>,
-    name: &str,
     text: &str,
     act: impl Fn() -> Result<T, Failure> + Sync,
 ) -> PyResult<T> {
@@ -59,7 +58,7 @@ fn optimize(py: Python<'_>, ptx: &str, name: &str, level: u8) -> PyResult<(Strin
             )));
         }
     };
-    run(py, name, ptx, || {
+    run(py, ptx, || {
         let mut module = oriole::parse(name, ptx)?;
         let report = oriole::optimize(&mut module, &Options::level(level))?;
         let functions: Vec<_> = report
@@ -102,7 +101,7 @@ fn analyze(
         kernel,
         ..AccessOptions::default()
     };
-    run(py, name, ptx, || {
+    run(py, ptx, || {
         let module = oriole::parse(name, ptx)?;
         let (kernels, _) = oriole_report::json::analysis(&module, &options)?;
         Ok(oriole_report::json::document(kernels).to_string())
@@ -123,7 +122,7 @@ fn extract(py: Python<'_>, data: &[u8]) -> PyResult<Vec<(String, String)>> {
         });
         Ok((about.to_string(), image.text().map_err(message)?))
     };
-    run(py, "", "", || {
+    run(py, "", || {
         let images = oriole::extract::images(data).map_err(message)?;
         images.iter().map(described).collect()
     })

@@ -10,7 +10,7 @@ use inputs::{Input, Library};
 use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
 use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Inputs on which a kernel is compared, at most.
@@ -285,16 +285,38 @@ impl<'a> Judge<'a> {
         Ok(Outcome { report, memory })
     }
 
+    /// The clock that a function reads, or one that it names and so may call.
+    fn clock_read_by(&self, body: &'a Body) -> Option<&'a str> {
+        let module = self.original;
+        let mut bodies: BTreeMap<&str, &Body> = BTreeMap::new();
+        for function in &module.functions {
+            if let Some(body) = &function.body {
+                bodies.insert(module.text(function.name), body);
+            }
+        }
+        let mut work = vec![body];
+        while let Some(body) = work.pop() {
+            for operand in &body.operands {
+                if operand.kind != OperandKind::Name {
+                    continue;
+                }
+                let name = module.text(operand.text);
+                if ["%clock", "%globaltimer"]
+                    .iter()
+                    .any(|clock| name.starts_with(clock))
+                {
+                    return Some(name);
+                }
+                work.extend(bodies.remove(name));
+            }
+        }
+        None
+    }
+
     /// Why nobody can rely on what a kernel does with an input.
     fn unreliable(&self, kernel: &str, body: &Body, input: &Input, steps: u64) -> Option<String> {
-        let clock = ["%clock", "%globaltimer"];
-        for operand in &body.operands {
-            if operand.kind == OperandKind::Name {
-                let name = self.original.text(operand.text);
-                if clock.iter().any(|prefix| name.starts_with(prefix)) {
-                    return Some(format!("it reads `{name}`"));
-                }
-            }
+        if let Some(name) = self.clock_read_by(body) {
+            return Some(format!("it reads `{name}`"));
         }
         let checked = self.execute(0, kernel, input, steps, true).ok()?;
         let finding = checked
@@ -426,6 +448,18 @@ done:
     fn kernels_that_nobody_can_rely_on_are_not_judged() {
         let clock = KERNEL.replace("%f2, %f2, %f1;", "%f2, %f2, %f1;\n mov.u32 %r5, %clock;");
         let verdict = self::verdict(&clock, "mul.f32", "add.f32");
+        assert!(
+            verdict.starts_with("could not run: it reads `%clock`"),
+            "{verdict}"
+        );
+        // In a function that it calls.
+        let called = KERNEL
+            .replace("%f2, %f2, %f1;", "%f2, %f2, %f1;\n call now;")
+            .replace(
+                ".visible .entry",
+                ".func now() { .reg .b32 %t; mov.u32 %t, %clock; ret; }\n.visible .entry",
+            );
+        let verdict = self::verdict(&called, "mul.f32", "add.f32");
         assert!(
             verdict.starts_with("could not run: it reads `%clock`"),
             "{verdict}"
