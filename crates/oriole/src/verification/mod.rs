@@ -393,7 +393,8 @@ done:
     fn verdict(text: &str, from: &str, to: &str) -> String {
         let original = crate::parse("k.ptx", text).unwrap();
         let changed = crate::parse("k.ptx", text.replace(from, to)).unwrap();
-        let function = &original.functions[0];
+        let mut kernels = original.functions.iter();
+        let function = kernels.find(|own| own.kind == FunctionKind::Entry).unwrap();
         let name = original.text(function.name);
         let limits = VerifyOptions {
             time: Duration::from_secs(600),
