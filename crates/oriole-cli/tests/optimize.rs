@@ -281,7 +281,7 @@ fn profiles_go_by_the_target() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        err(&output).contains("the profile `ptxas-13.0` goes by the target"),
+        err(&output).contains("the profile `ptxas-13.0` depends on the target"),
         "{}",
         err(&output)
     );

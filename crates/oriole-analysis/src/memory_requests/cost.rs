@@ -88,30 +88,51 @@ impl WarpCost {
         }
     }
 
-    /// Counts what it costs if a condition holds for the first lanes only, if that is one number each time.
+    /// Counts what it costs if a condition holds for the first lanes only, if that is one number each time. Not done for local memory,
+    /// where fewer lanes are as many sectors less, for copies and matrices, and where lanes are apart by something unknown.
     pub fn count_boundary(
         &mut self,
         request: &Request,
         pattern: &Pattern,
         known: &dyn Fn(Atom) -> Known,
     ) {
-        let is_known = self.cause.is_none() && self.least == self.most && !self.is_apart;
-        // Words of local memory are apart by lanes, so that fewer lanes are as many sectors less.
-        if !is_known || memory(request.space) == Memory::Local {
+        let memory = memory(request.space);
+        let is_plain = matches!(
+            request.operation,
+            Operation::Load | Operation::Store | Operation::Atomic
+        );
+        let is_known = self.cause.is_none() && self.least == self.most && pattern.has_one_group();
+        if !is_known || !is_plain || memory == Memory::Local || self.lanes == 0 {
             return;
         }
-        let mut first = 0;
-        let mut costs = Vec::new();
-        while first | lowest(self.lanes & !first) != self.lanes {
-            first |= lowest(self.lanes & !first);
-            let mut own = WarpCost::none(first);
-            own.count(request, pattern, known);
-            if own.cause.is_some() || own.least != own.most {
+        let from = self.lanes.trailing_zeros() as usize;
+        let base = pattern.symbolic_known(from, known);
+        let base = base.add(
+            Known::constant(pattern.lanes.get(from)),
+            false,
+            pattern.bits,
+        );
+        let spread = |lane: usize| {
+            pattern
+                .lanes
+                .get(lane)
+                .wrapping_sub(pattern.lanes.get(from))
+        };
+        let offsets: [i64; LANES] =
+            std::array::from_fn(|lane| sign_extend(spread(lane), pattern.bits));
+        let mut residues = residues(base, memory, &offsets, self.lanes, request.bytes);
+        let mut costs: Option<Vec<u64>> = None;
+        while residues != 0 {
+            let start = MIDDLE + u64::from(residues.trailing_zeros());
+            residues &= residues - 1;
+            let addresses = offsets.map(|offset| start.wrapping_add_signed(offset));
+            let own = first_lanes(memory, request, &addresses, self.lanes);
+            if costs.as_ref().is_some_and(|costs| *costs != own) {
                 return;
             }
-            costs.push(own.least);
+            costs = Some(own);
         }
-        self.boundary = costs;
+        self.boundary = costs.unwrap_or_default();
     }
 
     /// Nothing is known of the addresses.
@@ -558,6 +579,28 @@ impl GroupCost {
             ideal: memory_cost::ideal_sectors(lanes, bytes).min(most),
         }
     }
+}
+
+/// What the first of these lanes cost, by their number less one; not of all.
+fn first_lanes(
+    memory: Memory,
+    request: &Request,
+    addresses: &[u64; LANES],
+    lanes: u32,
+) -> Vec<u64> {
+    let mut first = 0;
+    let mut costs = Vec::new();
+    while first | lowest(lanes & !first) != lanes {
+        first |= lowest(lanes & !first);
+        let (cost, _) = match memory {
+            Memory::Shared => {
+                memory_cost::wavefronts(request.operation, addresses, first, request.bytes)
+            }
+            _ => memory_cost::sectors(addresses, first, request.bytes),
+        };
+        costs.push(cost);
+    }
+    costs
 }
 
 /// What lanes of one pass cost, and what would do.

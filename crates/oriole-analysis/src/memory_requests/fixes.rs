@@ -359,9 +359,15 @@ fn best_change(
     for &change in changes {
         let mut means = vec![0.0; members.len()];
         let mut sum = 0.0;
+        let mut counted = Vec::new();
         let is_counted = order.iter().all(|&place| {
             let cost = &costs[members[place]];
-            let Some(mean) = changed(&cost.request, &samples[members[place]], change) else {
+            let Some(mean) = changed(
+                &cost.request,
+                &samples[members[place]],
+                change,
+                &mut counted,
+            ) else {
                 return false;
             };
             sum += (mean - cost.ideal).max(0.0) * cost.trips;
@@ -428,26 +434,43 @@ fn swizzles(variable: Symbol, bytes: u64, widest: u64) -> Vec<Change> {
     changes
 }
 
-/// What a request costs with changed offsets, on average over warps; the dearest of what is not known counts.
-fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64> {
+/// What was counted with changed offsets: of which addresses, by how many bytes, and the cost.
+struct Counted<'a> {
+    lanes: u32,
+    first: u64,
+    uniform: Known,
+    operation: Operation,
+    bytes: u32,
+    pattern: &'a Pattern,
+    cost: u64,
+}
+
+/// What a request costs with changed offsets, on average over warps; the dearest of what is not known counts. What was counted before
+/// with the same change is not counted again.
+fn changed<'a>(
+    request: &Request,
+    samples: &'a [Sample],
+    change: Change,
+    known: &mut Vec<Counted<'a>>,
+) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
-    // Of warps that differ by whole periods one is counted.
-    let mut known: Vec<(u32, u64, Known, &Pattern, u64)> = Vec::new();
     for sample in samples.iter().filter(|sample| sample.lanes != 0) {
         let pattern = sample.pattern.as_ref()?;
         if !pattern.has_one_group() {
             return None;
         }
-        let first =
-            sign_extend(pattern.lanes.get(0), pattern.bits).rem_euclid(change.period as i64);
+        let number = |lane: usize| sign_extend(pattern.lanes.get(lane), pattern.bits);
+        // Of addresses that differ by whole periods one is counted.
+        let first = number(0).rem_euclid(change.period as i64) as u64;
         let spread = pattern.spread();
         let like = known.iter().find(|own| {
-            let other = own.3.spread();
-            (own.0, own.1, own.2) == (sample.lanes, first as u64, sample.uniform)
+            let other = own.pattern.spread();
+            (own.lanes, own.first, own.uniform) == (sample.lanes, first, sample.uniform)
+                && (own.operation, own.bytes) == (request.operation, request.bytes)
                 && (0..LANES).all(|lane| other(lane) == spread(lane))
         });
         if let Some(like) = like {
-            sum += like.4;
+            sum += like.cost;
             count += 1;
             continue;
         }
@@ -464,18 +487,25 @@ fn changed(request: &Request, samples: &[Sample], change: Change) -> Option<f64>
         };
         // Far enough from zero for lanes that are before the uniform part.
         let middle = change.period << 32;
+        let offsets: [u64; LANES] =
+            std::array::from_fn(|lane| middle.wrapping_add_signed(number(lane)));
         let dearest = residues
             .iter()
             .map(|residue| {
-                let addresses = std::array::from_fn(|lane| {
-                    let own = sign_extend(pattern.lanes.get(lane), pattern.bits);
-                    change.apply((middle + residue).wrapping_add_signed(own))
-                });
-                memory_cost::wavefronts(request.operation, &addresses, sample.lanes, request.bytes)
-                    .0
+                let addresses = offsets.map(|offset| change.apply(offset.wrapping_add(*residue)));
+                let (operation, bytes) = (request.operation, request.bytes);
+                memory_cost::wavefronts(operation, &addresses, sample.lanes, bytes).0
             })
             .max()?;
-        known.push((sample.lanes, first as u64, sample.uniform, pattern, dearest));
+        known.push(Counted {
+            lanes: sample.lanes,
+            first,
+            uniform: sample.uniform,
+            operation: request.operation,
+            bytes: request.bytes,
+            pattern,
+            cost: dearest,
+        });
         sum += dearest;
         count += 1;
     }
