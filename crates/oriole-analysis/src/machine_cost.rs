@@ -1,7 +1,8 @@
 //! What a function costs on the machine, about: its instructions by loop depth.
 
 use crate::loops::Loops;
-use oriole_ir::{Block, Function};
+use oriole_ir::{Block, Definition, Function, Instruction, Operand};
+use oriole_isa::Opcode;
 use oriole_isa::cost::{COPY, CostModel, MACHINE_INSTRUCTION};
 
 /// How often the body of a loop runs, for all that is known of most loops.
@@ -24,11 +25,39 @@ pub fn function_cost(function: &Function, loops: &Loops, model: CostModel) -> u6
         let falls_to = data.fall_through().map(|edge| data.edges[edge].target);
         let needs_branch = falls_to.is_some() && order.get(position + 1).copied() != falls_to;
         let instructions = function.instructions_of(block);
-        let costs = instructions.map(|each| model.cost(&function.format(each).mnemonic));
+        let costs = instructions.map(|each| match is_guarded_sum(function, each) {
+            true => COPY,
+            false => model.cost(&function.format(each).mnemonic),
+        });
         let branch = MACHINE_INSTRUCTION * u64::from(needs_branch);
         (costs.sum::<u64>() + branch).saturating_mul(frequency(loops, block))
     });
     blocks.fold(0, u64::saturating_add)
+}
+
+/// Whether an instruction selects between a sum and what it adds to: `ptxas` guards the sum then.
+fn is_guarded_sum(function: &Function, instruction: Instruction) -> bool {
+    if function.format(instruction).mnemonic.opcode() != Opcode::Selp {
+        return false;
+    }
+    let &[_, Operand::Value(first), Operand::Value(second), ..] = function.operands(instruction)
+    else {
+        return false;
+    };
+    [(first, second), (second, first)].iter().any(|&(sum, to)| {
+        let Definition::Instruction(maker) = function.values()[sum].definition else {
+            return false;
+        };
+        let format = function.format(maker);
+        let is_narrow = format
+            .mnemonic
+            .first_type()
+            .is_some_and(|own| own.bits() == 32);
+        matches!(format.mnemonic.opcode(), Opcode::Add | Opcode::Sub)
+            && is_narrow
+            && function.only_user(sum) == Some(instruction)
+            && function.uses(maker).any(|own| own == to)
+    })
 }
 
 /// What copies in a block cost, or in one of their own behind it that leads to `target`: then there is a branch around it.

@@ -48,6 +48,7 @@ mod range_comparisons;
 mod reassociate;
 mod remark;
 mod remove_unused;
+mod selected_sums;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;

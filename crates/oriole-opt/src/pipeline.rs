@@ -6,7 +6,7 @@ use crate::{
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
     loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, near_addresses,
-    predication, range_comparisons, reassociate, remove_unused, speculative_hoist,
+    predication, range_comparisons, reassociate, remove_unused, selected_sums, speculative_hoist,
     stepped_addresses, swizzle_shared, tail_merging,
 };
 use std::fmt;
@@ -67,6 +67,7 @@ pub const PASSES: &[&Pass] = &[
     &reassociate::PASS,
     &predication::PASS,
     &remove_unused::PASS,
+    &selected_sums::PASS,
     &speculative_hoist::PASS,
     &stepped_addresses::PASS,
     &swizzle_shared::PASS,
@@ -111,6 +112,7 @@ const PIPELINE: &[Phase] = &[
     phase(50, Level::Default, &reassociate::PASS),
     phase(56, Level::Default, &speculative_hoist::PASS),
     unnumbered(Level::Default, &tail_merging::PASS),
+    unnumbered(Level::Default, &selected_sums::PASS),
     phase(58, Level::Less, &general_optimize::LATE),
     phase(63, Level::Default, &predication::PASS),
     phase(64, Level::Default, &late_commoning::PASS),
