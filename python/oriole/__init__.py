@@ -149,9 +149,11 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is known of a kernel."""
+    """What is known of a kernel, or of a function that kernels call and that was not inlined."""
 
     name: str
+    #: ``"kernel"`` or ``"function"``
+    kind: str
     file: str
     block: Tuple[int, int, int]
     findings: List[Finding]

@@ -44,6 +44,7 @@ def test_analyze_finds_what_is_wasted():
     (access,) = [own for own in kernel.accesses if own.op == "store"]
     assert access.cost["mean"] == 32 and access.ideal == 4
     assert kernel.registers.low <= kernel.registers.best <= kernel.registers.high
+    assert kernel.kind == "kernel"
     assert kernel.occupancy.block == (64, 1, 1)
     assert analysis.document["version"] == 1
     assert json.loads(json.dumps(analysis.document)) == analysis.document
