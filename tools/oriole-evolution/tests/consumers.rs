@@ -30,7 +30,7 @@ fn written(kernel: &LoopKernel, module: &Module) -> Option<Vec<u8>> {
 
 #[test]
 fn kernels_write_the_same_behind_the_passes() {
-    let count = std::env::var("ORIOLE_KERNELS").map_or(150, |it| it.parse().expect("a number"));
+    let count = std::env::var("ORIOLE_KERNELS").map_or(900, |it| it.parse().expect("a number"));
     let passes = [
         "range-comparisons",
         "constant-folding",
