@@ -178,7 +178,8 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
             // Behind the offset that the access has anyhow.
             let is_near = |&far: &i64| {
                 far == 0
-                    || (OFFSETS.contains(&(far * 2)) && is_only_address(region.function, value))
+                    || (OFFSETS.contains(&far.saturating_mul(2))
+                        && is_only_address(region.function, value))
             };
             if let Some(far) = far.filter(is_near) {
                 pointer.roots.push((root, far));
