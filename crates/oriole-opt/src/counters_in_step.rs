@@ -29,7 +29,7 @@ use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::Query;
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
+use oriole_analysis::{Analyses, Dominators};
 use oriole_ir::{Block, Definition, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::{Comparison, Opcode, ScalarType, build};
 
@@ -49,20 +49,10 @@ const FEWEST_ROUNDS: u64 = 4;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let loops = analyses.get::<Loops>(function);
-    if loops.iter().next().is_none() {
-        return;
-    }
-    let flow = analyses.get::<ControlFlow>(function);
     let dominators = analyses.get::<Dominators>(function);
-    let plans = Region::plans(
-        function,
-        (&flow, &loops),
-        analyses,
-        |region, query, plans| {
-            plans.extend(plan(region, &dominators, query));
-        },
-    );
+    let plans = Region::plans(function, analyses, |region, query, plans| {
+        plans.extend(plan(region, &dominators, query));
+    });
     for plan in plans {
         let rewrite = Rewrite {
             counter: "counters-in-step.tests",

@@ -29,8 +29,8 @@
 use crate::loop_region::{Recipe, Region};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use oriole_analysis::Analyses;
 use oriole_analysis::scalar_evolution::Query;
-use oriole_analysis::{Analyses, ControlFlow, Loops};
 use oriole_ir::{Block, Definition, Editor, Instruction, Use, Value};
 use oriole_isa::Opcode;
 
@@ -43,19 +43,9 @@ pub(crate) const PASS: Pass = Pass {
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let loops = analyses.get::<Loops>(function);
-    if loops.iter().next().is_none() {
-        return;
-    }
-    let flow = analyses.get::<ControlFlow>(function);
-    let plans = Region::plans(
-        function,
-        (&flow, &loops),
-        analyses,
-        |region, query, plans| {
-            region.plan(query, plans);
-        },
-    );
+    let plans = Region::plans(function, analyses, |region, query, plans| {
+        region.plan(query, plans);
+    });
     for plan in plans {
         let rewrite = Rewrite {
             counter: "exit-values.counters",

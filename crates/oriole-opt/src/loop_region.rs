@@ -108,18 +108,22 @@ impl Region<'_> {
     /// What a pass finds to do in the loops of a function, asking ScalarEvolution, before it changes anything.
     pub fn plans<T>(
         function: &Function,
-        (flow, loops): (&ControlFlow, &Loops),
         analyses: &mut Analyses,
         mut find: impl FnMut(&Region<'_>, &mut Query<'_>, &mut Vec<T>),
     ) -> Vec<T> {
+        let loops = analyses.get::<Loops>(function);
+        if loops.iter().next().is_none() {
+            return Vec::new();
+        }
+        let flow = analyses.get::<ControlFlow>(function);
         let evolution = analyses.get::<ScalarEvolution>(function);
         let mut query = evolution.on(function);
         let mut plans = Vec::new();
         for this in loops.iter() {
             let region = Region {
                 function,
-                flow,
-                loops,
+                flow: &flow,
+                loops: &loops,
                 this,
             };
             find(&region, &mut query, &mut plans);

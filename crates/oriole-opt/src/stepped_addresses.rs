@@ -63,29 +63,25 @@ const FEWEST_ROUNDS: u64 = 4;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let loops = analyses.get::<Loops>(function);
-    if loops.iter().next().is_none() {
+    let model = CostModel::of(context.environment.target());
+    let plans = Region::plans(function, analyses, |region, query, plans| {
+        plans.extend(plan(region, query, model));
+    });
+    if plans.is_empty() || is_tight(function, context.environment) {
         return;
     }
-    let flow = analyses.get::<ControlFlow>(function);
-    let model = CostModel::of(context.environment.target());
+    let is_copy = |it| function.format(it).mnemonic.opcode() == Opcode::Mov;
+    let copies = unrolling::copies(function, is_copy, analyses);
+    let (flow, loops) = (
+        analyses.get::<ControlFlow>(function),
+        analyses.get::<Loops>(function),
+    );
     let regions = |this| Region {
         function,
         flow: &flow,
         loops: &loops,
         this,
     };
-    let plans = Region::plans(
-        function,
-        (&flow, &loops),
-        analyses,
-        |region, query, plans| plans.extend(plan(region, query, model)),
-    );
-    if plans.is_empty() || is_tight(function, context.environment) {
-        return;
-    }
-    let is_copy = |it| function.format(it).mnemonic.opcode() == Opcode::Mov;
-    let copies = unrolling::copies(function, is_copy, analyses);
     let plans = plans.into_iter().filter(|plan| {
         let copies = u64::from(copies[plan.this.index()]);
         // What is unrolled completely has no counter.
