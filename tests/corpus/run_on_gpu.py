@@ -250,9 +250,9 @@ class Loaded:
             if argument.is_buffer:
                 self.driver.call("cuMemcpyHtoD_v2", argument.pointer, argument.data, ctypes.c_size_t(len(argument.data)))
 
-    def launch(self):
+    def launch(self, stream=None):
         grid, block = shape(self.run["grid"]), shape(self.run["block"])
-        self.driver.call("cuLaunchKernel", self.function, *grid, *block, self.shared, None, self.slots, None)
+        self.driver.call("cuLaunchKernel", self.function, *grid, *block, self.shared, stream, self.slots, None)
 
     def registers(self) -> int:
         registers = ctypes.c_int()

@@ -4,8 +4,8 @@
 
     time_on_gpu.py BEFORE AFTER [--only nvcc/saxpy] [--variant .O3.] [--rounds 9] [--launches 50] [-o times.json]
 
-BEFORE and AFTER are folders like this one; AFTER needs only `ptx/`. Each kernel is launched many times in a row, the two sides taking
-turns, and the fastest round counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
+BEFORE and AFTER are folders like this one; AFTER needs only `ptx/`. Each kernel is launched many times in a row, as a graph, the two sides
+taking turns, and the fastest round counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
 takes, and is listed but does not count. A kernel whose repeated measurements of one side differ by more than the two sides do is noise.
 """
 
@@ -24,35 +24,58 @@ import time
 from run_on_gpu import HERE, Driver, Loaded, Pool, runnable, tomllib, variants
 
 
-def microseconds(loaded: Loaded, events, launches: int) -> float:
-    """The time of one launch of many in a row."""
-    driver = loaded.driver
-    loaded.fill()
-    loaded.launch()
-    start, end = events
-    driver.call("cuEventRecord", start, None)
-    for _ in range(launches):
-        loaded.launch()
-    driver.call("cuEventRecord", end, None)
-    driver.call("cuEventSynchronize", end)
-    elapsed = ctypes.c_float()
-    driver.call("cuEventElapsedTime", ctypes.byref(elapsed), start, end)
-    return elapsed.value * 1000 / launches
+class Graph:
+    """Launches of a kernel, one behind the other, recorded once: the host takes longer to launch a kernel than a small one runs."""
+
+    def __init__(self, loaded: Loaded, count: int):
+        self.loaded, self.count, self.driver = loaded, count, loaded.driver
+        call = self.driver.call
+        self.stream, graph, self.ready = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        call("cuStreamCreate", ctypes.byref(self.stream), 1)
+        call("cuStreamBeginCapture_v2", self.stream, 2)
+        for _ in range(count):
+            loaded.launch(self.stream)
+        call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        call("cuGraphInstantiateWithFlags", ctypes.byref(self.ready), graph, ctypes.c_ulonglong(0))
+        self.driver.release("cuGraphDestroy", graph)
+        self.start, self.end = ctypes.c_void_p(), ctypes.c_void_p()
+        call("cuEventCreate", ctypes.byref(self.start), 0)
+        call("cuEventCreate", ctypes.byref(self.end), 0)
+
+    def microseconds(self) -> float:
+        """The time of one launch of them."""
+        call, elapsed = self.driver.call, ctypes.c_float()
+        self.loaded.fill()
+        self.loaded.launch()
+        call("cuCtxSynchronize")
+        call("cuEventRecord", self.start, self.stream)
+        call("cuGraphLaunch", self.ready, self.stream)
+        call("cuEventRecord", self.end, self.stream)
+        call("cuEventSynchronize", self.end)
+        call("cuEventElapsedTime", ctypes.byref(elapsed), self.start, self.end)
+        return elapsed.value * 1000 / self.count
+
+    def close(self):
+        self.driver.release("cuGraphExecDestroy", self.ready)
+        self.driver.release("cuEventDestroy_v2", self.start)
+        self.driver.release("cuEventDestroy_v2", self.end)
+        self.driver.release("cuStreamDestroy_v2", self.stream)
 
 
 def measure(driver: Driver, paths, run: dict, ptxas: str | None, rounds: int, launches: int) -> dict:
     """The time of a launch of each of two files."""
-    sides, events = [], (ctypes.c_void_p(), ctypes.c_void_p())
+    sides, graphs = [], []
     try:
-        for event in events:
-            driver.call("cuEventCreate", ctypes.byref(event), 0)
         for path in paths:
             sides.append(Loaded(driver, path, run, ptxas))
+            graphs.append(Graph(sides[-1], launches))
         times = [[], []]
         for _ in range(rounds):
-            for side, all_of in zip(sides, times):
-                all_of.append(microseconds(side, events, launches))
+            for graph, all_of in zip(graphs, times):
+                all_of.append(graph.microseconds())
     finally:
+        for graph in graphs:
+            graph.close()
         for side in sides:
             side.close()
     before, after = (min(all_of) for all_of in times)

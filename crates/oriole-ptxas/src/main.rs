@@ -56,5 +56,5 @@ fn main() -> ExitCode {
         true => Optimized::default(),
         false => optimize::inputs(&given, &parsed, &settings),
     };
-    real::run_optimized(&ptxas, &given, &parsed, &optimized)
+    real::run_optimized(&ptxas, &given, &parsed, &optimized, &settings)
 }

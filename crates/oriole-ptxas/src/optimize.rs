@@ -46,10 +46,7 @@ pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Optim
                     texts.push((index, outcome.text));
                 }
             }
-            Err(why) => say(&format!(
-                "{}: {why}; the original is assembled",
-                file.display()
-            )),
+            Err(why) => passed_through(&file.display().to_string(), &why, settings),
         }
     }
     if texts.is_empty() {
@@ -196,16 +193,28 @@ fn report(file: &Path, outcome: &Outcome, settings: &Settings) {
                 "rewrites": report.as_ref().map(|report| report.rewrites),
                 "functions": functions,
             });
-            // One write at the end of the file: lines of several processes do not mix.
-            let opened = std::fs::File::options()
-                .append(true)
-                .create(true)
-                .open(into);
-            let written =
-                opened.and_then(|mut opened| opened.write_all(format!("{line}\n").as_bytes()));
-            if let Err(error) = written {
-                say(&format!("cannot write `{}`: {error}", into.display()));
-            }
+            append(into, &line);
         }
+    }
+}
+
+/// Says that an original is assembled, and why.
+pub fn passed_through(files: &str, why: &str, settings: &Settings) {
+    say(&format!("{files}: {why}; the original is assembled"));
+    if let Reports::File(into) = &settings.reports {
+        append(into, &json!({"file": files, "error": why}));
+    }
+}
+
+/// Appends a line to the reports.
+fn append(into: &Path, line: &serde_json::Value) {
+    // One write at the end of the file: lines of several processes do not mix.
+    let opened = std::fs::File::options()
+        .append(true)
+        .create(true)
+        .open(into);
+    let written = opened.and_then(|mut opened| opened.write_all(format!("{line}\n").as_bytes()));
+    if let Err(error) = written {
+        say(&format!("cannot write `{}`: {error}", into.display()));
     }
 }

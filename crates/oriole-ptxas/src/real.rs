@@ -1,7 +1,8 @@
 //! Runs the real `ptxas`.
 
 use crate::arguments::{self, Parsed, Place};
-use crate::optimize::Optimized;
+use crate::optimize::{Optimized, passed_through};
+use crate::settings::Settings;
 use crate::{ACTIVE, say};
 use oriole_files::temporary::{self, Folder};
 use std::ffi::OsString;
@@ -42,6 +43,7 @@ pub fn run_optimized(
     given: &[OsString],
     parsed: &Parsed,
     optimized: &Optimized,
+    settings: &Settings,
 ) -> ExitCode {
     let mut changed = given.to_vec();
     for (index, file) in &optimized.files {
@@ -68,10 +70,8 @@ pub fn run_optimized(
             .iter()
             .map(|&index| Path::new(&given[index]).display().to_string())
             .collect();
-        say(&format!(
-            "{}: ptxas does not accept what Oriole made of it, please report it with the file; the original is assembled",
-            names.join(", ")
-        ));
+        let why = "ptxas does not accept what Oriole made of it, please report it with the file";
+        passed_through(&names.join(", "), why, settings);
     }
     hand_on(&second);
     ended(second.status)

@@ -138,9 +138,17 @@ fn exit_status_and_words_are_those_of_the_real_one() {
 fn what_the_real_one_refuses_is_assembled_as_it_was() {
     let script = format!("grep -q 77 \"$1\" || {{ echo no >&2; exit 255; }}\n{COPY}");
     let bench = Bench::new(&script);
-    let output = bench.run(&["k.ptx", "-o", "out"], &[]);
+    let report = bench.path("report.jsonl");
+    let variables = [("ORIOLE_PTXAS_REPORT", report.to_str().unwrap())];
+    let output = bench.run(&["k.ptx", "-o", "out"], &variables);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert_eq!(bench.output().unwrap(), PTX);
+    let reported = std::fs::read_to_string(&report).unwrap();
+    let error = reported.lines().last().unwrap();
+    assert!(
+        error.starts_with("{\"error\":\"ptxas does not accept"),
+        "{error}"
+    );
     let said = err(&output);
     assert!(
         said.starts_with("oriole-ptxas: k.ptx: ptxas does not accept what Oriole made of it"),
