@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Times the launches of runs.toml on a real GPU with two corpora side by side, such as before and after optimizing.
 
-    time_on_gpu.py BEFORE AFTER [--only nvcc/saxpy] [--variant .O3.] [--rounds 9] [--launches 50] [-o times.json]
+    time_on_gpu.py BEFORE AFTER [--only nvcc/saxpy] [--variant .O3.] [--loads 5] [--rounds 5] [--launches 50] [-o times.json]
 
 BEFORE and AFTER are folders like this one; AFTER needs only `ptx/`. Each kernel is launched many times in a row, as a graph, the two sides
-taking turns, and the fastest round counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
-takes, and is listed but does not count. A kernel whose repeated measurements of one side differ by more than the two sides do is noise.
+taking turns, and the fastest round of all loads counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
+takes, and is listed but does not count. What differs by less than loads of one side do is noise.
 """
 
 from __future__ import annotations
@@ -62,26 +62,29 @@ class Graph:
         self.driver.release("cuStreamDestroy_v2", self.stream)
 
 
-def measure(driver: Driver, paths, run: dict, ptxas: str | None, rounds: int, launches: int) -> dict:
-    """The time of a launch of each of two files."""
-    sides, graphs = [], []
+def measure(driver: Driver, paths, run: dict, ptxas: str | None, rounds: int, launches: int, loads: int) -> dict:
+    """The time of a launch of each of two files. Where code and buffers lie is worth several percent to a small kernel, so both are
+    loaded anew several times, in turns, at other addresses."""
+    times, room = [[], []], []
     try:
-        for path in paths:
-            sides.append(Loaded(driver, path, run, ptxas))
-            graphs.append(Graph(sides[-1], launches))
-        times = [[], []]
-        for _ in range(rounds):
-            for graph, all_of in zip(graphs, times):
-                all_of.append(graph.microseconds())
+        for load in range(loads):
+            for side in [0, 1] if load % 2 == 0 else [1, 0]:
+                room.append(ctypes.c_uint64())
+                driver.call("cuMemAlloc_v2", ctypes.byref(room[-1]), ctypes.c_size_t(256 * (7 * len(room) + 1)))
+                loaded = Loaded(driver, paths[side], run, ptxas)
+                try:
+                    graph = Graph(loaded, launches)
+                    times[side].append(min(graph.microseconds() for _ in range(rounds)))
+                    graph.close()
+                finally:
+                    loaded.close()
     finally:
-        for graph in graphs:
-            graph.close()
-        for side in sides:
-            side.close()
-    before, after = (min(all_of) for all_of in times)
-    # How far the second fastest round of a side is from the fastest.
-    noise = max(sorted(all_of)[1] / min(all_of) for all_of in times) - 1
-    return {"status": "ok", "before": before, "after": after, "ratio": after / before, "noise": noise}
+        for pointer in room:
+            driver.release("cuMemFree_v2", pointer)
+    before, after = (min(of_side) for of_side in times)
+    # How far apart loads of one side are.
+    noise = max(sorted(of_side)[len(of_side) // 2] / min(of_side) for of_side in times) - 1
+    return {"status": "ok", "before": before, "after": after, "ratio": after / before, "noise": noise, "times": times}
 
 
 def main() -> int:
@@ -90,7 +93,8 @@ def main() -> int:
     parser.add_argument("after", type=pathlib.Path)
     parser.add_argument("--only", action="append", help="names under ptx/, such as nvcc/saxpy or triton")
     parser.add_argument("--variant", default="", help="only files whose name contains this, such as .O3.")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--loads", type=int, default=5, help="how often each side is loaded")
+    parser.add_argument("--rounds", type=int, default=5, help="for each load")
     parser.add_argument("--launches", type=int, default=50)
     parser.add_argument("--least", type=float, default=3.0, help="microseconds below which a kernel does not count")
     parser.add_argument("--seconds", type=float, default=30, help="limit for one kernel, compilation included")
@@ -111,7 +115,7 @@ def main() -> int:
                 continue
             if time.time() - started > options.deadline:
                 continue
-            result = pool.run((path, other), run, options.ptxas, options.rounds, options.launches)
+            result = pool.run((path, other), run, options.ptxas, options.rounds, options.launches, options.loads)
             if result["status"] == "ok":
                 results.append({"ptx": path.name, "kernel": run["kernel"], "run": index, **result})
             else:
