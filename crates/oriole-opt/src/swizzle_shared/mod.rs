@@ -22,32 +22,36 @@
 //! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, and `ldmatrix`, no wider than
 //! the bytes that stay together. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
 //! asynchronous copies, barriers in memory, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
-//! conversion of a shared address to a generic one, or arrays of the module, whose size may be given at launch.
+//! conversion of a shared address to a generic one, memory whose size is given at launch, or arrays that another module defines. Arrays of
+//! the module are replaced by arrays of the kernel (`arrays.rs`).
 //!
 //! ## Method
 //! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks
 //! (`search.rs`). Taken is the one that saves most wavefronts, times how often loops run, if no access takes more than before, and if that is more than
 //! the instructions that are added. If the shape of blocks is not known, it has to be so for several.
 //!
+//! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
+//! have the permuted base in common.
+//!
 //! ## Not done
-//! Arrays of the module (`swizzle_shared_unchanged`), so all of Triton's; `cp.async`; permutations that differ by array; more than one shift;
+//! Memory that is given at launch (`swizzle_shared_unchanged`), so all of Triton's; `cp.async`; permutations that differ by array; more than one shift;
 //! rows that could be padded.
 
+mod arrays;
+mod rewrite;
 mod search;
 
 use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use arrays::Array;
 use oriole_analysis::Analyses;
 use oriole_analysis::ControlFlow;
 use oriole_analysis::memory_requests::{Request, requests};
 use oriole_collections::DenseSet;
-use oriole_ir::{
-    Base, Editor, Function, FunctionKind, Instruction, Offset, Operand, ShapeKind, ShapeNode,
-    Symbol, SymbolKind, Value, VariableType,
-};
-use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet, build};
-use search::Swizzle;
+use oriole_ir::{Base, Editor, Function, Instruction, Operand, Value};
+use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet};
+use search::{Layout, Swizzle};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -62,16 +66,12 @@ const ALWAYS: Number = Number::named("SwizzleSharedAlways");
 /// The counter of kernels that were changed.
 pub const SWIZZLED: &str = "swizzle-shared.kernels";
 
-/// Bytes of all banks in a row.
-const LINE: u32 = 128;
-/// The most shared memory that a kernel may have without being asked for more at launch.
-const MOST_BYTES: u32 = 48 << 10;
 /// Accesses beyond this are not looked at.
 const MOST_ACCESSES: usize = 256;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let Some(arrays) = arrays(function) else {
+    let Some(arrays) = arrays::arrays(function, context.environment) else {
         return;
     };
     let Some(accesses) = accesses(function, analyses) else {
@@ -80,8 +80,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let Some(first) = arrays.first().map(|array| array.symbol) else {
         return;
     };
-    // Arrays that consist of whole lines may have been permuted before.
-    let is_new = arrays.iter().any(|array| array.is_changed);
+    let is_new = arrays.iter().any(Array::is_new);
     let always = match context.knobs.number(ALWAYS) {
         number @ (1 | 2) if is_new => Some(Swizzle::widest(&accesses, number == 2)),
         _ => None,
@@ -101,73 +100,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let count = accesses.len() as u64;
     context.statistics.add("swizzle-shared.accesses", count);
-    for array in arrays {
-        editor.set_variable_type(array.variable, array.closed);
+    let mut symbols = Vec::new();
+    for array in &arrays {
+        symbols.push(array.declare(editor, array.closed()));
     }
-    for access in accesses {
-        permute(editor, access.instruction, first, swizzle);
-    }
-}
-
-/// An array in shared memory.
-struct Array {
-    symbol: Symbol,
-    variable: oriole_ir::Variable,
-    /// Its type if it consists of whole lines.
-    closed: VariableType,
-    /// Whether that is another one than it has.
-    is_changed: bool,
-}
-
-/// The arrays that the kernel names, in order; nothing if one of them cannot be made to consist of whole lines.
-fn arrays(function: &Function) -> Option<Vec<Array>> {
-    if function.kind() != FunctionKind::Entry {
-        return None;
-    }
-    let mut named: Vec<Array> = Vec::new();
-    let mut total = 0u32;
-    for &block in function.block_order() {
-        for instruction in function.instructions_of(block) {
-            for &operand in function.operands(instruction) {
-                let Operand::Symbol(symbol) = operand else {
-                    continue;
-                };
-                let data = function.symbols()[symbol];
-                let variable = match data.kind {
-                    SymbolKind::Variable(variable) => variable,
-                    // A variable of the module, or a function, whose address is taken.
-                    SymbolKind::Global(_) if data.space.is_none_or(is_shared) => return None,
-                    _ => continue,
-                };
-                let own = &function.variables()[variable];
-                if own.space != Some(Space::Shared) {
-                    continue;
-                }
-                if named.iter().any(|array| array.variable == variable) {
-                    continue;
-                }
-                let was = own.variable_type;
-                let bytes = was.bytes?.checked_next_multiple_of(LINE)?;
-                let closed = VariableType {
-                    bytes: Some(bytes),
-                    alignment: was.alignment.max(LINE),
-                    ..was
-                };
-                // It is named from everywhere, and its declaration can be written anew.
-                if data.space != Some(Space::Shared) || !closed.can_be_declared() {
-                    return None;
-                }
-                total = total.checked_add(bytes)?;
-                named.push(Array {
-                    symbol,
-                    variable,
-                    closed,
-                    is_changed: closed != was,
-                });
-            }
-        }
-    }
-    (total <= MOST_BYTES && !named.is_empty()).then_some(named)
+    rewrite::rewrite(editor, &accesses, symbols[0], Layout::Swizzled(swizzle));
 }
 
 fn is_shared(space: Space) -> bool {
@@ -185,14 +122,12 @@ fn accesses(function: &Function, analyses: &mut Analyses) -> Option<Vec<Request>
         for instruction in function.instructions_of(block) {
             let format = function.format(instruction);
             let effects = &format.effects;
-            if format.opaque
-                || effects.is_call
-                || effects.asynchronous
-                || effects.ordering.contains(Ordering::ASYNCHRONOUS)
-            {
+            let mnemonic = &format.mnemonic;
+            let is_asynchronous =
+                effects.asynchronous || effects.ordering.contains(Ordering::ASYNCHRONOUS);
+            if format.opaque || effects.is_call || is_asynchronous {
                 return None;
             }
-            let mnemonic = &format.mnemonic;
             let is_generic_address = match mnemonic.opcode() {
                 Opcode::Mapa | Opcode::Getctarank => return None,
                 Opcode::Cvta => {
@@ -240,7 +175,7 @@ fn can_be_permuted(function: &Function, flow: &ControlFlow, request: &Request) -
         && request.space == Space::Shared
         && request.bytes.is_power_of_two()
         && request.bytes <= 16
-        && function.format(request.instruction).address.is_some()
+        && rewrite::address_place(function.format(request.instruction)).is_some()
 }
 
 /// The bits of an address, if it is an integer of 32 or 64.
@@ -293,104 +228,4 @@ fn is_of_array(function: &Function, flow: &ControlFlow, value: Value) -> bool {
         }
     }
     false
-}
-
-/// Has an access look for its bytes where the permutation puts them.
-fn permute(editor: &mut Editor<'_>, access: Instruction, first: Symbol, swizzle: Swizzle) {
-    let function = editor.function();
-    let Some(address) = function.address(access) else {
-        return;
-    };
-    let bits = match address.base {
-        Base::Value(value) => width(function, value).unwrap_or(32),
-        Base::Symbol(_) | Base::Absolute => 32,
-    };
-    let mut insertion = Insertion {
-        editor,
-        access,
-        bits,
-    };
-    let mut at = match address.base {
-        Base::Value(value) => value,
-        Base::Symbol(symbol) => insertion.address_of(symbol),
-        Base::Absolute => return,
-    };
-    if address.offset != 0 {
-        let offset = insertion.editor.integer(address.offset as u64, false);
-        at = insertion.binary(Opcode::Add, true, Operand::Value(at), offset);
-    }
-    let mut within = at;
-    if swizzle.is_relative {
-        let origin = Operand::Value(insertion.address_of(first));
-        within = insertion.binary(Opcode::Sub, true, Operand::Value(at), origin);
-    }
-    let shift = insertion.editor.integer(u64::from(swizzle.shift), true);
-    let shifted = insertion.binary(Opcode::Shr, false, Operand::Value(within), shift);
-    let mask = insertion.editor.integer(u64::from(swizzle.mask), false);
-    let word = insertion.logic(Opcode::And, shifted, mask);
-    let permuted = insertion.logic(Opcode::Xor, at, Operand::Value(word));
-    set_address(editor, access, permuted);
-}
-
-/// Inserts instructions before an access.
-struct Insertion<'run, 'function> {
-    editor: &'run mut Editor<'function>,
-    access: Instruction,
-    bits: u32,
-}
-
-impl Insertion<'_, '_> {
-    fn insert(&mut self, mnemonic: &oriole_isa::MnemonicText, sources: &[Operand]) -> Value {
-        let mut operands = vec![Operand::Result(0)];
-        operands.extend_from_slice(sources);
-        let format = self.editor.plain_format(mnemonic, operands.len());
-        let held = ScalarType::untyped(self.bits).expect("32 or 64 bits");
-        let inserted = self
-            .editor
-            .insert_before(self.access, format, &operands, &[held]);
-        self.editor.copy_line(self.access, inserted);
-        let mut results = self.editor.function().results(inserted);
-        results.next().expect("it has one result")
-    }
-
-    fn address_of(&mut self, symbol: Symbol) -> Value {
-        let held = ScalarType::integer(false, self.bits).expect("32 or 64 bits");
-        self.insert(&build::mov(held), &[Operand::Symbol(symbol)])
-    }
-
-    fn binary(&mut self, opcode: Opcode, is_signed: bool, left: Operand, right: Operand) -> Value {
-        let held = ScalarType::integer(is_signed, self.bits).expect("32 or 64 bits");
-        self.insert(&build::typed(opcode, held), &[left, right])
-    }
-
-    fn logic(&mut self, opcode: Opcode, left: Value, right: Operand) -> Value {
-        let held = ScalarType::untyped(self.bits).expect("32 or 64 bits");
-        self.insert(&build::typed(opcode, held), &[Operand::Value(left), right])
-    }
-}
-
-/// Gives an access this address.
-fn set_address(editor: &mut Editor<'_>, access: Instruction, address: Value) {
-    let function = editor.function();
-    let format = function.format(access);
-    let Some(place) = format.address else {
-        return;
-    };
-    let mut shape = format.shape.to_vec();
-    let mut operands = function.operands(access).to_vec();
-    let leaf = operands.len() - format.leaves.len() + place.leaf;
-    let node = place.node;
-    shape.drain(node..node + shape[node].size as usize);
-    let group = ShapeNode {
-        kind: ShapeKind::Address,
-        size: 2,
-        ..ShapeNode::LEAF
-    };
-    shape.splice(node..node, [group, ShapeNode::LEAF]);
-    operands[leaf] = Operand::Value(address);
-    if place.offset != Offset::None {
-        operands.remove(leaf + 1);
-    }
-    let format = editor.format_with_shape(access, &shape);
-    editor.rewrite(access, format, &operands);
 }

@@ -1,13 +1,16 @@
 //! Which permutation of the words of a line saves most wavefronts.
 
-use oriole_analysis::lane_patterns::{AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting};
+use super::rewrite::{Computable, split_offset};
+use oriole_analysis::lane_patterns::{
+    self, AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting,
+};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
-use oriole_ir::{Base, Function, Symbol};
+use oriole_ir::{Address, Base, Block, Function, Symbol};
 use oriole_isa::memory_cost::{self, Operation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of a line are exchanged by bits of the number of the line: `address ^ ((number >> shift) & mask)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,36 @@ pub(super) struct Swizzle {
     /// Whether what is shifted is the offset from the first array, and not the address: that takes an instruction more, and does not depend on
     /// where the array lies.
     pub is_relative: bool,
+}
+
+/// Where the bytes of arrays are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Words of lines are exchanged.
+    Swizzled(Swizzle),
+}
+
+impl Layout {
+    /// Whether it depends on the offset from the first array, and not on the address.
+    pub fn is_relative(self) -> bool {
+        match self {
+            Layout::Swizzled(swizzle) => swizzle.is_relative,
+        }
+    }
+
+    /// Where it puts an offset.
+    pub fn apply(self, offset: u64) -> u64 {
+        match self {
+            Layout::Swizzled(swizzle) => swizzle.apply(offset),
+        }
+    }
+
+    /// A multiple of this may be added before or behind: it makes no difference.
+    pub fn period(self) -> i64 {
+        match self {
+            Layout::Swizzled(swizzle) => 1 << (swizzle.shift + swizzle.mask.max(1).ilog2() + 1),
+        }
+    }
 }
 
 impl Swizzle {
@@ -78,7 +111,10 @@ struct Pattern {
 /// Patterns of an access, by number, each with how many warps have it; nothing where addresses are data.
 struct Access {
     trips: f64,
-    has_offset: bool,
+    /// What its address is computed from, and where: accesses of a block that have that in common need it once.
+    computed: (Block, Base),
+    /// What is added to that.
+    offset: i64,
     /// Wavefronts beyond what would do, times executions.
     wasted: f64,
     /// As offsets from the first array.
@@ -122,7 +158,8 @@ pub(super) fn best(
                 is_relative,
                 ..swizzle
             };
-            if let Some(gain) = gained_in_all(&of_shapes, swizzle, most * NEARLY, &mut costs) {
+            if let Some(gain) = gained_in_all(&of_shapes, swizzle, first, most * NEARLY, &mut costs)
+            {
                 found.push((gain, swizzle));
                 most = most.max(gain);
                 break;
@@ -133,13 +170,14 @@ pub(super) fn best(
     // Those that look best are looked at more closely.
     costs.look_closely();
     let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
-    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, 0.0, &mut costs).is_some())
+    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, first, 0.0, &mut costs).is_some())
 }
 
 /// What a permutation gains in blocks of all shapes together, if that is more than this, and if it gains in each.
 fn gained_in_all(
     shapes: &[Vec<Access>],
     swizzle: Swizzle,
+    first: Symbol,
     than: f64,
     costs: &mut Costs,
 ) -> Option<f64> {
@@ -148,7 +186,8 @@ fn gained_in_all(
     for accesses in shapes {
         others -= most_gained(accesses);
         // What the others may gain at most is not needed of this one.
-        let own = gained(accesses, swizzle, (than - total - others).max(0.0), costs)?;
+        let than = (than - total - others).max(0.0);
+        let own = gained(accesses, swizzle, first, than, costs)?;
         total += own;
     }
     (total > than).then_some(total)
@@ -221,7 +260,8 @@ fn accesses(
             let block = function.block_of(request.instruction)?;
             found.push(Access {
                 trips: executions(&mut query, &loops, block),
-                has_offset: request.address.is_some_and(|address| address.offset != 0),
+                computed: (block, request.address?.base),
+                offset: request.address?.offset,
                 wasted: 0.0,
                 relative: Some(Vec::new()),
                 absolute: Some(Vec::new()),
@@ -276,6 +316,27 @@ enum Asked {
     Known(Box<[Pattern; 2]>),
 }
 
+/// Addresses in each lane, if they differ by known numbers.
+fn addresses(
+    patterns: &mut LanePatterns<'_>,
+    address: Address,
+    block: Block,
+) -> Result<lane_patterns::Pattern, Option<CauseKind>> {
+    let entry = match address.base {
+        Base::Value(value) => patterns.entry(value, block),
+        Base::Symbol(symbol) => patterns.variable(symbol),
+        Base::Absolute => return Err(None),
+    };
+    let pattern = match entry {
+        Entry::Known(pattern) => pattern.plus(address.offset as u64),
+        Entry::Varying(cause) => return Err(Some(cause.kind)),
+    };
+    match pattern.has_one_group() {
+        true => Ok(pattern),
+        false => Err(None),
+    }
+}
+
 /// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
 fn pattern(
     function: &Function,
@@ -291,20 +352,11 @@ fn pattern(
     else {
         return Asked::Unknown;
     };
-    let entry = match address.base {
-        Base::Value(value) => patterns.entry(value, block),
-        Base::Symbol(symbol) => patterns.variable(symbol),
-        Base::Absolute => return Asked::Unknown,
+    let pattern = match addresses(patterns, address, block) {
+        Ok(pattern) => pattern,
+        Err(Some(CauseKind::Data)) => return Asked::Data,
+        Err(_) => return Asked::Unknown,
     };
-    let pattern = match entry {
-        Entry::Known(pattern) => pattern,
-        Entry::Varying(cause) if cause.kind == CauseKind::Data => return Asked::Data,
-        Entry::Varying(_) => return Asked::Unknown,
-    };
-    let pattern = pattern.plus(address.offset as u64);
-    if !pattern.has_one_group() {
-        return Asked::Unknown;
-    }
     // All arrays are aligned to lines. Where the first one lies is a number that is not known, or taken for zero.
     let line = Known {
         zeros: (1 << LINE_BITS) - 1,
@@ -329,23 +381,46 @@ fn pattern(
     Asked::Known(Box::new([of(known(true)), of(known(false))]))
 }
 
-/// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
-fn gained(accesses: &[Access], swizzle: Swizzle, than: f64, costs: &mut Costs) -> Option<f64> {
-    let added = |access: &Access| {
+/// Machine instructions that a permutation adds, times executions.
+fn added(accesses: &[Access], swizzle: Swizzle, first: Symbol) -> f64 {
+    let layout = Layout::Swizzled(swizzle);
+    let mut seen: BTreeSet<(Block, Computable)> = BTreeSet::new();
+    let mut sum = 0.0;
+    for access in accesses {
+        let (low, _) = split_offset(layout, access.offset);
+        let (block, base) = access.computed;
+        let key = match base {
+            // A constant.
+            Base::Symbol(symbol) if symbol == first && swizzle.is_relative => continue,
+            Base::Symbol(symbol) => Computable::Symbol(symbol, low),
+            Base::Value(value) => Computable::Value(value, low),
+            Base::Absolute => continue,
+        };
+        if !seen.insert((block, key)) {
+            continue;
+        }
         let mut added = ADDED;
-        if access.has_offset {
+        if low != 0 {
             added += ADDED_FOR_OFFSET;
         }
         if swizzle.is_relative {
             added += ADDED_IF_RELATIVE;
         }
-        access.trips * added
-    };
+        sum += access.trips * added;
+    }
+    sum
+}
+
+/// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
+fn gained(
+    accesses: &[Access],
+    swizzle: Swizzle,
+    first: Symbol,
+    than: f64,
+    costs: &mut Costs,
+) -> Option<f64> {
     // As if nothing were wasted any more; what is not saved is taken off.
-    let mut gain: f64 = accesses
-        .iter()
-        .map(|access| access.wasted - added(access))
-        .sum();
+    let mut gain = most_gained(accesses) - added(accesses, swizzle, first);
     for access in accesses {
         if gain <= than {
             return None;
