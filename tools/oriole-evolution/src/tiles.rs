@@ -1,6 +1,6 @@
 //! Kernels at random that write arrays in shared memory one way and read them another.
 //!
-//! What is stored at a word is computed from where the word lies, so that threads that store there at once agree. Stores, loads and
+//! What is stored at a word is computed from where the word lies, so that threads that store there at once agree. Stores, loads, copies and
 //! atomics are in phases of their own, with barriers between them: what a kernel computes does not depend on the order of threads.
 
 use oriole_emulator::SplitMix64;
@@ -23,7 +23,12 @@ struct Writer {
     labels: u32,
     /// Arrays: their bytes and alignment.
     arrays: Vec<(u32, u32)>,
+    /// Whether something is copied from global memory.
+    has_copies: bool,
 }
+
+/// Bytes of the variable that copies read.
+const SOURCE_BYTES: u32 = 8448;
 
 /// What a phase does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,7 @@ enum Phase {
     Store,
     Load,
     Add,
+    Copy,
 }
 
 impl Writer {
@@ -78,11 +84,55 @@ impl Writer {
         self.define("mul.lo.s32", &format!("{byte}, 16843009"))
     }
 
+    /// A copy to a place in an array, of which an offset is known. What is copied depends on nothing else, so that threads agree.
+    fn copy(&mut self, guard: &str, place: &str, offset: &str, width: u32, salt: u64) {
+        self.has_copies = true;
+        let from = self.define("xor.b32", &format!("{offset}, {}", (salt % 8) * 16));
+        let (base, sum) = (self.wide, self.wide + 2);
+        self.wide += 3;
+        self.line(&format!("mov.u64 %rd{base}, given;"));
+        self.line(&format!("cvt.u64.u32 %rd{}, {from};", base + 1));
+        self.line(&format!("add.s64 %rd{sum}, %rd{base}, %rd{};", base + 1));
+        let cache = match width {
+            16 => self.pick(&["ca", "cg"]),
+            _ => "ca",
+        };
+        let plus = salt % 5 * 16;
+        // All of it, or less: the rest is zeros.
+        let size = match salt % 3 {
+            0 => format!(", {}", width / 2),
+            _ => String::new(),
+        };
+        self.line(&format!(
+            "{guard}cp.async.{cache}.shared.global {place}, [%rd{sum}+{plus}], {width}{size};"
+        ));
+    }
+
+    /// A load of matrices.
+    fn matrices(&mut self, place: &str) {
+        let count: u32 = self.pick(&[1, 2, 4]);
+        let transposed = self.pick(&["", ".trans"]);
+        let names: Vec<String> = (0..count)
+            .map(|more| format!("%r{}", self.registers + more))
+            .collect();
+        self.registers += count;
+        self.line(&format!(
+            "ldmatrix.sync.aligned.m8n8.x{count}{transposed}.shared.b16 {{{}}}, {place};",
+            names.join(", ")
+        ));
+        for name in names {
+            self.line(&format!("mad.lo.s32 %r3, %r3, 31, {name};"));
+        }
+    }
+
     fn access(&mut self, phase: Phase, counter: Option<&str>, salt: u64) {
         let number = self.below(self.arrays.len() as u64) as usize;
         let (bytes, alignment) = self.arrays[number];
         let width = match phase {
             Phase::Add => 4,
+            // With zeros instead of a part, all have to be of one width.
+            Phase::Copy if salt.is_multiple_of(3) => 4,
+            Phase::Copy => self.pick(&[4, 4, 8, 16]).min(alignment),
             _ => self.pick(&[1, 2, 4, 4, 4, 8, 16]).min(alignment),
         };
         let index = self.index(counter);
@@ -117,6 +167,8 @@ impl Writer {
             _ => "",
         };
         match phase {
+            Phase::Copy => self.copy(guard, &place, &whole, width, salt),
+            Phase::Load if width == 16 && self.below(3) == 0 => self.matrices(&place),
             Phase::Add => self.line(&format!("{guard}red.shared.add.u32 {place}, %r1;")),
             Phase::Store => {
                 let words: Vec<String> = (0..width.div_ceil(4))
@@ -179,8 +231,27 @@ impl Writer {
             self.line(&format!("setp.lt.s32 %p2, {counter}, {bound};"));
             self.line(&format!("@%p2 bra $L{label};"));
         }
+        if phase == Phase::Copy {
+            let wait = self.pick(&[
+                "cp.async.wait_all;",
+                "cp.async.commit_group;\n    cp.async.wait_group 0;",
+            ]);
+            self.line(wait);
+        }
         self.line("bar.sync 0;");
     }
+}
+
+/// A variable of the module with numbers that differ.
+fn given() -> String {
+    let numbers: Vec<String> = (0..SOURCE_BYTES / 4)
+        .map(|word| word.wrapping_mul(0x9e37_79b1).to_string())
+        .collect();
+    format!(
+        ".global .align 16 .b32 given[{}] = {{{}}};\n",
+        numbers.len(),
+        numbers.join(", ")
+    )
 }
 
 /// The kernel of this number.
@@ -192,6 +263,7 @@ pub fn generate(seed: u64) -> TileKernel {
         wide: 4,
         labels: 0,
         arrays: Vec::new(),
+        has_copies: false,
     };
     let block = writer.pick(&[
         [32, 8, 1],
@@ -206,15 +278,37 @@ pub fn generate(seed: u64) -> TileKernel {
         let alignment = writer.pick(&[4, 4, 8, 16]);
         writer.arrays.push((bytes, alignment));
     }
-    writer.phase(Phase::Store);
+    let first = writer.pick(&[Phase::Store, Phase::Store, Phase::Copy]);
+    writer.phase(first);
     for _ in 0..1 + writer.below(3) {
-        let phase = writer.pick(&[Phase::Load, Phase::Load, Phase::Store, Phase::Add]);
+        let phase = writer.pick(&[
+            Phase::Load,
+            Phase::Load,
+            Phase::Store,
+            Phase::Add,
+            Phase::Copy,
+        ]);
         writer.phase(phase);
     }
     writer.phase(Phase::Load);
-    let mut text =
-        ".version 8.0\n.target sm_80\n.address_size 64\n\n.visible .entry tiles(.param .u64 out)\n"
-            .to_owned();
+    // Arrays of the module, or of the kernel.
+    let linkage = writer.pick(&[None, None, Some(""), Some(".visible "), Some(".weak ")]);
+    let mut declarations = String::new();
+    for (number, (bytes, alignment)) in writer.arrays.iter().enumerate() {
+        let _ = writeln!(
+            declarations,
+            "{}.shared .align {alignment} .b8 tile{number}[{bytes}];",
+            linkage.unwrap_or("    ")
+        );
+    }
+    let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n\n".to_owned();
+    if writer.has_copies {
+        text += &given();
+    }
+    if linkage.is_some() {
+        text += &declarations;
+    }
+    text += ".visible .entry tiles(.param .u64 out)\n";
     if writer.below(3) > 0 {
         let _ = writeln!(text, ".reqntid {}, {}, {}", block[0], block[1], block[2]);
     }
@@ -223,11 +317,8 @@ pub fn generate(seed: u64) -> TileKernel {
         "{{\n    .reg .pred %p<4>;\n    .reg .b16 %h<2>;\n    .reg .b32 %r<{}>;\n    .reg .b64 %rd<{}>;",
         writer.registers, writer.wide
     );
-    for (number, (bytes, alignment)) in writer.arrays.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "    .shared .align {alignment} .b8 tile{number}[{bytes}];"
-        );
+    if linkage.is_none() {
+        text += &declarations;
     }
     text += "    ld.param.u64 %rd1, [out];\n    mov.u32 %r1, %tid.x;\n    mov.u32 %r2, %tid.y;\n    mov.u32 %r3, 1;\n";
     text += "    setp.lt.u32 %p1, %r1, 17;\n";

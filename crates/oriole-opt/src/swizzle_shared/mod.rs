@@ -19,9 +19,9 @@
 //! all of them do, what a load reads is what was stored there before, within the bounds of an array or not. All arrays are aligned to lines and
 //! consist of whole ones, so that none reaches beyond its end.
 //!
-//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, and `ldmatrix`, no wider than
-//! the bytes that stay together. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
-//! asynchronous copies, barriers in memory, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
+//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, `ldmatrix`, `stmatrix` and
+//! `cp.async`, no wider than the bytes that stay together. What is copied goes to the place where what reads it looks, whenever it arrives. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
+//! bulk copies, barriers in memory, `wgmma`, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
 //! conversion of a shared address to a generic one, memory whose size is given at launch, or arrays that another module defines. Arrays of
 //! the module are replaced by arrays of the kernel (`arrays.rs`).
 //!
@@ -34,7 +34,7 @@
 //! have the permuted base in common.
 //!
 //! ## Not done
-//! Memory that is given at launch (`swizzle_shared_unchanged`), so all of Triton's; `cp.async`; permutations that differ by array; more than one shift;
+//! Memory that is given at launch (`swizzle_shared_unchanged`), so all of Triton's; permutations that differ by array; more than one shift;
 //! rows that could be padded.
 
 mod arrays;
@@ -123,9 +123,16 @@ fn accesses(function: &Function, analyses: &mut Analyses) -> Option<Vec<Request>
             let format = function.format(instruction);
             let effects = &format.effects;
             let mnemonic = &format.mnemonic;
+            let is_copy = matches!(
+                mnemonic.opcode(),
+                Opcode::CpAsync
+                    | Opcode::CpAsyncCommitGroup
+                    | Opcode::CpAsyncWaitGroup
+                    | Opcode::CpAsyncWaitAll
+            );
             let is_asynchronous =
                 effects.asynchronous || effects.ordering.contains(Ordering::ASYNCHRONOUS);
-            if format.opaque || effects.is_call || is_asynchronous {
+            if format.opaque || effects.is_call || is_asynchronous && !is_copy {
                 return None;
             }
             let is_generic_address = match mnemonic.opcode() {
@@ -161,7 +168,13 @@ fn can_be_permuted(function: &Function, flow: &ControlFlow, request: &Request) -
     let mnemonic = &function.format(request.instruction).mnemonic;
     let is_known = matches!(
         mnemonic.opcode(),
-        Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Ldmatrix | Opcode::Stmatrix
+        Opcode::Ld
+            | Opcode::St
+            | Opcode::Atom
+            | Opcode::Red
+            | Opcode::Ldmatrix
+            | Opcode::Stmatrix
+            | Opcode::CpAsync
     );
     let has_base = match request.address.map(|address| address.base) {
         Some(Base::Value(value)) => {

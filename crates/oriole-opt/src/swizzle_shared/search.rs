@@ -9,7 +9,7 @@ use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
 use oriole_ir::{Address, Base, Block, Function, Symbol};
-use oriole_isa::memory_cost::{self, Operation};
+use oriole_isa::memory_cost::{self, Operation, WarpCopy};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of a line are exchanged by bits of the number of the line: `address ^ ((number >> shift) & mask)`.
@@ -101,6 +101,8 @@ const MOST_PATTERNS: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     lanes: [u64; LANES],
+    /// Of a copy by way of the cache, where lanes read, within a line and relative to the first one.
+    from: Option<[u64; LANES]>,
     active: u32,
     bytes: u32,
     operation: Operation,
@@ -337,6 +339,13 @@ fn addresses(
     }
 }
 
+/// Where lanes read, within a line and relative to the first of them: what is the same for all makes no difference to a copy.
+fn source(pattern: &lane_patterns::Pattern, active: u32) -> [u64; LANES] {
+    let first = pattern.lanes.get(active.trailing_zeros() as usize);
+    let line = (1 << LINE_BITS) - 1;
+    std::array::from_fn(|lane| pattern.lanes.get(lane).wrapping_sub(first) & line)
+}
+
 /// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
 fn pattern(
     function: &Function,
@@ -351,6 +360,18 @@ fn pattern(
     let (Some(address), Some(block)) = (request.address, function.block_of(request.instruction))
     else {
         return Asked::Unknown;
+    };
+    // Past the cache, lines are copied to lines, whichever way pieces within them are exchanged.
+    if request.operation == Operation::BypassingCopy {
+        return Asked::Data;
+    }
+    let from = match (request.operation, request.copied) {
+        (Operation::CachedCopy, Some([from, _])) => match addresses(patterns, from, block) {
+            Ok(from) => Some(source(&from, active)),
+            Err(_) => return Asked::Unknown,
+        },
+        (Operation::CachedCopy, None) => return Asked::Unknown,
+        _ => None,
     };
     let pattern = match addresses(patterns, address, block) {
         Ok(pattern) => pattern,
@@ -372,6 +393,7 @@ fn pattern(
     let low = (1 << TOP_BIT) - 1;
     let of = |known: Known| Pattern {
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
+        from,
         active,
         bytes: request.bytes,
         operation: request.operation,
@@ -512,14 +534,38 @@ fn wavefronts(pattern: &Pattern, swizzle: Swizzle, bits: u32) -> (f64, f64) {
             continue;
         }
         let addresses = std::array::from_fn(|lane| swizzle.apply(address(lane)));
-        let (own, least) =
-            memory_cost::wavefronts(pattern.operation, &addresses, pattern.active, pattern.bytes);
+        let (own, least) = counted(pattern, &addresses);
         cost += own;
         ideal += least;
         tried += 1;
     }
     let tried = tried.max(1) as f64;
     (cost as f64 / tried, ideal as f64 / tried)
+}
+
+/// The wavefronts of a pattern at these addresses, and what would do.
+fn counted(pattern: &Pattern, addresses: &[u64; LANES]) -> (u64, u64) {
+    let &Pattern {
+        active,
+        bytes,
+        operation,
+        ..
+    } = pattern;
+    let Some(from) = &pattern.from else {
+        return memory_cost::wavefronts(operation, addresses, active, bytes);
+    };
+    let copy = WarpCopy {
+        from,
+        to: addresses,
+        active,
+        width: bytes,
+        bypasses: false,
+    };
+    let (own, _) = copy.wavefronts();
+    (
+        own,
+        memory_cost::ideal_wavefronts(operation, active, bytes).min(own),
+    )
 }
 
 /// The low bits of a number at the places of a mask.
@@ -543,6 +589,7 @@ mod tests {
     fn pattern(lanes: impl Fn(u64) -> u64, bytes: u32, unknown: u64) -> Pattern {
         Pattern {
             lanes: std::array::from_fn(|lane| lanes(lane as u64)),
+            from: None,
             active: u32::MAX,
             bytes,
             operation: Operation::Load,
