@@ -61,7 +61,7 @@ impl Writer {
 
     /// The number of an element, by thread and iteration.
     fn index(&mut self, counter: Option<&str>) -> String {
-        let strides = [0, 1, 1, 2, 4, 8, 16, 31, 32, 32, 33, 64];
+        let strides = [0, 1, 1, 2, 4, 8, 16, 24, 31, 32, 32, 33, 40, 48, 64];
         let (x, y) = (self.pick(&strides), self.pick(&strides));
         let product = self.define("mul.lo.s32", &format!("%r1, {x}"));
         let mut index = self.define("mad.lo.s32", &format!("%r2, {y}, {product}"));

@@ -5,6 +5,7 @@
 //! kernel room for the variables of the module that it names, and for no others.
 
 use super::is_shared;
+use super::layout::Padding;
 use oriole_ir::{
     Editor, Environment, Function, FunctionKind, Global, Linkage, Operand, Symbol, SymbolKind,
     Variable, VariableType,
@@ -39,11 +40,16 @@ pub(super) struct Array {
 impl Array {
     /// Its type if it consists of whole lines.
     pub fn closed(&self) -> VariableType {
-        VariableType {
-            bytes: Some(self.bytes.next_multiple_of(LINE)),
-            alignment: self.variable_type.alignment.max(LINE),
+        closed(self.variable_type)
+    }
+
+    /// Its type if its rows are padded, if it has one then.
+    pub fn padded(&self, padding: Padding) -> Option<VariableType> {
+        let bytes = padding.padded(self.bytes)?;
+        Some(VariableType {
+            bytes: bytes.checked_next_multiple_of(self.variable_type.element_bytes()),
             ..self.variable_type
-        }
+        })
     }
 
     /// Whether it does not consist of whole lines yet, or is one of the module: then nobody has permuted it.
@@ -84,6 +90,16 @@ impl Array {
     }
 }
 
+/// A type made one of whole lines.
+pub(super) fn closed(variable_type: VariableType) -> VariableType {
+    let lines = |bytes: u32| bytes.checked_next_multiple_of(LINE);
+    VariableType {
+        bytes: variable_type.bytes.and_then(lines),
+        alignment: variable_type.alignment.max(LINE),
+        ..variable_type
+    }
+}
+
 /// The arrays that the kernel names, in order; nothing if one of them cannot be declared anew, or if they are too large as whole lines.
 pub(super) fn arrays(function: &Function, environment: &Environment) -> Option<Vec<Array>> {
     if function.kind() != FunctionKind::Entry {
@@ -121,7 +137,6 @@ pub(super) fn arrays(function: &Function, environment: &Environment) -> Option<V
                     variable_type,
                     bytes: variable_type.bytes?,
                 };
-                array.bytes.checked_next_multiple_of(LINE)?;
                 // It is named from everywhere, and its declaration can be written anew.
                 if data.space != Some(Space::Shared) || !array.closed().can_be_declared() {
                     return None;

@@ -38,6 +38,7 @@
 //! rows that could be padded.
 
 mod arrays;
+mod layout;
 mod rewrite;
 mod search;
 
@@ -45,13 +46,16 @@ use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use arrays::Array;
+use layout::{Layout, Padding, Swizzle};
 use oriole_analysis::Analyses;
 use oriole_analysis::ControlFlow;
+use oriole_analysis::launch::DEFAULT_THREADS;
+use oriole_analysis::launch::occupancy::{Demand, Occupancy};
 use oriole_analysis::memory_requests::{Request, requests};
 use oriole_collections::DenseSet;
-use oriole_ir::{Base, Editor, Function, Instruction, Operand, Value};
+use oriole_ir::{Base, Editor, Environment, Function, Instruction, Operand, Value};
 use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet};
-use search::{Layout, Swizzle};
+use search::Search;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -80,13 +84,23 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let Some(first) = arrays.first().map(|array| array.symbol) else {
         return;
     };
-    let is_new = arrays.iter().any(Array::is_new);
-    let always = match context.knobs.number(ALWAYS) {
-        number @ (1 | 2) if is_new => Some(Swizzle::widest(&accesses, number == 2)),
-        _ => None,
+    let environment = context.environment;
+    let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
+    let search = Search {
+        function,
+        requests: &accesses,
+        first,
+        bytes: arrays.iter().map(|array| array.bytes).sum(),
+        can_pad: &can_pad,
     };
-    let Some(swizzle) = always.or_else(|| search::best(function, analyses, &accesses, first))
-    else {
+    let always = match arrays.iter().any(Array::is_new) {
+        true => always(context.knobs.number(ALWAYS), &accesses).filter(|layout| match layout {
+            Layout::Swizzled(_) => true,
+            Layout::Padded(padding) => can_pad(*padding),
+        }),
+        false => None,
+    };
+    let Some(layout) = always.or_else(|| search.best(analyses)) else {
         return;
     };
     let rewrite = Rewrite {
@@ -102,9 +116,66 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     context.statistics.add("swizzle-shared.accesses", count);
     let mut symbols = Vec::new();
     for array in &arrays {
-        symbols.push(array.declare(editor, array.closed()));
+        let mut declared = match layout {
+            Layout::Swizzled(_) => Some(array.closed()),
+            Layout::Padded(padding) => array.padded(padding),
+        };
+        // One that was padded for no reason looks like one that was permuted, so that it is not padded again.
+        if always.is_some() {
+            declared = declared.map(arrays::closed);
+        }
+        symbols.push(array.declare(editor, declared.unwrap_or(array.closed())));
     }
-    rewrite::rewrite(editor, &accesses, symbols[0], Layout::Swizzled(swizzle));
+    rewrite::rewrite(editor, &accesses, symbols[0], layout);
+}
+
+/// The layout that is taken although nothing is gained.
+fn always(knob: u64, accesses: &[Request]) -> Option<Layout> {
+    let pad = layout::widest(accesses);
+    Some(match knob {
+        1 | 2 => Layout::Swizzled(Swizzle::widest(accesses, knob == 2)),
+        3 => Layout::Padded(Padding { row: 128, pad }),
+        4 => Layout::Padded(Padding { row: 144, pad }),
+        _ => return None,
+    })
+}
+
+/// Whether rows of the only array may be longer: no access reaches across their ends, memory suffices, and as many blocks fit a
+/// multiprocessor as before.
+fn can_be_padded(
+    arrays: &[Array],
+    accesses: &[Request],
+    environment: &Environment,
+    padding: Padding,
+) -> bool {
+    let ([array], Some(target)) = (arrays, environment.target()) else {
+        return false;
+    };
+    let widest = layout::widest(accesses);
+    let Some(bytes) = array.padded(padding).and_then(|padded| padded.bytes) else {
+        return false;
+    };
+    let bounds = environment.bounds();
+    let threads = match bounds.required_block {
+        Some(_) => bounds.threads(),
+        None => bounds.threads().map(|most| most.min(DEFAULT_THREADS)),
+    };
+    let blocks = |shared| {
+        let demand = Demand {
+            registers: 1,
+            threads: threads.unwrap_or(DEFAULT_THREADS),
+            shared,
+            barriers: 1,
+            opt_in: true,
+        };
+        Occupancy::of(target, demand).blocks
+    };
+    padding.row < array.bytes
+        && padding.row.is_multiple_of(widest)
+        && padding.pad.is_multiple_of(widest)
+        && array.variable_type.alignment >= widest
+        && bytes <= arrays::MOST_BYTES
+        && blocks(bytes) >= blocks(array.bytes)
 }
 
 fn is_shared(space: Space) -> bool {

@@ -1,13 +1,13 @@
 //! Has accesses look for their bytes elsewhere.
 
-use super::search::Layout;
+use super::layout::{Layout, Padding};
 use super::width;
 use oriole_analysis::memory_requests::Request;
 use oriole_ir::{
     AddressShape, Base, Block, Editor, FormatData, Instruction, Offset, Operand, ShapeKind,
     ShapeNode, Symbol, Value,
 };
-use oriole_isa::{Opcode, ScalarType, build};
+use oriole_isa::{MulMode, Opcode, ScalarType, build};
 use oriole_syntax::tree::Prefix;
 use std::collections::BTreeMap;
 
@@ -31,12 +31,6 @@ pub(super) fn address_place(format: &FormatData) -> Option<AddressShape> {
         leaf: 0,
         offset,
     })
-}
-
-/// The part of an address that is added to its base before it is looked at, and the part that is added behind.
-pub(super) fn split_offset(layout: Layout, offset: i64) -> (i64, i64) {
-    let low = offset.rem_euclid(layout.period());
-    (low, offset - low)
 }
 
 /// Addresses that were computed, by block, what they are based on and what was added to that.
@@ -68,7 +62,7 @@ pub(super) fn rewrite(
         let (Some(address), Some(block)) = (address, editor.function().block_of(access)) else {
             continue;
         };
-        let (low, high) = split_offset(layout, address.offset);
+        let (low, high) = layout.split_offset(address.offset);
         let key = match address.base {
             Base::Symbol(symbol) if symbol == origin && layout.is_relative() => {
                 let moved = layout.apply(address.offset as u64) as i64;
@@ -129,6 +123,13 @@ fn moved_address(
             let word = insertion.logic(Opcode::And, shifted, mask);
             insertion.logic(Opcode::Xor, at, Operand::Value(word))
         }
+        Layout::Padded(padding) => {
+            let row = insertion.row(within, padding);
+            let pad = insertion.editor.integer(u64::from(padding.pad), false);
+            let held = ScalarType::integer(true, bits).expect("32 or 64 bits");
+            let sources = [Operand::Value(row), pad, Operand::Value(at)];
+            insertion.insert(&build::mad(MulMode::Low, held), &sources)
+        }
     }
 }
 
@@ -151,6 +152,24 @@ impl Insertion<'_, '_> {
         self.editor.copy_line(self.access, inserted);
         let mut results = self.editor.function().results(inserted);
         results.next().expect("it has one result")
+    }
+
+    /// The number of the row that an offset lies in.
+    fn row(&mut self, offset: Value, padding: Padding) -> Value {
+        let offset = Operand::Value(offset);
+        if padding.row.is_power_of_two() {
+            let shift = u64::from(padding.row.trailing_zeros());
+            let shift = self.editor.integer(shift, true);
+            return self.binary(Opcode::Shr, true, offset, shift);
+        }
+        let held = ScalarType::integer(false, self.bits).expect("32 or 64 bits");
+        let multiplier = self.editor.integer(padding.multiplier(), false);
+        if self.bits == 32 {
+            return self.insert(&build::mul(MulMode::High, held), &[offset, multiplier]);
+        }
+        let product = self.insert(&build::mul(MulMode::Low, held), &[offset, multiplier]);
+        let half = self.editor.integer(32, true);
+        self.binary(Opcode::Shr, false, Operand::Value(product), half)
     }
 
     fn address_of(&mut self, symbol: Symbol) -> Value {
