@@ -40,6 +40,7 @@
 mod arrays;
 mod layout;
 mod rewrite;
+mod rows;
 mod search;
 
 use crate::knobs::Number;
@@ -55,7 +56,9 @@ use oriole_analysis::memory_requests::{Request, requests};
 use oriole_collections::DenseSet;
 use oriole_ir::{Base, Editor, Environment, Function, Instruction, Operand, Value};
 use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet};
+use rewrite::Plan;
 use search::Search;
+use std::collections::BTreeMap;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -86,10 +89,15 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     let environment = context.environment;
     let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
+    let sums = match &arrays[..] {
+        [array] => rows::sums(function, analyses, &accesses, array.symbol),
+        _ => BTreeMap::new(),
+    };
     let search = Search {
         function,
         requests: &accesses,
         first,
+        sums: &sums,
         bytes: arrays.iter().map(|array| array.bytes).sum(),
         can_pad: &can_pad,
     };
@@ -126,7 +134,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         }
         symbols.push(array.declare(editor, declared.unwrap_or(array.closed())));
     }
-    rewrite::rewrite(editor, &accesses, symbols[0], layout);
+    let plan = Plan {
+        layout,
+        first: symbols[0],
+        sums: &sums,
+    };
+    rewrite::rewrite(editor, &accesses, plan);
 }
 
 /// The layout that is taken although nothing is gained.

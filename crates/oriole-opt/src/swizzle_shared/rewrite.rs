@@ -1,11 +1,12 @@
 //! Has accesses look for their bytes elsewhere.
 
 use super::layout::{Layout, Padding};
+use super::rows::{Row, Sum};
 use super::width;
 use oriole_analysis::memory_requests::Request;
 use oriole_ir::{
-    AddressShape, Base, Block, Editor, FormatData, Instruction, Offset, Operand, ShapeKind,
-    ShapeNode, Symbol, Value,
+    Address, AddressShape, Base, Block, Editor, FormatData, Instruction, Offset, Operand,
+    ShapeKind, ShapeNode, Symbol, Value,
 };
 use oriole_isa::{MulMode, Opcode, ScalarType, build};
 use oriole_syntax::tree::Prefix;
@@ -33,24 +34,70 @@ pub(super) fn address_place(format: &FormatData) -> Option<AddressShape> {
     })
 }
 
-/// Addresses that were computed, by block, what they are based on and what was added to that.
-type Computed = BTreeMap<(Block, Computable), Value>;
-
-/// A base and what is added to it; the same in one block, wherever it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What is computed for an access, from a base: the same in one block, wherever it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Computable {
+    /// Where a layout puts a value plus a constant.
     Value(Value, i64),
+    /// Where it puts an array plus a constant.
     Symbol(Symbol, i64),
+    /// A value plus the padding of so many rows for each of some values.
+    Row(Value, Vec<(Value, u64)>),
 }
 
-/// Has all accesses look for their bytes where a layout puts them; `origin` is the first array.
-pub(super) fn rewrite(
-    editor: &mut Editor<'_>,
-    requests: &[Request],
-    origin: Symbol,
-    layout: Layout,
-) {
-    let mut computed = Computed::new();
+/// Where a layout puts an address.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// At an array plus a constant.
+    Constant(Symbol, i64),
+    /// At something that is computed plus a constant.
+    Computed(Computable, i64),
+}
+
+/// How addresses are moved.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'run> {
+    pub layout: Layout,
+    /// The first array.
+    pub first: Symbol,
+    /// What values are the sum of.
+    pub sums: &'run BTreeMap<Value, Sum>,
+}
+
+impl Plan<'_> {
+    /// Where an address is put, if it has a base.
+    pub fn place(&self, address: Address) -> Option<Place> {
+        let Address { base, offset } = address;
+        let (low, high) = self.layout.split_offset(offset);
+        Some(match base {
+            Base::Symbol(symbol) if symbol == self.first && self.layout.is_relative() => {
+                Place::Constant(symbol, self.layout.apply(offset as u64) as i64)
+            }
+            Base::Symbol(symbol) => Place::Computed(Computable::Symbol(symbol, low), high),
+            Base::Value(value) => match self.row(value, offset) {
+                Some((row, pad)) => {
+                    let moved = offset + row.constant * i64::from(pad);
+                    Place::Computed(Computable::Row(value, row.terms), moved)
+                }
+                None => Place::Computed(Computable::Value(value, low), high),
+            },
+            Base::Absolute => return None,
+        })
+    }
+
+    /// The row that a value plus an offset lies in, and how many bytes lie behind each.
+    fn row(&self, value: Value, offset: i64) -> Option<(Row, u32)> {
+        let Layout::Padded(padding) = self.layout else {
+            return None;
+        };
+        let row = self.sums.get(&value)?.row(offset, padding)?;
+        Some((row, padding.pad))
+    }
+}
+
+/// Has all accesses look for their bytes where a layout puts them.
+pub(super) fn rewrite(editor: &mut Editor<'_>, requests: &[Request], plan: Plan<'_>) {
+    let mut computed: BTreeMap<(Block, Computable), Value> = BTreeMap::new();
     for request in requests {
         let access = request.instruction;
         // What arrays are called may have changed since.
@@ -62,26 +109,23 @@ pub(super) fn rewrite(
         let (Some(address), Some(block)) = (address, editor.function().block_of(access)) else {
             continue;
         };
-        let (low, high) = layout.split_offset(address.offset);
-        let key = match address.base {
-            Base::Symbol(symbol) if symbol == origin && layout.is_relative() => {
-                let moved = layout.apply(address.offset as u64) as i64;
-                set_address(editor, access, Operand::Symbol(symbol), moved);
-                continue;
+        let (base, offset) = match plan.place(address) {
+            Some(Place::Constant(symbol, offset)) => (Operand::Symbol(symbol), offset),
+            Some(Place::Computed(computable, offset)) => {
+                let key = (block, computable);
+                let moved = match computed.get(&key) {
+                    Some(&moved) => moved,
+                    None => {
+                        let moved = moved_address(editor, access, &key.1, plan);
+                        computed.insert(key, moved);
+                        moved
+                    }
+                };
+                (Operand::Value(moved), offset)
             }
-            Base::Symbol(symbol) => Computable::Symbol(symbol, low),
-            Base::Value(value) => Computable::Value(value, low),
-            Base::Absolute => continue,
+            None => continue,
         };
-        let moved = match computed.get(&(block, key)) {
-            Some(&moved) => moved,
-            None => {
-                let moved = moved_address(editor, access, key, origin, layout);
-                computed.insert((block, key), moved);
-                moved
-            }
-        };
-        set_address(editor, access, Operand::Value(moved), high);
+        set_address(editor, access, base, offset);
     }
 }
 
@@ -89,12 +133,13 @@ pub(super) fn rewrite(
 fn moved_address(
     editor: &mut Editor<'_>,
     access: Instruction,
-    of: Computable,
-    origin: Symbol,
-    layout: Layout,
+    of: &Computable,
+    plan: Plan<'_>,
 ) -> Value {
-    let bits = match of {
-        Computable::Value(value, _) => width(editor.function(), value).unwrap_or(32),
+    let bits = match *of {
+        Computable::Value(value, _) | Computable::Row(value, _) => {
+            width(editor.function(), value).unwrap_or(32)
+        }
         Computable::Symbol(..) => 32,
     };
     let mut insertion = Insertion {
@@ -102,9 +147,11 @@ fn moved_address(
         access,
         bits,
     };
+    let layout = plan.layout;
     let (mut at, offset) = match of {
-        Computable::Value(value, offset) => (value, offset),
-        Computable::Symbol(symbol, offset) => (insertion.address_of(symbol), offset),
+        &Computable::Value(value, offset) => (value, offset),
+        &Computable::Symbol(symbol, offset) => (insertion.address_of(symbol), offset),
+        Computable::Row(value, terms) => return insertion.padded(*value, terms, layout),
     };
     if offset != 0 {
         let offset = insertion.editor.integer(offset as u64, false);
@@ -112,7 +159,7 @@ fn moved_address(
     }
     let mut within = at;
     if layout.is_relative() {
-        let origin = Operand::Value(insertion.address_of(origin));
+        let origin = Operand::Value(insertion.address_of(plan.first));
         within = insertion.binary(Opcode::Sub, true, Operand::Value(at), origin);
     }
     match layout {
@@ -125,10 +172,7 @@ fn moved_address(
         }
         Layout::Padded(padding) => {
             let row = insertion.row(within, padding);
-            let pad = insertion.editor.integer(u64::from(padding.pad), false);
-            let held = ScalarType::integer(true, bits).expect("32 or 64 bits");
-            let sources = [Operand::Value(row), pad, Operand::Value(at)];
-            insertion.insert(&build::mad(MulMode::Low, held), &sources)
+            insertion.plus_product(at, row, u64::from(padding.pad))
         }
     }
 }
@@ -152,6 +196,24 @@ impl Insertion<'_, '_> {
         self.editor.copy_line(self.access, inserted);
         let mut results = self.editor.function().results(inserted);
         results.next().expect("it has one result")
+    }
+
+    /// A value plus the padding of so many rows for each of some values.
+    fn padded(&mut self, value: Value, terms: &[(Value, u64)], layout: Layout) -> Value {
+        let Layout::Padded(padding) = layout else {
+            return value;
+        };
+        terms.iter().fold(value, |sum, &(value, rows)| {
+            self.plus_product(sum, value, rows * u64::from(padding.pad))
+        })
+    }
+
+    /// A value plus so many times another.
+    fn plus_product(&mut self, value: Value, other: Value, times: u64) -> Value {
+        let times = self.editor.integer(times, false);
+        let held = ScalarType::integer(true, self.bits).expect("32 or 64 bits");
+        let sources = [Operand::Value(other), times, Operand::Value(value)];
+        self.insert(&build::mad(MulMode::Low, held), &sources)
     }
 
     /// The number of the row that an offset lies in.

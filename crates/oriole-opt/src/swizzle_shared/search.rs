@@ -1,7 +1,8 @@
 //! Which permutation of the words of a line, or which padding of rows, saves most wavefronts.
 
 use super::layout::{LINE_BITS, Layout, OFFSET_BITS, Padding, Swizzle, widest};
-use super::rewrite::Computable;
+use super::rewrite::{Computable, Place, Plan};
+use super::rows::Sum;
 use oriole_analysis::lane_patterns::{
     self, AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting,
 };
@@ -9,7 +10,7 @@ use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
-use oriole_ir::{Address, Base, Block, Function, Symbol};
+use oriole_ir::{Address, Base, Block, Function, Symbol, Value};
 use oriole_isa::memory_cost::{self, Operation, WarpCopy};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ const MOST_LOOKED_AT: usize = 8;
 /// Different patterns of addresses beyond this are not looked at.
 const MOST_PATTERNS: usize = 512;
 /// Padding takes memory: it has to gain so many times as much as a permutation.
-const CLEARLY: f64 = 1.1;
+const CLEARLY: f64 = 1.25;
 /// Rows that are usual, besides those that lanes are apart.
 const ROWS: [u32; 5] = [128, 256, 64, 512, 1024];
 /// Rows that are tried, and how long they may be.
@@ -66,10 +67,8 @@ impl Pattern {
 /// Patterns of an access, by number, each with how many warps have it; nothing where addresses are data.
 struct Access {
     trips: f64,
-    /// What its address is computed from, and where: accesses of a block that have that in common need it once.
-    computed: (Block, Base),
-    /// What is added to that.
-    offset: i64,
+    /// Its address, and where that is computed: accesses of a block that have a base in common need it once.
+    computed: (Block, Address),
     /// Wavefronts beyond what would do, times executions.
     wasted: f64,
     /// As offsets from the first array.
@@ -84,6 +83,8 @@ pub(super) struct Search<'run> {
     pub requests: &'run [Request],
     /// The first array.
     pub first: Symbol,
+    /// What the bases of accesses are the sum of.
+    pub sums: &'run BTreeMap<Value, Sum>,
     /// Bytes of all arrays.
     pub bytes: u32,
     /// Whether rows may be padded so.
@@ -172,8 +173,7 @@ impl Search<'_> {
                 let block = function.block_of(request.instruction)?;
                 found.push(Access {
                     trips: executions(&mut query, &loops, block),
-                    computed: (block, request.address?.base),
-                    offset: request.address?.offset,
+                    computed: (block, request.address?),
                     wasted: 0.0,
                     relative: Some(Vec::new()),
                     absolute: Some(Vec::new()),
@@ -282,25 +282,26 @@ impl Search<'_> {
     fn added(&self, accesses: &[Access], layout: Layout) -> f64 {
         let mut seen: BTreeSet<(Block, Computable)> = BTreeSet::new();
         let mut sum = 0.0;
+        let plan = Plan {
+            layout,
+            first: self.first,
+            sums: self.sums,
+        };
         for access in accesses {
-            let (low, _) = layout.split_offset(access.offset);
-            let (block, base) = access.computed;
-            let key = match base {
-                // A constant.
-                Base::Symbol(symbol) if symbol == self.first && layout.is_relative() => continue,
-                Base::Symbol(symbol) => Computable::Symbol(symbol, low),
-                Base::Value(value) => Computable::Value(value, low),
-                Base::Absolute => continue,
+            let (block, address) = access.computed;
+            let Some(Place::Computed(key, _)) = plan.place(address) else {
+                continue;
+            };
+            let added = match &key {
+                Computable::Row(_, terms) => terms.len() as f64,
+                Computable::Value(_, offset) | Computable::Symbol(_, offset) => {
+                    let relative = f64::from(u8::from(layout.is_relative()));
+                    let moved = f64::from(u8::from(*offset != 0));
+                    ADDED + ADDED_IF_RELATIVE * relative + ADDED_FOR_OFFSET * moved
+                }
             };
             if !seen.insert((block, key)) {
                 continue;
-            }
-            let mut added = ADDED;
-            if low != 0 {
-                added += ADDED_FOR_OFFSET;
-            }
-            if layout.is_relative() {
-                added += ADDED_IF_RELATIVE;
             }
             sum += access.trips * added;
         }
