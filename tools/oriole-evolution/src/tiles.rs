@@ -25,7 +25,12 @@ struct Writer {
     arrays: Vec<(u32, u32)>,
     /// Whether something is copied from global memory.
     has_copies: bool,
+    /// The bytes of rows, if all accesses are to rows and columns of one array.
+    row: Option<u32>,
 }
+
+/// Bytes of rows.
+const ROWS: [u32; 7] = [80, 96, 128, 160, 160, 192, 256];
 
 /// Bytes of the variable that copies read.
 const SOURCE_BYTES: u32 = 8448;
@@ -125,16 +130,8 @@ impl Writer {
         }
     }
 
-    fn access(&mut self, phase: Phase, counter: Option<&str>, salt: u64) {
-        let number = self.below(self.arrays.len() as u64) as usize;
-        let (bytes, alignment) = self.arrays[number];
-        let width = match phase {
-            Phase::Add => 4,
-            // With zeros instead of a part, all have to be of one width.
-            Phase::Copy if salt.is_multiple_of(3) => 4,
-            Phase::Copy => self.pick(&[4, 4, 8, 16]).min(alignment),
-            _ => self.pick(&[1, 2, 4, 4, 4, 8, 16]).min(alignment),
-        };
+    /// The offset of an element in an array, and a constant to add to it.
+    fn element(&mut self, bytes: u32, width: u32, counter: Option<&str>) -> (String, u32) {
         let index = self.index(counter);
         let constant = self.pick(&[0, 0, 1, 3, 8]) * width;
         let count = (bytes - constant) / width;
@@ -146,6 +143,53 @@ impl Writer {
             }
         };
         let offset = self.define("mul.lo.s32", &format!("{element}, {width}"));
+        (offset, constant)
+    }
+
+    /// Likewise, of an element in a row of which both numbers are seen.
+    fn row_and_column(&mut self, bytes: u32, width: u32, counter: Option<&str>) -> (String, u32) {
+        let row = match self.row {
+            Some(row) => row,
+            None => self.pick(&ROWS),
+        };
+        let rows = 1 << (bytes / row).ilog2();
+        let columns = 1 << (row / width).ilog2();
+        let (first, second) = self.pick(&[("%r1", "%r2"), ("%r2", "%r1"), ("%r1", "%r1")]);
+        let second = match counter {
+            Some(counter) => self.define("add.s32", &format!("{counter}, {second}")),
+            None => second.to_owned(),
+        };
+        // A constant is in the first row, or in the middle.
+        let (rows, constant) = match self.below(3) {
+            0 if rows > 1 => (rows / 2, rows / 2 * row),
+            _ => (rows, 0),
+        };
+        let (columns, constant) = match self.below(3) {
+            0 => (columns / 2, constant + columns / 2 * width),
+            _ => (columns, constant),
+        };
+        let number = self.define("and.b32", &format!("{first}, {}", rows - 1));
+        let column = self.define("and.b32", &format!("{second}, {}", columns - 1));
+        let column = self.define("mul.lo.s32", &format!("{column}, {width}"));
+        let offset = self.define("mad.lo.s32", &format!("{number}, {row}, {column}"));
+        (offset, constant)
+    }
+
+    fn access(&mut self, phase: Phase, counter: Option<&str>, salt: u64) {
+        let number = self.below(self.arrays.len() as u64) as usize;
+        let (bytes, alignment) = self.arrays[number];
+        let width = match phase {
+            Phase::Add => 4,
+            // With zeros instead of a part, all have to be of one width.
+            Phase::Copy if salt.is_multiple_of(3) => 4,
+            Phase::Copy => self.pick(&[4, 4, 8, 16]).min(alignment),
+            _ => self.pick(&[1, 2, 4, 4, 4, 8, 16]).min(alignment),
+        };
+        let (offset, constant) = match self.below(3) {
+            _ if self.row.is_some() => self.row_and_column(bytes, width, counter),
+            0 => self.row_and_column(bytes, width, counter),
+            _ => self.element(bytes, width, counter),
+        };
         let whole = self.define("add.s32", &format!("{offset}, {constant}"));
         let address = if self.below(4) == 0 {
             let (base, sum) = (self.wide, self.wide + 2);
@@ -221,7 +265,11 @@ impl Writer {
             let _ = writeln!(self.text, "$L{label}:");
             (counter, label)
         });
-        for _ in 0..1 + self.below(3) {
+        let accesses = match self.row {
+            Some(_) => 1,
+            None => 1 + self.below(3),
+        };
+        for _ in 0..accesses {
             self.access(phase, counter.as_ref().map(|own| own.0.as_str()), salt);
         }
         if let Some((counter, label)) = counter {
@@ -264,6 +312,7 @@ pub fn generate(seed: u64) -> TileKernel {
         labels: 0,
         arrays: Vec::new(),
         has_copies: false,
+        row: None,
     };
     let block = writer.pick(&[
         [32, 8, 1],
@@ -273,14 +322,21 @@ pub fn generate(seed: u64) -> TileKernel {
         [8, 8, 1],
         [32, 1, 1],
     ]);
-    for _ in 0..writer.pick(&[1, 1, 1, 2, 3]) {
+    if writer.below(2) == 0 {
+        writer.row = Some(writer.pick(&ROWS));
+    }
+    let arrays = match writer.row {
+        Some(_) => 1,
+        None => writer.pick(&[1, 1, 1, 2, 3]),
+    };
+    for _ in 0..arrays {
         let bytes = writer.pick(&[512, 1000, 1024, 2048, 4096, 4096, 4112, 4224, 8192]);
         let alignment = writer.pick(&[4, 4, 8, 16]);
         writer.arrays.push((bytes, alignment));
     }
     let first = writer.pick(&[Phase::Store, Phase::Store, Phase::Copy]);
     writer.phase(first);
-    for _ in 0..1 + writer.below(3) {
+    for _ in 0..writer.below(4) {
         let phase = writer.pick(&[
             Phase::Load,
             Phase::Load,

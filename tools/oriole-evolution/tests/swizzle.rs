@@ -34,11 +34,13 @@ fn run(text: &str, block: [u32; 3]) -> (Vec<u8>, u64) {
     (machine.read(out), wavefronts)
 }
 
-fn optimized(text: &str, options: &Options) -> (String, bool) {
+/// What Oriole makes of a kernel, whether its shared memory was permuted or padded, and whether it was padded.
+fn optimized(text: &str, options: &Options) -> (String, bool, bool) {
     let mut module = oriole::parse("tiles.ptx", text).expect("it is well formed");
     let report = oriole::optimize(&mut module, options).expect("it is sound");
     let is_swizzled = report.statistics.get(oriole_opt::SWIZZLED) > 0;
-    (oriole::print(&module), is_swizzled)
+    let is_padded = report.statistics.get("swizzle-shared.padded") > 0;
+    (oriole::print(&module), is_swizzled, is_padded)
 }
 
 #[test]
@@ -49,12 +51,12 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
         keep: Keep::All,
         ..Options::default()
     };
-    let results: Vec<(bool, bool, u64, u64, u64)> = (0..count)
+    let results: Vec<(bool, bool, u64, u64, u64, bool)> = (0..count)
         .into_par_iter()
         .map(|seed| {
             let kernel = tiles::generate(seed);
             let (expected, before) = run(&kernel.text, kernel.block);
-            let (text, is_swizzled) = optimized(&kernel.text, &alone);
+            let (text, is_swizzled, is_padded) = optimized(&kernel.text, &alone);
             let (found, after) = run(&text, kernel.block);
             assert!(found == expected, "seed {seed}\n{}\n{text}", kernel.text);
             let is_required = kernel.text.contains(".reqntid");
@@ -68,7 +70,7 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
                 let knob = format!("SwizzleSharedAlways={number}");
                 let mut always = alone.clone();
                 always.knobs.set(&knob).expect("there is such a knob");
-                let (text, is_permuted) = optimized(&kernel.text, &always);
+                let (text, is_permuted, _) = optimized(&kernel.text, &always);
                 // Rows are padded if there is one array, and room for it.
                 match number {
                     1 | 2 => assert!(is_permuted, "seed {seed}: nothing is permuted\n{text}"),
@@ -82,19 +84,19 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
                 );
             }
             // With all other passes, and again: nothing is left to do.
-            let (text, also) = optimized(&kernel.text, &Options::level(Level::Aggressive));
+            let (text, also, _) = optimized(&kernel.text, &Options::level(Level::Aggressive));
             let (found, _) = run(&text, kernel.block);
             assert!(
                 found == expected,
                 "seed {seed}, -O3\n{}\n{text}",
                 kernel.text
             );
-            let (again, _) = optimized(&text, &Options::level(Level::Aggressive));
+            let (again, _, _) = optimized(&text, &Options::level(Level::Aggressive));
             assert!(
                 again == text,
                 "seed {seed}: another run changes\n{text}\ninto\n{again}"
             );
-            (is_swizzled, also, before, after, padded)
+            (is_swizzled, also, before, after, padded, is_padded)
         })
         .collect();
     let swizzled = results.iter().filter(|result| result.0);
@@ -106,8 +108,11 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
     println!(
         "{number} of {count} swizzled ({also} at -O3): {before} wavefronts before, {after} after"
     );
+    let worth = results.iter().filter(|result| result.5).count();
+    println!("{worth} of them padded");
     let padded: u64 = results.iter().map(|result| result.4).sum();
     println!("{padded} times rows were padded for nothing");
+    assert!(worth > 0 || count < 1000, "no rows are padded");
     assert!(padded > count / 4, "{padded} of {count}");
     assert!(number as u64 * 20 > count, "{number} of {count}");
     assert!(after < before);

@@ -73,6 +73,9 @@ const ALWAYS: Number = Number::named("SwizzleSharedAlways");
 /// The counter of kernels that were changed.
 pub const SWIZZLED: &str = "swizzle-shared.kernels";
 
+/// The counter of kernels with rows that were padded.
+const PADDED: &str = "swizzle-shared.padded";
+
 /// Accesses beyond this are not looked at.
 const MOST_ACCESSES: usize = 256;
 
@@ -122,6 +125,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let count = accesses.len() as u64;
     context.statistics.add("swizzle-shared.accesses", count);
+    if matches!(layout, Layout::Padded(_)) {
+        context.statistics.add(PADDED, 1);
+    }
     let mut symbols = Vec::new();
     for array in &arrays {
         let mut declared = match layout {
