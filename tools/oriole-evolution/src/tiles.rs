@@ -13,6 +13,8 @@ pub struct TileKernel {
     pub text: String,
     /// The shape of blocks.
     pub block: [u32; 3],
+    /// Bytes of shared memory to give at launch.
+    pub dynamic: u32,
 }
 
 struct Writer {
@@ -304,6 +306,15 @@ fn given() -> String {
 
 /// The kernel of this number.
 pub fn generate(seed: u64) -> TileKernel {
+    make(seed, false)
+}
+
+/// The kernel of this number, with its first array in memory that is given at launch, in whole lines.
+pub fn generate_dynamic(seed: u64) -> TileKernel {
+    make(seed, true)
+}
+
+fn make(seed: u64, is_dynamic: bool) -> TileKernel {
     let mut writer = Writer {
         random: SplitMix64::new(seed ^ 0x7469_6c65),
         text: String::new(),
@@ -350,7 +361,8 @@ pub fn generate(seed: u64) -> TileKernel {
     // Arrays of the module, or of the kernel.
     let linkage = writer.pick(&[None, None, Some(""), Some(".visible "), Some(".weak ")]);
     let mut declarations = String::new();
-    for (number, (bytes, alignment)) in writer.arrays.iter().enumerate() {
+    let skipped = usize::from(is_dynamic);
+    for (number, (bytes, alignment)) in writer.arrays.iter().enumerate().skip(skipped) {
         let _ = writeln!(
             declarations,
             "{}.shared .align {alignment} .b8 tile{number}[{bytes}];",
@@ -363,6 +375,12 @@ pub fn generate(seed: u64) -> TileKernel {
     }
     if linkage.is_some() {
         text += &declarations;
+    }
+    let mut dynamic = 0;
+    if is_dynamic {
+        let (bytes, alignment) = writer.arrays[0];
+        dynamic = bytes.next_multiple_of(128);
+        let _ = writeln!(text, ".extern .shared .align {alignment} .b8 tile0[];");
     }
     text += ".visible .entry tiles(.param .u64 out)\n";
     if writer.below(3) > 0 {
@@ -381,5 +399,9 @@ pub fn generate(seed: u64) -> TileKernel {
     text += &writer.text;
     text += "    mov.u32 %r0, %ntid.x;\n    mad.lo.s32 %r0, %r2, %r0, %r1;\n    mul.wide.u32 %rd2, %r0, 4;\n";
     text += "    add.s64 %rd3, %rd1, %rd2;\n    st.global.u32 [%rd3], %r3;\n    ret;\n}\n";
-    TileKernel { text, block }
+    TileKernel {
+        text,
+        block,
+        dynamic,
+    }
 }

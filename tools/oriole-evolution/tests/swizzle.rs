@@ -6,11 +6,12 @@
 
 use oriole::{Keep, Level, Options};
 use oriole_emulator::{Launch, Machine, Value};
-use oriole_evolution::tiles;
+use oriole_evolution::tiles::{self, TileKernel};
 use rayon::prelude::*;
 
 /// What a kernel writes, and the wavefronts of its accesses to shared memory.
-fn run(text: &str, block: [u32; 3]) -> (Vec<u8>, u64) {
+fn run(text: &str, kernel: &TileKernel) -> (Vec<u8>, u64) {
+    let block = kernel.block;
     let module = oriole::parse("tiles.ptx", text).expect("it is well formed");
     let mut machine = Machine::new(&module).expect("it can be run");
     let threads = block.iter().product::<u32>() as usize;
@@ -19,7 +20,7 @@ fn run(text: &str, block: [u32; 3]) -> (Vec<u8>, u64) {
         kernel: "tiles",
         grid: [1; 3],
         block,
-        dynamic_shared: 0,
+        dynamic_shared: kernel.dynamic.into(),
         arguments: vec![Value::Buffer(out)],
     };
     let options = oriole_emulator::Options {
@@ -55,9 +56,9 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
         .into_par_iter()
         .map(|seed| {
             let kernel = tiles::generate(seed);
-            let (expected, before) = run(&kernel.text, kernel.block);
+            let (expected, before) = run(&kernel.text, &kernel);
             let (text, is_swizzled, is_padded) = optimized(&kernel.text, &alone);
-            let (found, after) = run(&text, kernel.block);
+            let (found, after) = run(&text, &kernel);
             assert!(found == expected, "seed {seed}\n{}\n{text}", kernel.text);
             let is_required = kernel.text.contains(".reqntid");
             assert!(
@@ -76,7 +77,7 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
                     1 | 2 => assert!(is_permuted, "seed {seed}: nothing is permuted\n{text}"),
                     _ => padded += u64::from(is_permuted),
                 }
-                let (found, _) = run(&text, kernel.block);
+                let (found, _) = run(&text, &kernel);
                 assert!(
                     found == expected,
                     "seed {seed}, {knob}\n{}\n{text}",
@@ -85,7 +86,7 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
             }
             // With all other passes, and again: nothing is left to do.
             let (text, also, _) = optimized(&kernel.text, &Options::level(Level::Aggressive));
-            let (found, _) = run(&text, kernel.block);
+            let (found, _) = run(&text, &kernel);
             assert!(
                 found == expected,
                 "seed {seed}, -O3\n{}\n{text}",
@@ -116,4 +117,39 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
     assert!(padded > count / 4, "{padded} of {count}");
     assert!(number as u64 * 20 > count, "{number} of {count}");
     assert!(after < before);
+}
+
+/// Memory that is given at launch, if that is whole lines.
+#[test]
+fn memory_that_is_given_at_launch_is_permuted_if_it_is_whole_lines() {
+    let count = std::env::var("ORIOLE_KERNELS").map_or(80, |it| it.parse().expect("a number"));
+    let alone = Options {
+        phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
+        keep: Keep::All,
+        ..Options::default()
+    };
+    let results: Vec<bool> = (0..count)
+        .into_par_iter()
+        .map(|seed| {
+            let kernel = tiles::generate_dynamic(seed);
+            let (expected, before) = run(&kernel.text, &kernel);
+            let (_, is_swizzled, _) = optimized(&kernel.text, &alone);
+            assert!(!is_swizzled, "seed {seed}: it may end inside a line");
+            let mut whole = alone.clone();
+            let knob = "SwizzleSharedDynamic=1";
+            whole.knobs.set(knob).expect("there is such a knob");
+            let (text, is_swizzled, _) = optimized(&kernel.text, &whole);
+            let (found, after) = run(&text, &kernel);
+            assert!(found == expected, "seed {seed}\n{}\n{text}", kernel.text);
+            let is_required = kernel.text.contains(".reqntid");
+            assert!(
+                !is_swizzled || !is_required || after < before,
+                "seed {seed}: {before} wavefronts before, {after} after\n{text}"
+            );
+            is_swizzled
+        })
+        .collect();
+    let number = results.iter().filter(|&&result| result).count();
+    println!("{number} of {count} swizzled");
+    assert!(number as u64 * 40 > count, "{number} of {count}");
 }

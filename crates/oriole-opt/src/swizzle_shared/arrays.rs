@@ -23,6 +23,8 @@ pub(super) const MOST_BYTES: u32 = 48 << 10;
 enum Place {
     Kernel(Variable),
     Module(Global, Text),
+    /// Its size is given at launch.
+    Launch(Global),
 }
 
 /// An array in shared memory.
@@ -52,9 +54,18 @@ impl Array {
         })
     }
 
+    /// Whether its size is given at launch.
+    pub fn is_given(&self) -> bool {
+        matches!(self.place, Place::Launch(_))
+    }
+
     /// Whether it does not consist of whole lines yet, or is one of the module: then nobody has permuted it.
     pub fn is_new(&self) -> bool {
-        matches!(self.place, Place::Module(..)) || self.closed() != self.variable_type
+        match self.place {
+            Place::Kernel(_) => self.closed() != self.variable_type,
+            Place::Module(..) => true,
+            Place::Launch(_) => false,
+        }
     }
 
     /// Gives it another type, in the kernel; tells what stands for it then.
@@ -65,6 +76,7 @@ impl Array {
                 return self.symbol;
             }
             Place::Module(global, name) => (global, name),
+            Place::Launch(_) => return self.symbol,
         };
         let variable = editor.add_variable(name, Space::Shared, variable_type);
         let Operand::Symbol(symbol) = editor.variable(variable) else {
@@ -100,8 +112,13 @@ pub(super) fn closed(variable_type: VariableType) -> VariableType {
     }
 }
 
-/// The arrays that the kernel names, in order; nothing if one of them cannot be declared anew, or if they are too large as whole lines.
-pub(super) fn arrays(function: &Function, environment: &Environment) -> Option<Vec<Array>> {
+/// The arrays that the kernel names, in order; nothing if one of them cannot be declared anew, or if they are too large as whole lines. Those
+/// whose size is given at launch are among them only if that is known to be whole lines.
+pub(super) fn arrays(
+    function: &Function,
+    environment: &Environment,
+    has_whole_lines: bool,
+) -> Option<Vec<Array>> {
     if function.kind() != FunctionKind::Entry {
         return None;
     }
@@ -123,8 +140,14 @@ pub(super) fn arrays(function: &Function, environment: &Environment) -> Option<V
                     }
                     // A variable of the module, or a function, whose address is taken.
                     SymbolKind::Global(global) if data.space.is_none_or(is_shared) => {
-                        let variable_type = of_module(environment, global)?;
-                        (Place::Module(global, data.name), variable_type)
+                        match given_at_launch(environment, global) {
+                            Some(given) if has_whole_lines => (Place::Launch(global), given),
+                            Some(_) => return None,
+                            None => {
+                                let variable_type = of_module(environment, global)?;
+                                (Place::Module(global, data.name), variable_type)
+                            }
+                        }
                     }
                     _ => continue,
                 };
@@ -159,6 +182,18 @@ impl Array {
             (own, other) => own == other,
         }
     }
+}
+
+/// The type of an array whose size is given at launch, as if it had none.
+fn given_at_launch(environment: &Environment, global: Global) -> Option<VariableType> {
+    let variable = environment.module()?.variable(global)?;
+    let is_given = variable.space == Some(Space::Shared)
+        && variable.linkage == Linkage::Extern
+        && variable.variable_type.bytes.is_none_or(|bytes| bytes == 0);
+    is_given.then_some(VariableType {
+        bytes: Some(0),
+        ..variable.variable_type
+    })
 }
 
 /// The type of an array of the module, if the kernel can have one of its own instead: the module says how large it is, and no debugger looks

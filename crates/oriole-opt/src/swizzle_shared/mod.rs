@@ -1,4 +1,4 @@
-//! Permutes the words of shared memory so that lanes of a warp find theirs in different banks.
+//! Permutes the words of shared memory, or pads rows of arrays, so that lanes of a warp find theirs in different banks.
 //!
 //! ## Example
 //! A column of a tile whose rows have 128 bytes lies in one bank. With the number of the row, bits 7 to 11, added to that of the word
@@ -9,7 +9,11 @@
 //!                                                 xor.b32 %r4, %r1, %r3;
 //!                                                 ld.shared.f32 %f1, [%r4];
 //! ```
-//! No source changes, and no memory is added but for what brings the size of an array to a multiple of 128 bytes.
+//! No source changes, and no memory is added but for what brings the size of an array to a multiple of 128 bytes. Where that is clearly
+//! cheaper, rows are padded instead:
+//! ```text
+//! mad.lo.s32 %r2, %r1, 160, tile;        →        mad.lo.s32 %r2, %r1, 164, tile;
+//! ```
 //!
 //! ## Soundness
 //! Addresses keep their values; only where an access looks for its bytes changes. Let `f(a) = a ^ ((a >> shift) & mask)`, where the mask has bits
@@ -19,23 +23,38 @@
 //! all of them do, what a load reads is what was stored there before, within the bounds of an array or not. All arrays are aligned to lines and
 //! consist of whole ones, so that none reaches beyond its end.
 //!
+//! Padding is `f(a) = a + (a - first) / row * pad`, which is no bijection of all of shared memory, but moves the bytes of one array to different places
+//! of a larger one. So it is only done to a kernel that names one array and nothing else in shared memory: every valid address lies in it.
+//! `row` and `pad` are multiples of the widest access, so no access reaches across the end of a row.
+//!
 //! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, `ldmatrix`, `stmatrix` and
-//! `cp.async`, no wider than the bytes that stay together. What is copied goes to the place where what reads it looks, whenever it arrives. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
+//! `cp.async`, no wider than the bytes that stay together. What is copied goes to the place where what reads it looks, whenever it arrives.
+//! A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
 //! bulk copies, barriers in memory, `wgmma`, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
 //! conversion of a shared address to a generic one, memory whose size is given at launch, or arrays that another module defines. Arrays of
 //! the module are replaced by arrays of the kernel (`arrays.rs`).
 //!
+//! Memory that is given at launch may end inside a line, which PTX does not tell: an access that is moved within the last line would be beyond
+//! its end. Who knows that all launches give whole lines says so (`SwizzleSharedDynamic`); it is permuted by addresses then, as nothing says that it
+//! begins with a line. Nothing was found that could be proved instead: an access to the last bytes of a line would have to be executed
+//! by every launch, which needs `.reqntid`, and no compiler at hand writes that with memory that is given at launch and not permuted already.
+//!
 //! ## Method
-//! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks
-//! (`search.rs`). Taken is the one that saves most wavefronts, times how often loops run, if no access takes more than before, and if that is more than
-//! the instructions that are added. If the shape of blocks is not known, it has to be so for several.
+//! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks, and over
+//! rows and paddings (`search.rs`). Taken is the layout that saves most wavefronts, times how often loops run, if no access takes more than before, and if
+//! that is more than the instructions that are added. If the shape of blocks is not known, it has to be so for several. Padding has to gain a
+//! quarter more than the best permutation, and must not cost a multiprocessor a block.
 //!
 //! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
-//! have the permuted base in common.
+//! have the permuted base in common. Where an address is a row and a column that is known to be in it, the row is not divided for but read off
+//! (`rows.rs`).
+//!
+//! A copy past the cache copies lines to lines, whichever way pieces within them are exchanged, so it has no say in the search; by way of the cache
+//! what lanes read counts too.
 //!
 //! ## Not done
-//! Memory that is given at launch (`swizzle_shared_unchanged`), so all of Triton's; permutations that differ by array; more than one shift;
-//! rows that could be padded.
+//! Permutations that differ by array; more than one shift; padding of one of several arrays (`swizzle_shared_padding`); strides that
+//! differ from round to round of a loop.
 
 mod arrays;
 mod layout;
@@ -43,7 +62,7 @@ mod rewrite;
 mod rows;
 mod search;
 
-use crate::knobs::Number;
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use arrays::Array;
@@ -63,12 +82,13 @@ use std::collections::BTreeMap;
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "swizzle-shared",
-    summary: "Permute words of shared memory so that lanes find theirs in different banks",
+    summary: "Permute words of shared memory, or pad rows, so that lanes find theirs in different banks",
     action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.
 const ALWAYS: Number = Number::named("SwizzleSharedAlways");
+const DYNAMIC: Switch = Switch::named("SwizzleSharedDynamic");
 
 /// The counter of kernels that were changed.
 pub const SWIZZLED: &str = "swizzle-shared.kernels";
@@ -77,11 +97,12 @@ pub const SWIZZLED: &str = "swizzle-shared.kernels";
 const PADDED: &str = "swizzle-shared.padded";
 
 /// Accesses beyond this are not looked at.
-const MOST_ACCESSES: usize = 256;
+const MOST_ACCESSES: usize = 512;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let Some(arrays) = arrays::arrays(function, context.environment) else {
+    let has_whole_lines = context.knobs.switch(DYNAMIC);
+    let Some(arrays) = arrays::arrays(function, context.environment, has_whole_lines) else {
         return;
     };
     let Some(accesses) = accesses(function, analyses) else {
@@ -92,6 +113,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     let environment = context.environment;
     let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
+    // What is given at launch need not begin with a line.
+    let can_be_relative = !arrays.iter().any(Array::is_given);
     let sums = match &arrays[..] {
         [array] => rows::sums(function, analyses, &accesses, array.symbol),
         _ => BTreeMap::new(),
@@ -101,12 +124,16 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         requests: &accesses,
         first,
         sums: &sums,
-        bytes: arrays.iter().map(|array| array.bytes).sum(),
+        can_be_relative,
+        bytes: match can_be_relative {
+            true => arrays.iter().map(|array| array.bytes).sum(),
+            false => arrays::MOST_BYTES,
+        },
         can_pad: &can_pad,
     };
     let always = match arrays.iter().any(Array::is_new) {
         true => always(context.knobs.number(ALWAYS), &accesses).filter(|layout| match layout {
-            Layout::Swizzled(_) => true,
+            Layout::Swizzled(swizzle) => can_be_relative || !swizzle.is_relative,
             Layout::Padded(padding) => can_pad(*padding),
         }),
         false => None,
@@ -170,6 +197,9 @@ fn can_be_padded(
     let ([array], Some(target)) = (arrays, environment.target()) else {
         return false;
     };
+    if array.is_given() {
+        return false;
+    }
     let widest = layout::widest(accesses);
     let Some(bytes) = array.padded(padding).and_then(|padded| padded.bytes) else {
         return false;
@@ -213,16 +243,18 @@ fn accesses(function: &Function, analyses: &mut Analyses) -> Option<Vec<Request>
             let format = function.format(instruction);
             let effects = &format.effects;
             let mnemonic = &format.mnemonic;
-            let is_copy = matches!(
+            // Copies, what waits for them, and what waits for other kernels, which have no part in the memory of a block.
+            let is_harmless = matches!(
                 mnemonic.opcode(),
                 Opcode::CpAsync
                     | Opcode::CpAsyncCommitGroup
                     | Opcode::CpAsyncWaitGroup
                     | Opcode::CpAsyncWaitAll
+                    | Opcode::Griddepcontrol
             );
             let is_asynchronous =
                 effects.asynchronous || effects.ordering.contains(Ordering::ASYNCHRONOUS);
-            if format.opaque || effects.is_call || is_asynchronous && !is_copy {
+            if format.opaque || effects.is_call || is_asynchronous && !is_harmless {
                 return None;
             }
             let is_generic_address = match mnemonic.opcode() {

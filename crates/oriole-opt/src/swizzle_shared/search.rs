@@ -27,7 +27,7 @@ const NEARLY: f64 = 0.8;
 /// Permutations that are looked at more closely.
 const MOST_LOOKED_AT: usize = 8;
 /// Different patterns of addresses beyond this are not looked at.
-const MOST_PATTERNS: usize = 512;
+const MOST_PATTERNS: usize = 2048;
 /// Padding takes memory: it has to gain so many times as much as a permutation.
 const CLEARLY: f64 = 1.25;
 /// Rows that are usual, besides those that lanes are apart.
@@ -85,6 +85,8 @@ pub(super) struct Search<'run> {
     pub first: Symbol,
     /// What the bases of accesses are the sum of.
     pub sums: &'run BTreeMap<Value, Sum>,
+    /// Whether what is shifted may be the offset from the first array.
+    pub can_be_relative: bool,
     /// Bytes of all arrays.
     pub bytes: u32,
     /// Whether rows may be padded so.
@@ -116,6 +118,9 @@ impl Search<'_> {
         for swizzle in candidates(widest, self.top_bit()) {
             // What is as good without a subtraction is better without.
             for is_relative in [false, true] {
+                if is_relative && !self.can_be_relative {
+                    break;
+                }
                 let layout = Layout::Swizzled(Swizzle {
                     is_relative,
                     ..swizzle
