@@ -77,7 +77,7 @@ use oriole_ir::{Base, Editor, Environment, Function, Instruction, Operand, Value
 use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet};
 use rewrite::Plan;
 use search::Search;
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -115,15 +115,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
     // What is given at launch need not begin with a line.
     let can_be_relative = !arrays.iter().any(Array::is_given);
-    let sums = match &arrays[..] {
-        [array] => rows::sums(function, analyses, &accesses, array.symbol),
-        _ => BTreeMap::new(),
-    };
     let search = Search {
         function,
         requests: &accesses,
         first,
-        sums: &sums,
+        sums: OnceCell::new(),
         can_be_relative,
         bytes: match can_be_relative {
             true => arrays.iter().map(|array| array.bytes).sum(),
@@ -138,6 +134,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         }),
         false => None,
     };
+    if matches!(always, Some(Layout::Padded(_))) {
+        search.find_sums(analyses);
+    }
     let Some(layout) = always.or_else(|| search.best(analyses)) else {
         return;
     };
@@ -150,6 +149,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if !context.allows(function, rewrite) {
         return;
     }
+    let sums = search.sums.into_inner().unwrap_or_default();
     let count = accesses.len() as u64;
     context.statistics.add("swizzle-shared.accesses", count);
     if matches!(layout, Layout::Padded(_)) {

@@ -2,7 +2,7 @@
 
 use super::layout::{LINE_BITS, Layout, OFFSET_BITS, Padding, Swizzle, widest};
 use super::rewrite::{Computable, Place, Plan};
-use super::rows::Sum;
+use super::rows::{self, Sum};
 use oriole_analysis::lane_patterns::{
     self, AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting,
 };
@@ -12,6 +12,7 @@ use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
 use oriole_ir::{Address, Base, Block, Function, Symbol, Value};
 use oriole_isa::memory_cost::{self, Operation, WarpCopy};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Machine instructions that an access takes more: a shift and a logic operation, or two products; more if an offset has to be added first, and
@@ -83,8 +84,8 @@ pub(super) struct Search<'run> {
     pub requests: &'run [Request],
     /// The first array.
     pub first: Symbol,
-    /// What the bases of accesses are the sum of.
-    pub sums: &'run BTreeMap<Value, Sum>,
+    /// What the bases of accesses are the sum of, once that is needed.
+    pub sums: OnceCell<BTreeMap<Value, Sum>>,
     /// Whether what is shifted may be the offset from the first array.
     pub can_be_relative: bool,
     /// Bytes of all arrays.
@@ -112,6 +113,7 @@ impl Search<'_> {
                 return None;
             }
         }
+        self.find_sums(analyses);
         let widest = widest(self.requests);
         let mut found: Vec<(f64, Layout)> = Vec::new();
         let mut most = 0.0f64;
@@ -149,6 +151,12 @@ impl Search<'_> {
             self.gained_in_all(&of_shapes, layout, 0.0, &mut costs)
                 .is_some()
         })
+    }
+
+    /// Finds what the bases of accesses are the sum of.
+    pub fn find_sums(&self, analyses: &mut Analyses) {
+        let find = || rows::sums(self.function, analyses, self.requests, self.first);
+        self.sums.get_or_init(find);
     }
 
     /// What accesses ask for in blocks of this shape.
@@ -290,7 +298,7 @@ impl Search<'_> {
         let plan = Plan {
             layout,
             first: self.first,
-            sums: self.sums,
+            sums: self.sums.get_or_init(BTreeMap::new),
         };
         for access in accesses {
             let (block, address) = access.computed;
