@@ -134,7 +134,12 @@ fn memory_that_is_given_at_launch_is_permuted_if_it_is_whole_lines() {
             let kernel = tiles::generate_dynamic(seed);
             let (expected, before) = run(&kernel.text, &kernel);
             let (_, is_swizzled, _) = optimized(&kernel.text, &alone);
-            assert!(!is_swizzled, "seed {seed}: it may end inside a line");
+            // It is declared, and may not be named.
+            let is_named = kernel.text.matches("tile0").count() > 1;
+            assert!(
+                !is_swizzled || !is_named,
+                "seed {seed}: it may end inside a line"
+            );
             let mut whole = alone.clone();
             let knob = "SwizzleSharedDynamic=1";
             whole.knobs.set(knob).expect("there is such a knob");
