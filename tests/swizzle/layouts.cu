@@ -3,8 +3,9 @@
 // it again and again, so that shared memory is what it waits for, and writes one number for each thread. The kernels `conflicting_…` and `padded_…`
 // write the same.
 //
-// layouts.ptx is made of this by `nvcc -ptx -arch=sm_80 layouts.cu`; then `.maxntid 128, 1, 1` is replaced by `.reqntid 32, 4, 1`, which there is no
-// way to write in CUDA: only where blocks are known to have that shape is it known that no column is beyond the end of a row.
+// layouts.ptx is made of this by `nvcc -ptx -arch=sm_80 layouts.cu`; then `.version` is set to 8.0, for older drivers, and `.maxntid 128, 1, 1` is replaced by
+// `.reqntid 32, 4, 1`, which there is no way to write in CUDA: only where blocks are known to have that shape is it known that no column is beyond the end
+// of a row.
 #include <cuda_pipeline_primitives.h>
 
 // Declared outside of kernels: both pairs of kernels name them.
