@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Times a transposition with bank conflicts, with padded rows, and with words permuted by Oriole, on a GPU.
+"""Times kernels with bank conflicts, with rows padded by hand, and with words permuted or rows padded by Oriole, on a GPU.
 
     tests/swizzle/run_on_gpu.py --oriole target/release/oriole [--size 8192] [--repeat 50]
-    tests/swizzle/run_on_gpu.py --swizzled FILE           with what `oriole opt --swizzle-shared transpose.ptx` wrote elsewhere
+    tests/swizzle/run_on_gpu.py --oriole target/release/oriole --write FOLDER       on any machine: only optimizes
+    tests/swizzle/run_on_gpu.py --read FOLDER                                       with what that wrote, where Oriole is not
 
 Needs Python 3.9 and the driver (libcuda.so.1); nothing else. Prints microseconds of each kernel (the median of all repetitions), the
-bytes a second that a transposition moves, and the time of the permuted kernel over that of the padded one. The exit status is 1 if a result is wrong or if the
-permuted transposition takes more than 5 % longer than the padded one.
+bytes a second that a transposition moves, and the time of the permuted kernel over that of the one that was padded by hand: of transpose.ptx, a
+transposition, and of layouts.ptx, tiles that are declared outside of kernels, that asynchronous copies fill and whose rows are no power of two. Of the
+latter, `divided` are kernels in which Oriole is made to pad rows of 128 bytes, by dividing every offset. The exit status is 1 if a result is wrong or if a
+permuted kernel takes more than 5 % longer than the one that was padded by hand.
 """
 
 from __future__ import annotations
@@ -66,18 +69,18 @@ class Driver:
         self.call("cuEventCreate", ctypes.byref(event), 0)
         return event
 
-    def launch(self, function, grid, arguments):
+    def launch(self, function, grid, arguments, block=(32, 8, 1)):
         pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(own) for own in arguments])
-        self.call("cuLaunchKernel", function, *grid, 32, 8, 1, 0, None, pointers, None)
+        self.call("cuLaunchKernel", function, *grid, *block, 0, None, pointers, None)
 
-    def microseconds(self, function, grid, arguments, repeat):
+    def microseconds(self, function, grid, arguments, repeat, block=(32, 8, 1)):
         start, end = self.event(), self.event()
         for _ in range(5):
-            self.launch(function, grid, arguments)
+            self.launch(function, grid, arguments, block)
         times = []
         for _ in range(repeat):
             self.call("cuEventRecord", start, None)
-            self.launch(function, grid, arguments)
+            self.launch(function, grid, arguments, block)
             self.call("cuEventRecord", end, None)
             self.call("cuEventSynchronize", end)
             elapsed = ctypes.c_float()
@@ -86,27 +89,80 @@ class Driver:
         return statistics.median(times)
 
 
-def swizzled(arguments):
-    if arguments.swizzled:
-        return pathlib.Path(arguments.swizzled).read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder) / "swizzled.ptx"
-        command = [arguments.oriole, "opt", "--swizzle-shared", HERE / "transpose.ptx", "-o", output]
+# What Oriole makes of files: the name, the file, and how.
+MADE = {
+    "transpose_permuted.ptx": ("transpose.ptx", ["--swizzle-shared"]),
+    "layouts_permuted.ptx": ("layouts.ptx", ["--swizzle-shared"]),
+    "layouts_divided.ptx": ("layouts.ptx", ["--passes", "swizzle-shared", "--knob", "SwizzleSharedAlways=3"]),
+}
+
+
+def write(oriole, folder):
+    for name, (file, options) in MADE.items():
+        command = [oriole, "opt", *options, HERE / file, "-o", folder / name]
         subprocess.run(command, check=True)
-        return output.read_bytes()
+
+
+def made(arguments):
+    """What Oriole makes of files, by name."""
+    if arguments.read:
+        return {name: (pathlib.Path(arguments.read) / name).read_bytes() for name in MADE}
+    with tempfile.TemporaryDirectory() as folder:
+        write(arguments.oriole, pathlib.Path(folder))
+        return {name: (pathlib.Path(folder) / name).read_bytes() for name in MADE}
+
+
+def time_layouts(driver, texts, arguments):
+    """Times the kernels of layouts.ptx; tells whether all is as it should be."""
+    blocks = 2048
+    count = blocks * 2048
+    numbers = (ctypes.c_uint32 * count)(*[(at * 2654435761) & 0xFFFFFFFF for at in range(count)])
+    source, target = driver.allocate(4 * count), driver.allocate(4 * 256 * blocks)
+    driver.call("cuMemcpyHtoD_v2", source, numbers, ctypes.c_size_t(4 * count))
+    modules = {name: driver.module(text + b"\0") for name, text in texts.items()}
+    cases = [("conflicting", "plain"), ("padded", "plain"), ("conflicting", "permuted"), ("conflicting", "divided")]
+    is_right = True
+    for of in ("module", "module_too", "words", "matrices", "rows"):
+        block = (32, 4, 1) if of == "rows" else (32, 8, 1)
+        written = block[0] * block[1] * blocks
+        times, first = {}, None
+        for kind, module in cases:
+            name = kind if module == "plain" else module
+            function = driver.function(modules[module], f"{kind}_{of}")
+            given = [target, source, ctypes.c_int(arguments.rounds)]
+            driver.call("cuMemsetD32_v2", target, 0, ctypes.c_size_t(written))
+            times[name] = driver.microseconds(function, (blocks, 1, 1), given, arguments.repeat, block)
+            result = (ctypes.c_uint32 * written)()
+            driver.call("cuMemcpyDtoH_v2", result, target, ctypes.c_size_t(4 * written))
+            first = first or bytes(result)
+            if bytes(result) != first:
+                print(f"{name}_{of}: the results are not those of conflicting_{of}")
+                is_right = False
+            print(f"{name + '_' + of:24} {times[name]:12.2f} us")
+        ratio = times["permuted"] / times["padded"]
+        divided = times["divided"] / times["padded"]
+        print(f"permuted over padded: {ratio:.3f}, divided over padded: {divided:.3f}")
+        is_right &= ratio <= ALLOWED
+    return is_right
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--oriole", default="oriole", help="the command")
-    parser.add_argument("--swizzled", help="a file that was written before, instead")
+    parser.add_argument("--write", help="only write what Oriole makes of the files to this folder")
+    parser.add_argument("--read", help="a folder with what was written before, instead of the command")
     parser.add_argument("--size", type=int, default=8192, help="rows and columns, a multiple of 32")
     parser.add_argument("--rounds", type=int, default=1000, help="exchanges of a tile in the kernels named `often`")
     parser.add_argument("--repeat", type=int, default=50)
     arguments = parser.parse_args()
     size = arguments.size
+    if arguments.write:
+        pathlib.Path(arguments.write).mkdir(parents=True, exist_ok=True)
+        write(arguments.oriole, pathlib.Path(arguments.write))
+        return
     plain = (HERE / "transpose.ptx").read_bytes()
-    permuted = swizzled(arguments)
+    texts = made(arguments)
+    permuted = texts["transpose_permuted.ptx"]
     driver = Driver()
     modules = {"plain": driver.module(plain + b"\0"), "permuted": driver.module(permuted + b"\0")}
     count = size * size
@@ -148,7 +204,13 @@ def main():
     ratio = times["permuted"] / times["padded"]
     often = times["permuted_often"] / times["padded_often"]
     print(f"permuted over padded: {ratio:.3f}, {often:.3f} where shared memory is the limit")
-    sys.exit(1 if is_wrong or ratio > ALLOWED else 0)
+    layouts = {
+        "plain": (HERE / "layouts.ptx").read_bytes(),
+        "permuted": texts["layouts_permuted.ptx"],
+        "divided": texts["layouts_divided.ptx"],
+    }
+    is_right = time_layouts(driver, layouts, arguments)
+    sys.exit(1 if is_wrong or ratio > ALLOWED or not is_right else 0)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ pub const KNOBS: &[Knob] = &[
     Knob::switch("ReassociateLargeImmInUIADD64", "reassociate-and-common", false, "Gather constants of 64-bit additions even when the sum does not fit into 32 bits"),
     Knob::switch("SpeculativeHoistCommonInsts", "speculative-hoist", true, "Move instructions that both arms of a branch begin with to before the branch"),
     Knob::switch("SplitCriticalEdges", "gvn-cse", false, "Put blocks on edges to compute what is known on the other way to a block"),
-    Knob::number("SwizzleSharedAlways", "swizzle-shared", 0, "Permute shared memory even if nothing is gained, to test that nobody can tell: 1 by addresses, 2 by offsets").at_most(2),
+    Knob::number("SwizzleSharedAlways", "swizzle-shared", 0, "Permute shared memory even if nothing is gained, to test that nobody can tell: 1 by addresses, 2 by offsets, 3 and 4 pad rows of 128 and 144 bytes").at_most(4),
+    Knob::switch("SwizzleSharedDynamic", "swizzle-shared", false, "Permute memory that is given at launch too: every launch gives whole lines of 128 bytes"),
 ];
 
 /// A knob that is on or off, found when the pass that asks for it is compiled.

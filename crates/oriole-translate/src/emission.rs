@@ -27,6 +27,7 @@ use oriole_syntax::tree::{
     Storage, Text, Words,
 };
 use spelling::Spellings;
+use std::collections::BTreeSet;
 
 pub(crate) use declarations::can_be_declared;
 
@@ -106,6 +107,8 @@ struct Emitter<'a> {
     line: Option<Words>,
     /// Whether that one is for an instruction that does not stand where it stood.
     line_is_added: bool,
+    /// Files, lines and columns of the directives that were written.
+    line_places: BTreeSet<[u32; 3]>,
 }
 
 /// Writes a function whose original body is given; the module is needed for its text only.
@@ -166,6 +169,7 @@ pub(crate) fn emit(
         writes_lines: function.is_edited() && !function.lines().is_empty(),
         line: None,
         line_is_added: false,
+        line_places: BTreeSet::new(),
     };
     emitter.find_dead_tables();
     emitter.declare_registers(&hoisted.registers);

@@ -1,4 +1,4 @@
-//! Permutes the words of shared memory so that lanes of a warp find theirs in different banks.
+//! Permutes the words of shared memory, or pads rows of arrays, so that lanes of a warp find theirs in different banks.
 //!
 //! ## Example
 //! A column of a tile whose rows have 128 bytes lies in one bank. With the number of the row, bits 7 to 11, added to that of the word
@@ -9,7 +9,11 @@
 //!                                                 xor.b32 %r4, %r1, %r3;
 //!                                                 ld.shared.f32 %f1, [%r4];
 //! ```
-//! No source changes, and no memory is added but for what brings the size of an array to a multiple of 128 bytes.
+//! No source changes, and no memory is added but for what brings the size of an array to a multiple of 128 bytes. Where that is clearly
+//! cheaper, rows are padded instead:
+//! ```text
+//! mad.lo.s32 %r2, %r1, 160, tile;        →        mad.lo.s32 %r2, %r1, 164, tile;
+//! ```
 //!
 //! ## Soundness
 //! Addresses keep their values; only where an access looks for its bytes changes. Let `f(a) = a ^ ((a >> shift) & mask)`, where the mask has bits
@@ -19,59 +23,86 @@
 //! all of them do, what a load reads is what was stored there before, within the bounds of an array or not. All arrays are aligned to lines and
 //! consist of whole ones, so that none reaches beyond its end.
 //!
-//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, and `ldmatrix`, no wider than
-//! the bytes that stay together. A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
-//! asynchronous copies, barriers in memory, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
-//! conversion of a shared address to a generic one, or arrays of the module, whose size may be given at launch.
+//! Padding is `f(a) = a + (a - first) / row * pad`, which is no bijection of all of shared memory, but moves the bytes of one array to different places
+//! of a larger one. So it is only done to a kernel that names one array and nothing else in shared memory: every valid address lies in it.
+//! `row` and `pad` are multiples of the widest access, so no access reaches across the end of a row.
+//!
+//! That every access is one of those that are rewritten is required: loads, stores and atomics that name `.shared`, `ldmatrix`, `stmatrix` and
+//! `cp.async`, no wider than the bytes that stay together. What is copied goes to the place where what reads it looks, whenever it arrives.
+//! A kernel is left alone if it has anything else that may touch shared memory: calls, unknown instructions,
+//! bulk copies, barriers in memory, `wgmma`, matrices that are loaded as a whole, memory of other blocks, generic accesses together with a
+//! conversion of a shared address to a generic one, memory whose size is given at launch, or arrays that another module defines. Arrays of
+//! the module are replaced by arrays of the kernel (`arrays.rs`).
+//!
+//! Memory that is given at launch may end inside a line, which PTX does not tell: an access that is moved within the last line would be beyond
+//! its end. Who knows that all launches give whole lines says so (`SwizzleSharedDynamic`); it is permuted by addresses then, as nothing says that it
+//! begins with a line. Nothing was found that could be proved instead: an access to the last bytes of a line would have to be executed
+//! by every launch, which needs `.reqntid`, and no compiler at hand writes that with memory that is given at launch and not permuted already.
 //!
 //! ## Method
-//! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks
-//! (`search.rs`). Taken is the one that saves most wavefronts, times how often loops run, if no access takes more than before, and if that is more than
-//! the instructions that are added. If the shape of blocks is not known, it has to be so for several.
+//! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks, and over
+//! rows and paddings (`search.rs`). Taken is the layout that saves most wavefronts, times how often loops run, if no access takes more than before, and if
+//! that is more than the instructions that are added. If the shape of blocks is not known, it has to be so for several. Padding has to gain a
+//! quarter more than the best permutation, and must not cost a multiprocessor a block.
+//!
+//! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
+//! have the permuted base in common. Where an address is a row and a column that is known to be in it, the row is not divided for but read off
+//! (`rows.rs`).
+//!
+//! A copy past the cache copies lines to lines, whichever way pieces within them are exchanged, so it has no say in the search; by way of the cache
+//! what lanes read counts too.
 //!
 //! ## Not done
-//! Arrays of the module (`swizzle_shared_unchanged`), so all of Triton's; `cp.async`; permutations that differ by array; more than one shift;
-//! rows that could be padded.
+//! Permutations that differ by array; more than one shift; padding of one of several arrays (`swizzle_shared_padding`); strides that
+//! differ from round to round of a loop.
 
+mod arrays;
+mod layout;
+mod rewrite;
+mod rows;
 mod search;
 
-use crate::knobs::Number;
+use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use arrays::Array;
+use layout::{Layout, Padding, Swizzle};
 use oriole_analysis::Analyses;
 use oriole_analysis::ControlFlow;
+use oriole_analysis::launch::DEFAULT_THREADS;
+use oriole_analysis::launch::occupancy::{Demand, Occupancy};
 use oriole_analysis::memory_requests::{Request, requests};
 use oriole_collections::DenseSet;
-use oriole_ir::{
-    Base, Editor, Function, FunctionKind, Instruction, Offset, Operand, ShapeKind, ShapeNode,
-    Symbol, SymbolKind, Value, VariableType,
-};
-use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet, build};
-use search::Swizzle;
+use oriole_ir::{Base, Editor, Environment, Function, Instruction, Operand, Value};
+use oriole_isa::{Flag, Opcode, Ordering, ScalarType, Space, SpaceSet};
+use rewrite::Plan;
+use search::Search;
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "swizzle-shared",
-    summary: "Permute words of shared memory so that lanes find theirs in different banks",
+    summary: "Permute words of shared memory, or pad rows, so that lanes find theirs in different banks",
     action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.
 const ALWAYS: Number = Number::named("SwizzleSharedAlways");
+const DYNAMIC: Switch = Switch::named("SwizzleSharedDynamic");
 
 /// The counter of kernels that were changed.
 pub const SWIZZLED: &str = "swizzle-shared.kernels";
 
-/// Bytes of all banks in a row.
-const LINE: u32 = 128;
-/// The most shared memory that a kernel may have without being asked for more at launch.
-const MOST_BYTES: u32 = 48 << 10;
+/// The counter of kernels with rows that were padded.
+const PADDED: &str = "swizzle-shared.padded";
+
 /// Accesses beyond this are not looked at.
-const MOST_ACCESSES: usize = 256;
+const MOST_ACCESSES: usize = 512;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
-    let Some(arrays) = arrays(function) else {
+    let has_whole_lines = context.knobs.switch(DYNAMIC);
+    let Some(arrays) = arrays::arrays(function, context.environment, has_whole_lines) else {
         return;
     };
     let Some(accesses) = accesses(function, analyses) else {
@@ -80,14 +111,33 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let Some(first) = arrays.first().map(|array| array.symbol) else {
         return;
     };
-    // Arrays that consist of whole lines may have been permuted before.
-    let is_new = arrays.iter().any(|array| array.is_changed);
-    let always = match context.knobs.number(ALWAYS) {
-        number @ (1 | 2) if is_new => Some(Swizzle::widest(&accesses, number == 2)),
-        _ => None,
+    let environment = context.environment;
+    let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
+    // What is given at launch need not begin with a line.
+    let can_be_relative = !arrays.iter().any(Array::is_given);
+    let search = Search {
+        function,
+        requests: &accesses,
+        first,
+        sums: OnceCell::new(),
+        can_be_relative,
+        bytes: match can_be_relative {
+            true => arrays.iter().map(|array| array.bytes).sum(),
+            false => arrays::MOST_BYTES,
+        },
+        can_pad: &can_pad,
     };
-    let Some(swizzle) = always.or_else(|| search::best(function, analyses, &accesses, first))
-    else {
+    let always = match arrays.iter().any(Array::is_new) {
+        true => always(context.knobs.number(ALWAYS), &accesses).filter(|layout| match layout {
+            Layout::Swizzled(swizzle) => can_be_relative || !swizzle.is_relative,
+            Layout::Padded(padding) => can_pad(*padding),
+        }),
+        false => None,
+    };
+    if matches!(always, Some(Layout::Padded(_))) {
+        search.find_sums(analyses);
+    }
+    let Some(layout) = always.or_else(|| search.best(analyses)) else {
         return;
     };
     let rewrite = Rewrite {
@@ -99,75 +149,82 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if !context.allows(function, rewrite) {
         return;
     }
+    let sums = search.sums.into_inner().unwrap_or_default();
     let count = accesses.len() as u64;
     context.statistics.add("swizzle-shared.accesses", count);
-    for array in arrays {
-        editor.set_variable_type(array.variable, array.closed);
+    if matches!(layout, Layout::Padded(_)) {
+        context.statistics.add(PADDED, 1);
     }
-    for access in accesses {
-        permute(editor, access.instruction, first, swizzle);
-    }
-}
-
-/// An array in shared memory.
-struct Array {
-    symbol: Symbol,
-    variable: oriole_ir::Variable,
-    /// Its type if it consists of whole lines.
-    closed: VariableType,
-    /// Whether that is another one than it has.
-    is_changed: bool,
-}
-
-/// The arrays that the kernel names, in order; nothing if one of them cannot be made to consist of whole lines.
-fn arrays(function: &Function) -> Option<Vec<Array>> {
-    if function.kind() != FunctionKind::Entry {
-        return None;
-    }
-    let mut named: Vec<Array> = Vec::new();
-    let mut total = 0u32;
-    for &block in function.block_order() {
-        for instruction in function.instructions_of(block) {
-            for &operand in function.operands(instruction) {
-                let Operand::Symbol(symbol) = operand else {
-                    continue;
-                };
-                let data = function.symbols()[symbol];
-                let variable = match data.kind {
-                    SymbolKind::Variable(variable) => variable,
-                    // A variable of the module, or a function, whose address is taken.
-                    SymbolKind::Global(_) if data.space.is_none_or(is_shared) => return None,
-                    _ => continue,
-                };
-                let own = &function.variables()[variable];
-                if own.space != Some(Space::Shared) {
-                    continue;
-                }
-                if named.iter().any(|array| array.variable == variable) {
-                    continue;
-                }
-                let was = own.variable_type;
-                let bytes = was.bytes?.checked_next_multiple_of(LINE)?;
-                let closed = VariableType {
-                    bytes: Some(bytes),
-                    alignment: was.alignment.max(LINE),
-                    ..was
-                };
-                // It is named from everywhere, and its declaration can be written anew.
-                if data.space != Some(Space::Shared) || !closed.can_be_declared() {
-                    return None;
-                }
-                total = total.checked_add(bytes)?;
-                named.push(Array {
-                    symbol,
-                    variable,
-                    closed,
-                    is_changed: closed != was,
-                });
-            }
+    let mut symbols = Vec::new();
+    for array in &arrays {
+        let mut declared = match layout {
+            Layout::Swizzled(_) => Some(array.closed()),
+            Layout::Padded(padding) => array.padded(padding),
+        };
+        // One that was padded for no reason looks like one that was permuted, so that it is not padded again.
+        if always.is_some() {
+            declared = declared.map(arrays::closed);
         }
+        symbols.push(array.declare(editor, declared.unwrap_or(array.closed())));
     }
-    (total <= MOST_BYTES && !named.is_empty()).then_some(named)
+    let plan = Plan {
+        layout,
+        first: symbols[0],
+        sums: &sums,
+    };
+    rewrite::rewrite(editor, &accesses, plan);
+}
+
+/// The layout that is taken although nothing is gained.
+fn always(knob: u64, accesses: &[Request]) -> Option<Layout> {
+    let pad = layout::widest(accesses);
+    Some(match knob {
+        1 | 2 => Layout::Swizzled(Swizzle::widest(accesses, knob == 2)),
+        3 => Layout::Padded(Padding { row: 128, pad }),
+        4 => Layout::Padded(Padding { row: 144, pad }),
+        _ => return None,
+    })
+}
+
+/// Whether rows of the only array may be longer: no access reaches across their ends, memory suffices, and as many blocks fit a
+/// multiprocessor as before.
+fn can_be_padded(
+    arrays: &[Array],
+    accesses: &[Request],
+    environment: &Environment,
+    padding: Padding,
+) -> bool {
+    let ([array], Some(target)) = (arrays, environment.target()) else {
+        return false;
+    };
+    if array.is_given() {
+        return false;
+    }
+    let widest = layout::widest(accesses);
+    let Some(bytes) = array.padded(padding).and_then(|padded| padded.bytes) else {
+        return false;
+    };
+    let bounds = environment.bounds();
+    let threads = match bounds.required_block {
+        Some(_) => bounds.threads(),
+        None => bounds.threads().map(|most| most.min(DEFAULT_THREADS)),
+    };
+    let blocks = |shared| {
+        let demand = Demand {
+            registers: 1,
+            threads: threads.unwrap_or(DEFAULT_THREADS),
+            shared,
+            barriers: 1,
+            opt_in: true,
+        };
+        Occupancy::of(target, demand).blocks
+    };
+    padding.row < array.bytes
+        && padding.row.is_multiple_of(widest)
+        && padding.pad.is_multiple_of(widest)
+        && array.variable_type.alignment >= widest
+        && bytes <= arrays::MOST_BYTES
+        && blocks(bytes) >= blocks(array.bytes)
 }
 
 fn is_shared(space: Space) -> bool {
@@ -185,14 +242,21 @@ fn accesses(function: &Function, analyses: &mut Analyses) -> Option<Vec<Request>
         for instruction in function.instructions_of(block) {
             let format = function.format(instruction);
             let effects = &format.effects;
-            if format.opaque
-                || effects.is_call
-                || effects.asynchronous
-                || effects.ordering.contains(Ordering::ASYNCHRONOUS)
-            {
+            let mnemonic = &format.mnemonic;
+            // Copies, what waits for them, and what waits for other kernels, which have no part in the memory of a block.
+            let is_harmless = matches!(
+                mnemonic.opcode(),
+                Opcode::CpAsync
+                    | Opcode::CpAsyncCommitGroup
+                    | Opcode::CpAsyncWaitGroup
+                    | Opcode::CpAsyncWaitAll
+                    | Opcode::Griddepcontrol
+            );
+            let is_asynchronous =
+                effects.asynchronous || effects.ordering.contains(Ordering::ASYNCHRONOUS);
+            if format.opaque || effects.is_call || is_asynchronous && !is_harmless {
                 return None;
             }
-            let mnemonic = &format.mnemonic;
             let is_generic_address = match mnemonic.opcode() {
                 Opcode::Mapa | Opcode::Getctarank => return None,
                 Opcode::Cvta => {
@@ -226,7 +290,13 @@ fn can_be_permuted(function: &Function, flow: &ControlFlow, request: &Request) -
     let mnemonic = &function.format(request.instruction).mnemonic;
     let is_known = matches!(
         mnemonic.opcode(),
-        Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red | Opcode::Ldmatrix | Opcode::Stmatrix
+        Opcode::Ld
+            | Opcode::St
+            | Opcode::Atom
+            | Opcode::Red
+            | Opcode::Ldmatrix
+            | Opcode::Stmatrix
+            | Opcode::CpAsync
     );
     let has_base = match request.address.map(|address| address.base) {
         Some(Base::Value(value)) => {
@@ -240,7 +310,7 @@ fn can_be_permuted(function: &Function, flow: &ControlFlow, request: &Request) -
         && request.space == Space::Shared
         && request.bytes.is_power_of_two()
         && request.bytes <= 16
-        && function.format(request.instruction).address.is_some()
+        && rewrite::address_place(function.format(request.instruction)).is_some()
 }
 
 /// The bits of an address, if it is an integer of 32 or 64.
@@ -293,104 +363,4 @@ fn is_of_array(function: &Function, flow: &ControlFlow, value: Value) -> bool {
         }
     }
     false
-}
-
-/// Has an access look for its bytes where the permutation puts them.
-fn permute(editor: &mut Editor<'_>, access: Instruction, first: Symbol, swizzle: Swizzle) {
-    let function = editor.function();
-    let Some(address) = function.address(access) else {
-        return;
-    };
-    let bits = match address.base {
-        Base::Value(value) => width(function, value).unwrap_or(32),
-        Base::Symbol(_) | Base::Absolute => 32,
-    };
-    let mut insertion = Insertion {
-        editor,
-        access,
-        bits,
-    };
-    let mut at = match address.base {
-        Base::Value(value) => value,
-        Base::Symbol(symbol) => insertion.address_of(symbol),
-        Base::Absolute => return,
-    };
-    if address.offset != 0 {
-        let offset = insertion.editor.integer(address.offset as u64, false);
-        at = insertion.binary(Opcode::Add, true, Operand::Value(at), offset);
-    }
-    let mut within = at;
-    if swizzle.is_relative {
-        let origin = Operand::Value(insertion.address_of(first));
-        within = insertion.binary(Opcode::Sub, true, Operand::Value(at), origin);
-    }
-    let shift = insertion.editor.integer(u64::from(swizzle.shift), true);
-    let shifted = insertion.binary(Opcode::Shr, false, Operand::Value(within), shift);
-    let mask = insertion.editor.integer(u64::from(swizzle.mask), false);
-    let word = insertion.logic(Opcode::And, shifted, mask);
-    let permuted = insertion.logic(Opcode::Xor, at, Operand::Value(word));
-    set_address(editor, access, permuted);
-}
-
-/// Inserts instructions before an access.
-struct Insertion<'run, 'function> {
-    editor: &'run mut Editor<'function>,
-    access: Instruction,
-    bits: u32,
-}
-
-impl Insertion<'_, '_> {
-    fn insert(&mut self, mnemonic: &oriole_isa::MnemonicText, sources: &[Operand]) -> Value {
-        let mut operands = vec![Operand::Result(0)];
-        operands.extend_from_slice(sources);
-        let format = self.editor.plain_format(mnemonic, operands.len());
-        let held = ScalarType::untyped(self.bits).expect("32 or 64 bits");
-        let inserted = self
-            .editor
-            .insert_before(self.access, format, &operands, &[held]);
-        self.editor.copy_line(self.access, inserted);
-        let mut results = self.editor.function().results(inserted);
-        results.next().expect("it has one result")
-    }
-
-    fn address_of(&mut self, symbol: Symbol) -> Value {
-        let held = ScalarType::integer(false, self.bits).expect("32 or 64 bits");
-        self.insert(&build::mov(held), &[Operand::Symbol(symbol)])
-    }
-
-    fn binary(&mut self, opcode: Opcode, is_signed: bool, left: Operand, right: Operand) -> Value {
-        let held = ScalarType::integer(is_signed, self.bits).expect("32 or 64 bits");
-        self.insert(&build::typed(opcode, held), &[left, right])
-    }
-
-    fn logic(&mut self, opcode: Opcode, left: Value, right: Operand) -> Value {
-        let held = ScalarType::untyped(self.bits).expect("32 or 64 bits");
-        self.insert(&build::typed(opcode, held), &[Operand::Value(left), right])
-    }
-}
-
-/// Gives an access this address.
-fn set_address(editor: &mut Editor<'_>, access: Instruction, address: Value) {
-    let function = editor.function();
-    let format = function.format(access);
-    let Some(place) = format.address else {
-        return;
-    };
-    let mut shape = format.shape.to_vec();
-    let mut operands = function.operands(access).to_vec();
-    let leaf = operands.len() - format.leaves.len() + place.leaf;
-    let node = place.node;
-    shape.drain(node..node + shape[node].size as usize);
-    let group = ShapeNode {
-        kind: ShapeKind::Address,
-        size: 2,
-        ..ShapeNode::LEAF
-    };
-    shape.splice(node..node, [group, ShapeNode::LEAF]);
-    operands[leaf] = Operand::Value(address);
-    if place.offset != Offset::None {
-        operands.remove(leaf + 1);
-    }
-    let format = editor.format_with_shape(access, &shape);
-    editor.rewrite(access, format, &operands);
 }

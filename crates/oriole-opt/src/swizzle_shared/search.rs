@@ -1,56 +1,22 @@
-//! Which permutation of the words of a line saves most wavefronts.
+//! Which permutation of the words of a line, or which padding of rows, saves most wavefronts.
 
-use oriole_analysis::lane_patterns::{AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting};
+use super::layout::{LINE_BITS, Layout, OFFSET_BITS, Padding, Swizzle, widest};
+use super::rewrite::{Computable, Place, Plan};
+use super::rows::{self, Sum};
+use oriole_analysis::lane_patterns::{
+    self, AtomKey, CauseKind, Entry, LANES, LanePatterns, Setting,
+};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::memory_requests::{Request, executions};
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::{Analyses, Known, Loops};
-use oriole_ir::{Base, Function, Symbol};
-use oriole_isa::memory_cost::{self, Operation};
-use std::collections::BTreeMap;
+use oriole_ir::{Address, Base, Block, Function, Symbol, Value};
+use oriole_isa::memory_cost::{self, Operation, WarpCopy};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Words of a line are exchanged by bits of the number of the line: `address ^ ((number >> shift) & mask)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Swizzle {
-    /// How far bits are shifted down.
-    pub shift: u32,
-    /// The bits of an address within its line that they are added to.
-    pub mask: u32,
-    /// Whether what is shifted is the offset from the first array, and not the address: that takes an instruction more, and does not depend on
-    /// where the array lies.
-    pub is_relative: bool,
-}
-
-impl Swizzle {
-    /// Nothing is exchanged.
-    const NONE: Swizzle = Swizzle {
-        shift: 0,
-        mask: 0,
-        is_relative: true,
-    };
-
-    /// The one that moves most, of those that leave accesses whole.
-    pub fn widest(requests: &[Request], is_relative: bool) -> Swizzle {
-        let widest = requests.iter().map(|request| request.bytes).max();
-        let low = widest.unwrap_or(4).max(4).trailing_zeros();
-        Swizzle {
-            shift: LINE_BITS - low,
-            mask: (1 << LINE_BITS) - (1 << low),
-            is_relative,
-        }
-    }
-
-    fn apply(self, address: u64) -> u64 {
-        address ^ ((address >> self.shift) & u64::from(self.mask))
-    }
-}
-
-/// The first bit of the number of a line.
-const LINE_BITS: u32 = 7;
-/// Bits of an address from here on are not looked at.
-const TOP_BIT: u32 = 14;
-/// Machine instructions that an access takes more: a shift and a logic operation; more if an offset has to be added first, and if the place of
-/// the first array is subtracted.
+/// Machine instructions that an access takes more: a shift and a logic operation, or two products; more if an offset has to be added first, and
+/// if the place of the first array is subtracted.
 const ADDED: f64 = 2.0;
 const ADDED_FOR_OFFSET: f64 = 1.0;
 const ADDED_IF_RELATIVE: f64 = 1.0;
@@ -62,12 +28,21 @@ const NEARLY: f64 = 0.8;
 /// Permutations that are looked at more closely.
 const MOST_LOOKED_AT: usize = 8;
 /// Different patterns of addresses beyond this are not looked at.
-const MOST_PATTERNS: usize = 512;
+const MOST_PATTERNS: usize = 2048;
+/// Padding takes memory: it has to gain so many times as much as a permutation.
+const CLEARLY: f64 = 1.25;
+/// Rows that are usual, besides those that lanes are apart.
+const ROWS: [u32; 5] = [128, 256, 64, 512, 1024];
+/// Rows that are tried, and how long they may be.
+const MOST_ROWS: usize = 12;
+const MOST_ROW_BYTES: u32 = 4096;
 
 /// What the lanes of a warp access: numbers that differ by lane, and one that is the same for all and of which some bits are known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     lanes: [u64; LANES],
+    /// Of a copy by way of the cache, where lanes read, within a line and relative to the first one.
+    from: Option<[u64; LANES]>,
     active: u32,
     bytes: u32,
     operation: Operation,
@@ -75,10 +50,26 @@ struct Pattern {
     ones: u64,
 }
 
+impl Pattern {
+    /// How many bytes neighbouring lanes are apart.
+    fn distances(&self) -> impl Iterator<Item = u32> {
+        let lanes = (0..LANES).filter(|lane| self.active >> lane & 1 != 0);
+        let addresses: Vec<u64> = lanes.map(|lane| self.lanes[lane]).collect();
+        let mut apart: Vec<u32> = addresses
+            .windows(2)
+            .map(|pair| pair[0].abs_diff(pair[1]) as u32)
+            .collect();
+        apart.sort_unstable();
+        apart.dedup();
+        apart.into_iter().filter(|&apart| apart >= ROWS[2] / 2)
+    }
+}
+
 /// Patterns of an access, by number, each with how many warps have it; nothing where addresses are data.
 struct Access {
     trips: f64,
-    has_offset: bool,
+    /// Its address, and where that is computed: accesses of a block that have a base in common need it once.
+    computed: (Block, Address),
     /// Wavefronts beyond what would do, times executions.
     wasted: f64,
     /// As offsets from the first array.
@@ -87,71 +78,274 @@ struct Access {
     absolute: Option<Vec<(usize, f64)>>,
 }
 
-/// The best permutation, if one is worth it.
-pub(super) fn best(
-    function: &Function,
-    analyses: &mut Analyses,
-    requests: &[Request],
-    first: Symbol,
-) -> Option<Swizzle> {
-    let widest = requests.iter().map(|request| request.bytes).max()?.max(4);
-    let mut costs = Costs::default();
-    let mut of_shapes = Vec::new();
-    for block in shapes(analyses) {
-        of_shapes.push(accesses(
-            function, analyses, requests, first, block, &mut costs,
-        )?);
-    }
-    for accesses in &mut of_shapes {
-        // Those that can gain most first: most permutations do nothing for them.
-        for access in accesses.iter_mut() {
-            let own = costs.of(access, Swizzle::NONE);
-            access.wasted = own.map_or(0.0, |(cost, ideal)| access.trips * (cost - ideal));
-        }
-        accesses.sort_by(|left, right| right.wasted.total_cmp(&left.wasted));
-        if accesses.first().is_none_or(|access| access.wasted <= 0.0) {
-            return None;
-        }
-    }
-    let mut found: Vec<(f64, Swizzle)> = Vec::new();
-    let mut most = 0.0f64;
-    for swizzle in candidates(widest) {
-        // What is as good without a subtraction is better without.
-        for is_relative in [false, true] {
-            let swizzle = Swizzle {
-                is_relative,
-                ..swizzle
-            };
-            if let Some(gain) = gained_in_all(&of_shapes, swizzle, most * NEARLY, &mut costs) {
-                found.push((gain, swizzle));
-                most = most.max(gain);
-                break;
-            }
-        }
-    }
-    found.sort_by(|left, right| right.0.total_cmp(&left.0));
-    // Those that look best are looked at more closely.
-    costs.look_closely();
-    let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
-    best.find(|&swizzle| gained_in_all(&of_shapes, swizzle, 0.0, &mut costs).is_some())
+/// What is looked for: the best layout of the memory that some accesses reach.
+pub(super) struct Search<'run> {
+    pub function: &'run Function,
+    pub requests: &'run [Request],
+    /// The first array.
+    pub first: Symbol,
+    /// What the bases of accesses are the sum of, once that is needed.
+    pub sums: OnceCell<BTreeMap<Value, Sum>>,
+    /// Whether what is shifted may be the offset from the first array.
+    pub can_be_relative: bool,
+    /// Bytes of all arrays.
+    pub bytes: u32,
+    /// Whether rows may be padded so.
+    pub can_pad: &'run dyn Fn(Padding) -> bool,
 }
 
-/// What a permutation gains in blocks of all shapes together, if that is more than this, and if it gains in each.
-fn gained_in_all(
-    shapes: &[Vec<Access>],
-    swizzle: Swizzle,
-    than: f64,
-    costs: &mut Costs,
-) -> Option<f64> {
-    let mut total = 0.0;
-    let mut others: f64 = shapes.iter().map(|accesses| most_gained(accesses)).sum();
-    for accesses in shapes {
-        others -= most_gained(accesses);
-        // What the others may gain at most is not needed of this one.
-        let own = gained(accesses, swizzle, (than - total - others).max(0.0), costs)?;
-        total += own;
+impl Search<'_> {
+    /// The best layout, if one is worth it.
+    pub fn best(&self, analyses: &mut Analyses) -> Option<Layout> {
+        let mut costs = Costs::default();
+        let mut of_shapes = Vec::new();
+        for block in shapes(analyses) {
+            of_shapes.push(self.accesses(analyses, block, &mut costs)?);
+        }
+        for accesses in &mut of_shapes {
+            // Those that can gain most first: most permutations do nothing for them.
+            for access in accesses.iter_mut() {
+                let own = costs.of(access, Layout::NONE);
+                access.wasted = own.map_or(0.0, |(cost, ideal)| access.trips * (cost - ideal));
+            }
+            accesses.sort_by(|left, right| right.wasted.total_cmp(&left.wasted));
+            if accesses.first().is_none_or(|access| access.wasted <= 0.0) {
+                return None;
+            }
+        }
+        self.find_sums(analyses);
+        let widest = widest(self.requests);
+        let mut found: Vec<(f64, Layout)> = Vec::new();
+        let mut most = 0.0f64;
+        for swizzle in candidates(widest, self.top_bit()) {
+            // What is as good without a subtraction is better without.
+            for is_relative in [false, true] {
+                if is_relative && !self.can_be_relative {
+                    break;
+                }
+                let layout = Layout::Swizzled(Swizzle {
+                    is_relative,
+                    ..swizzle
+                });
+                let gain = self.gained_in_all(&of_shapes, layout, most * NEARLY, &mut costs);
+                if let Some(gain) = gain {
+                    found.push((gain, layout));
+                    most = most.max(gain);
+                    break;
+                }
+            }
+        }
+        for padding in self.paddings(&of_shapes, widest, &costs) {
+            let layout = Layout::Padded(padding);
+            let gain = self.gained_in_all(&of_shapes, layout, most * CLEARLY, &mut costs);
+            if let Some(gain) = gain {
+                found.push((gain / CLEARLY, layout));
+                most = most.max(gain / CLEARLY);
+            }
+        }
+        found.sort_by(|left, right| right.0.total_cmp(&left.0));
+        // Those that look best are looked at more closely.
+        costs.look_closely();
+        let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
+        best.find(|&layout| {
+            self.gained_in_all(&of_shapes, layout, 0.0, &mut costs)
+                .is_some()
+        })
     }
-    (total > than).then_some(total)
+
+    /// Finds what the bases of accesses are the sum of.
+    pub fn find_sums(&self, analyses: &mut Analyses) {
+        let find = || rows::sums(self.function, analyses, self.requests, self.first);
+        self.sums.get_or_init(find);
+    }
+
+    /// What accesses ask for in blocks of this shape.
+    fn accesses(
+        &self,
+        analyses: &mut Analyses,
+        block: [u32; 3],
+        costs: &mut Costs,
+    ) -> Option<Vec<Access>> {
+        let &Search {
+            function,
+            requests,
+            first,
+            ..
+        } = self;
+        let bounds = LaunchShape {
+            block: Some(block),
+            ..LaunchShape::default()
+        };
+        let setting = Setting::of_block(block);
+        let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
+        let loops = analyses.get::<Loops>(function);
+        let mut found: Vec<Access> = Vec::new();
+        {
+            let mut query = evolution.on(function);
+            for request in requests {
+                let block = function.block_of(request.instruction)?;
+                found.push(Access {
+                    trips: executions(&mut query, &loops, block),
+                    computed: (block, request.address?),
+                    wasted: 0.0,
+                    relative: Some(Vec::new()),
+                    absolute: Some(Vec::new()),
+                });
+            }
+        }
+        let warps = setting.warps();
+        let query = evolution.on(function);
+        let mut patterns = LanePatterns::new(function, analyses, setting, query);
+        for warp in 0..warps {
+            let of_warp = patterns.ask(warp, |patterns| {
+                let of = |request| pattern(function, patterns, request, first);
+                requests.iter().map(of).collect::<Vec<Asked>>()
+            });
+            for (access, asked) in found.iter_mut().zip(of_warp) {
+                match asked {
+                    Asked::Nothing => {}
+                    Asked::Unknown => return None,
+                    Asked::Data => (access.relative, access.absolute) = (None, None),
+                    Asked::Known(known) => {
+                        let [relative, absolute] = *known;
+                        if let (Some(one), Some(other)) =
+                            (&mut access.relative, &mut access.absolute)
+                        {
+                            one.push((costs.number(relative), 1.0));
+                            other.push((costs.number(absolute), 1.0));
+                        }
+                    }
+                }
+            }
+        }
+        let lists = found
+            .iter_mut()
+            .flat_map(|access| [&mut access.relative, &mut access.absolute]);
+        for patterns in lists.flatten() {
+            patterns.sort_by_key(|own| own.0);
+            patterns.dedup_by(|next, kept| {
+                let is_same = next.0 == kept.0;
+                if is_same {
+                    kept.1 += next.1;
+                }
+                is_same
+            });
+        }
+        (costs.patterns.len() <= MOST_PATTERNS).then_some(found)
+    }
+
+    /// The bit above those in which addresses of arrays differ, about: arrays may lie across a multiple of their size.
+    fn top_bit(&self) -> u32 {
+        let bits = self.bytes.max(1).ilog2() + 2;
+        bits.clamp(2 * LINE_BITS, OFFSET_BITS)
+    }
+
+    /// Rows that may be padded, the most useful first: those that lanes are apart where something is wasted, and usual ones; each with the
+    /// smallest padding first.
+    fn paddings(&self, shapes: &[Vec<Access>], widest: u32, costs: &Costs) -> Vec<Padding> {
+        let mut rows: Vec<u32> = Vec::new();
+        for access in shapes.iter().flatten() {
+            if access.wasted <= 0.0 {
+                continue;
+            }
+            for &(pattern, _) in access.relative.iter().flatten() {
+                for apart in costs.patterns[pattern].distances() {
+                    if !rows.contains(&apart) && rows.len() < MOST_ROWS - ROWS.len() {
+                        rows.push(apart);
+                    }
+                }
+            }
+        }
+        for row in ROWS {
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        rows.retain(|row| row.is_multiple_of(widest) && (widest..=MOST_ROW_BYTES).contains(row));
+        let padded = |row| {
+            [1, 2, 4].map(|times| Padding {
+                row,
+                pad: times * widest,
+            })
+        };
+        let all = rows.into_iter().flat_map(padded);
+        all.filter(|&padding| (self.can_pad)(padding)).collect()
+    }
+
+    /// What a layout gains in blocks of all shapes together, if that is more than this, and if it gains in each.
+    fn gained_in_all(
+        &self,
+        shapes: &[Vec<Access>],
+        layout: Layout,
+        than: f64,
+        costs: &mut Costs,
+    ) -> Option<f64> {
+        let mut total = 0.0;
+        let mut others: f64 = shapes.iter().map(|accesses| most_gained(accesses)).sum();
+        for accesses in shapes {
+            others -= most_gained(accesses);
+            // What the others may gain at most is not needed of this one.
+            let than = (than - total - others).max(0.0);
+            total += self.gained(accesses, layout, than, costs)?;
+        }
+        (total > than).then_some(total)
+    }
+
+    /// Machine instructions that a layout adds, times executions.
+    fn added(&self, accesses: &[Access], layout: Layout) -> f64 {
+        let mut seen: BTreeSet<(Block, Computable)> = BTreeSet::new();
+        let mut sum = 0.0;
+        let plan = Plan {
+            layout,
+            first: self.first,
+            sums: self.sums.get_or_init(BTreeMap::new),
+        };
+        for access in accesses {
+            let (block, address) = access.computed;
+            let Some(Place::Computed(key, _)) = plan.place(address) else {
+                continue;
+            };
+            let added = match &key {
+                Computable::Row(_, terms) => terms.len() as f64,
+                Computable::Value(_, offset) | Computable::Symbol(_, offset) => {
+                    let relative = f64::from(u8::from(layout.is_relative()));
+                    let moved = f64::from(u8::from(*offset != 0));
+                    ADDED + ADDED_IF_RELATIVE * relative + ADDED_FOR_OFFSET * moved
+                }
+            };
+            if !seen.insert((block, key)) {
+                continue;
+            }
+            sum += access.trips * added;
+        }
+        sum
+    }
+
+    /// What a layout saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
+    fn gained(
+        &self,
+        accesses: &[Access],
+        layout: Layout,
+        than: f64,
+        costs: &mut Costs,
+    ) -> Option<f64> {
+        // As if nothing were wasted any more; what is not saved is taken off.
+        let mut gain = most_gained(accesses) - self.added(accesses, layout);
+        for access in accesses {
+            if gain <= than {
+                return None;
+            }
+            if let (Some((before, ideal)), Some((after, _))) =
+                (costs.of(access, Layout::NONE), costs.of(access, layout))
+            {
+                if after > before + 1e-9 {
+                    return None;
+                }
+                gain -= access.trips * (after - ideal);
+            }
+        }
+        (gain > than).then_some(gain)
+    }
 }
 
 /// What could be gained if nothing were wasted any more.
@@ -159,8 +353,8 @@ fn most_gained(accesses: &[Access]) -> f64 {
     accesses.iter().map(|access| access.wasted).sum()
 }
 
-/// Permutations that leave groups of so many bytes together, those that move fewest bits first.
-fn candidates(widest: u32) -> Vec<Swizzle> {
+/// Permutations that leave groups of so many bytes together and look at bits below this one, those that move fewest bits first.
+fn candidates(widest: u32, top: u32) -> Vec<Swizzle> {
     let mut all = Vec::new();
     for width in 1..=LINE_BITS {
         for low in widest.trailing_zeros()..LINE_BITS {
@@ -170,7 +364,7 @@ fn candidates(widest: u32) -> Vec<Swizzle> {
             }
             let mask = (1 << high) - (1 << low);
             // Bits that are shifted down start at that of the line.
-            for shift in LINE_BITS - low..=TOP_BIT - high {
+            for shift in LINE_BITS - low..=top - high {
                 all.push(Swizzle {
                     shift,
                     mask,
@@ -198,75 +392,6 @@ fn shapes(analyses: &Analyses) -> Vec<[u32; 3]> {
     shapes
 }
 
-/// What accesses ask for in blocks of this shape.
-fn accesses(
-    function: &Function,
-    analyses: &mut Analyses,
-    requests: &[Request],
-    first: Symbol,
-    block: [u32; 3],
-    costs: &mut Costs,
-) -> Option<Vec<Access>> {
-    let bounds = LaunchShape {
-        block: Some(block),
-        ..LaunchShape::default()
-    };
-    let setting = Setting::of_block(block);
-    let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
-    let loops = analyses.get::<Loops>(function);
-    let mut found: Vec<Access> = Vec::new();
-    {
-        let mut query = evolution.on(function);
-        for request in requests {
-            let block = function.block_of(request.instruction)?;
-            found.push(Access {
-                trips: executions(&mut query, &loops, block),
-                has_offset: request.address.is_some_and(|address| address.offset != 0),
-                wasted: 0.0,
-                relative: Some(Vec::new()),
-                absolute: Some(Vec::new()),
-            });
-        }
-    }
-    let warps = setting.warps();
-    let query = evolution.on(function);
-    let mut patterns = LanePatterns::new(function, analyses, setting, query);
-    for warp in 0..warps {
-        let of_warp = patterns.ask(warp, |patterns| {
-            let of = |request| pattern(function, patterns, request, first);
-            requests.iter().map(of).collect::<Vec<Asked>>()
-        });
-        for (access, asked) in found.iter_mut().zip(of_warp) {
-            match asked {
-                Asked::Nothing => {}
-                Asked::Unknown => return None,
-                Asked::Data => (access.relative, access.absolute) = (None, None),
-                Asked::Known(known) => {
-                    let [relative, absolute] = *known;
-                    if let (Some(one), Some(other)) = (&mut access.relative, &mut access.absolute) {
-                        one.push((costs.number(relative), 1.0));
-                        other.push((costs.number(absolute), 1.0));
-                    }
-                }
-            }
-        }
-    }
-    let lists = found
-        .iter_mut()
-        .flat_map(|access| [&mut access.relative, &mut access.absolute]);
-    for patterns in lists.flatten() {
-        patterns.sort_by_key(|own| own.0);
-        patterns.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same {
-                kept.1 += next.1;
-            }
-            is_same
-        });
-    }
-    (costs.patterns.len() <= MOST_PATTERNS).then_some(found)
-}
-
 enum Asked {
     Nothing,
     /// Addresses are data: one permutation is as good as another.
@@ -274,6 +399,34 @@ enum Asked {
     /// They follow a rule that is not known, and which may suit the banks as it is.
     Unknown,
     Known(Box<[Pattern; 2]>),
+}
+
+/// Addresses in each lane, if they differ by known numbers.
+fn addresses(
+    patterns: &mut LanePatterns<'_>,
+    address: Address,
+    block: Block,
+) -> Result<lane_patterns::Pattern, Option<CauseKind>> {
+    let entry = match address.base {
+        Base::Value(value) => patterns.entry(value, block),
+        Base::Symbol(symbol) => patterns.variable(symbol),
+        Base::Absolute => return Err(None),
+    };
+    let pattern = match entry {
+        Entry::Known(pattern) => pattern.plus(address.offset as u64),
+        Entry::Varying(cause) => return Err(Some(cause.kind)),
+    };
+    match pattern.has_one_group() {
+        true => Ok(pattern),
+        false => Err(None),
+    }
+}
+
+/// Where lanes read, within a line and relative to the first of them: what is the same for all makes no difference to a copy.
+fn source(pattern: &lane_patterns::Pattern, active: u32) -> [u64; LANES] {
+    let first = pattern.lanes.get(active.trailing_zeros() as usize);
+    let line = (1 << LINE_BITS) - 1;
+    std::array::from_fn(|lane| pattern.lanes.get(lane).wrapping_sub(first) & line)
 }
 
 /// What a request asks for in the warp that is asked about, as offsets from the first array and as addresses.
@@ -291,20 +444,23 @@ fn pattern(
     else {
         return Asked::Unknown;
     };
-    let entry = match address.base {
-        Base::Value(value) => patterns.entry(value, block),
-        Base::Symbol(symbol) => patterns.variable(symbol),
-        Base::Absolute => return Asked::Unknown,
-    };
-    let pattern = match entry {
-        Entry::Known(pattern) => pattern,
-        Entry::Varying(cause) if cause.kind == CauseKind::Data => return Asked::Data,
-        Entry::Varying(_) => return Asked::Unknown,
-    };
-    let pattern = pattern.plus(address.offset as u64);
-    if !pattern.has_one_group() {
-        return Asked::Unknown;
+    // Past the cache, lines are copied to lines, whichever way pieces within them are exchanged.
+    if request.operation == Operation::BypassingCopy {
+        return Asked::Data;
     }
+    let from = match (request.operation, request.copied) {
+        (Operation::CachedCopy, Some([from, _])) => match addresses(patterns, from, block) {
+            Ok(from) => Some(source(&from, active)),
+            Err(_) => return Asked::Unknown,
+        },
+        (Operation::CachedCopy, None) => return Asked::Unknown,
+        _ => None,
+    };
+    let pattern = match addresses(patterns, address, block) {
+        Ok(pattern) => pattern,
+        Err(Some(CauseKind::Data)) => return Asked::Data,
+        Err(_) => return Asked::Unknown,
+    };
     // All arrays are aligned to lines. Where the first one lies is a number that is not known, or taken for zero.
     let line = Known {
         zeros: (1 << LINE_BITS) - 1,
@@ -317,9 +473,10 @@ fn pattern(
             _ => patterns.known(atom),
         })
     };
-    let low = (1 << TOP_BIT) - 1;
+    let low = (1 << OFFSET_BITS) - 1;
     let of = |known: Known| Pattern {
         lanes: std::array::from_fn(|lane| pattern.lanes.get(lane) & low),
+        from,
         active,
         bytes: request.bytes,
         operation: request.operation,
@@ -329,46 +486,13 @@ fn pattern(
     Asked::Known(Box::new([of(known(true)), of(known(false))]))
 }
 
-/// What a permutation saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
-fn gained(accesses: &[Access], swizzle: Swizzle, than: f64, costs: &mut Costs) -> Option<f64> {
-    let added = |access: &Access| {
-        let mut added = ADDED;
-        if access.has_offset {
-            added += ADDED_FOR_OFFSET;
-        }
-        if swizzle.is_relative {
-            added += ADDED_IF_RELATIVE;
-        }
-        access.trips * added
-    };
-    // As if nothing were wasted any more; what is not saved is taken off.
-    let mut gain: f64 = accesses
-        .iter()
-        .map(|access| access.wasted - added(access))
-        .sum();
-    for access in accesses {
-        if gain <= than {
-            return None;
-        }
-        if let (Some((before, ideal)), Some((after, _))) =
-            (costs.of(access, Swizzle::NONE), costs.of(access, swizzle))
-        {
-            if after > before + 1e-9 {
-                return None;
-            }
-            gain -= access.trips * (after - ideal);
-        }
-    }
-    (gain > than).then_some(gain)
-}
-
 /// Patterns, and wavefronts of those that were counted.
 #[derive(Default)]
 struct Costs {
     patterns: Vec<Pattern>,
     numbers: BTreeMap<Pattern, usize>,
-    /// By pattern, shift and mask.
-    counted: BTreeMap<(usize, u32, u32), (f64, f64)>,
+    /// By pattern and layout.
+    counted: BTreeMap<(usize, Layout), (f64, f64)>,
     /// Whether more cases are tried.
     is_close: bool,
 }
@@ -389,9 +513,9 @@ impl Costs {
         self.counted.clear();
     }
 
-    /// Wavefronts of an access under a permutation, and what would do, on average.
-    fn of(&mut self, access: &Access, swizzle: Swizzle) -> Option<(f64, f64)> {
-        let patterns = match swizzle.is_relative {
+    /// Wavefronts of an access in a layout, and what would do, on average.
+    fn of(&mut self, access: &Access, layout: Layout) -> Option<(f64, f64)> {
+        let patterns = match layout.is_relative() {
             true => access.relative.as_ref()?,
             false => access.absolute.as_ref()?,
         };
@@ -403,8 +527,8 @@ impl Costs {
         for &(pattern, count) in patterns {
             let counted = self
                 .counted
-                .entry((pattern, swizzle.shift, swizzle.mask))
-                .or_insert_with(|| wavefronts(&self.patterns[pattern], swizzle, bits));
+                .entry((pattern, layout))
+                .or_insert_with(|| wavefronts(&self.patterns[pattern], layout, bits));
             cost += counted.0 * count;
             ideal += counted.1 * count;
             warps += count;
@@ -417,9 +541,10 @@ impl Costs {
 }
 
 /// The mean of the wavefronts of a pattern, over what the unknown bits may be: all cases of so many bits, or as many others.
-fn wavefronts(pattern: &Pattern, swizzle: Swizzle, bits: u32) -> (f64, f64) {
-    let low = (1u64 << TOP_BIT) - 1;
-    let unknown = low & !(pattern.zeros | pattern.ones);
+fn wavefronts(pattern: &Pattern, layout: Layout, bits: u32) -> (f64, f64) {
+    let low = (1u64 << OFFSET_BITS) - 1;
+    // What is added above the bits that a layout looks at moves all lanes alike.
+    let unknown = ((1 << layout.bits()) - 1) & !(pattern.zeros | pattern.ones);
     let count = unknown.count_ones();
     let cases = 1u64 << count.min(bits);
     let from = pattern.active.trailing_zeros() as usize;
@@ -436,15 +561,39 @@ fn wavefronts(pattern: &Pattern, swizzle: Swizzle, bits: u32) -> (f64, f64) {
         if !address(from).is_multiple_of(u64::from(pattern.bytes)) {
             continue;
         }
-        let addresses = std::array::from_fn(|lane| swizzle.apply(address(lane)));
-        let (own, least) =
-            memory_cost::wavefronts(pattern.operation, &addresses, pattern.active, pattern.bytes);
+        let addresses = std::array::from_fn(|lane| layout.apply(address(lane)));
+        let (own, least) = counted(pattern, &addresses);
         cost += own;
         ideal += least;
         tried += 1;
     }
     let tried = tried.max(1) as f64;
     (cost as f64 / tried, ideal as f64 / tried)
+}
+
+/// The wavefronts of a pattern at these addresses, and what would do.
+fn counted(pattern: &Pattern, addresses: &[u64; LANES]) -> (u64, u64) {
+    let &Pattern {
+        active,
+        bytes,
+        operation,
+        ..
+    } = pattern;
+    let Some(from) = &pattern.from else {
+        return memory_cost::wavefronts(operation, addresses, active, bytes);
+    };
+    let copy = WarpCopy {
+        from,
+        to: addresses,
+        active,
+        width: bytes,
+        bypasses: false,
+    };
+    let (own, _) = copy.wavefronts();
+    (
+        own,
+        memory_cost::ideal_wavefronts(operation, active, bytes).min(own),
+    )
 }
 
 /// The low bits of a number at the places of a mask.
@@ -468,10 +617,11 @@ mod tests {
     fn pattern(lanes: impl Fn(u64) -> u64, bytes: u32, unknown: u64) -> Pattern {
         Pattern {
             lanes: std::array::from_fn(|lane| lanes(lane as u64)),
+            from: None,
             active: u32::MAX,
             bytes,
             operation: Operation::Load,
-            zeros: !unknown & ((1 << TOP_BIT) - 1),
+            zeros: !unknown & ((1 << OFFSET_BITS) - 1),
             ones: 0,
         }
     }
@@ -480,12 +630,12 @@ mod tests {
     fn a_column_is_spread_over_all_banks() {
         let column = pattern(|lane| lane * 128, 4, 0x7c);
         let row = pattern(|lane| lane * 4, 4, 0xf80);
-        assert_eq!(wavefronts(&column, Swizzle::NONE, 9), (32.0, 1.0));
-        let by_row = Swizzle {
+        assert_eq!(wavefronts(&column, Layout::NONE, 9), (32.0, 1.0));
+        let by_row = Layout::Swizzled(Swizzle {
             shift: 5,
             mask: 0x7c,
             is_relative: true,
-        };
+        });
         assert_eq!(wavefronts(&column, by_row, 9), (1.0, 1.0));
         assert_eq!(wavefronts(&row, by_row, 9), (1.0, 1.0));
     }
@@ -493,12 +643,12 @@ mod tests {
     #[test]
     fn every_candidate_permutes_lines_and_keeps_groups() {
         for widest in [4, 8, 16] {
-            let all = candidates(widest);
+            let all = candidates(widest, OFFSET_BITS);
             assert!(all.len() > 10);
             for swizzle in all {
-                let mut seen = vec![false; 1 << TOP_BIT];
-                for address in 0..1u64 << TOP_BIT {
-                    let to = swizzle.apply(address);
+                let mut seen = vec![false; 1 << OFFSET_BITS];
+                for address in 0..1u64 << OFFSET_BITS {
+                    let to = Layout::Swizzled(swizzle).apply(address);
                     assert_eq!(to >> LINE_BITS, address >> LINE_BITS);
                     let low = u64::from(widest) - 1;
                     assert_eq!(to & low, address & low);
