@@ -238,3 +238,22 @@ fn debug_sections_keep_declarations() {
     });
     assert_eq!(lines.unwrap(), ["-st.local.u32 [first+4], 1;"]);
 }
+
+#[test]
+fn debug_sections_name_what_was_changed() {
+    let text = format!("{KERNEL}.section .debug_info {{\n.b64 first\n}}\n");
+    let lines = edited(&text, |editor, named| {
+        let first = named(editor.function(), "first");
+        let larger = VariableType {
+            bytes: Some(16),
+            ..editor.function().variables()[first].variable_type
+        };
+        editor.set_variable_type(first, larger);
+    });
+    // Both would take room.
+    let expected = [
+        "-.local .align 8 .b8 first[8]; // one",
+        "+.local .align 8 .b8 first[16]; // one",
+    ];
+    assert_eq!(lines.unwrap(), expected);
+}

@@ -43,7 +43,7 @@
 //! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks, and over
 //! rows and paddings (`search.rs`). Taken is the layout that saves most wavefronts, times how often loops run, if no access takes more than before, and if
 //! that is more than the instructions that are added. If the shape of blocks is not known, it has to be so for several. Padding has to gain a
-//! quarter more than the best permutation, and must not cost a multiprocessor a block.
+//! quarter more than the best permutation. Neither may cost a multiprocessor a block.
 //!
 //! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
 //! have the permuted base in common. Where an address is a row and a column that is known to be in it, the row is not divided for but read off
@@ -115,14 +115,17 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let can_pad = |padding: Padding| can_be_padded(&arrays, &accesses, environment, padding);
     // What is given at launch need not begin with a line.
     let can_be_relative = !arrays.iter().any(Array::is_given);
+    let bytes = arrays.iter().map(|array| array.bytes).sum();
+    let closed = arrays.iter().filter_map(|array| array.closed().bytes).sum();
     let search = Search {
         function,
         requests: &accesses,
         first,
+        can_permute: keeps_blocks(environment, bytes, closed),
         sums: OnceCell::new(),
         can_be_relative,
         bytes: match can_be_relative {
-            true => arrays.iter().map(|array| array.bytes).sum(),
+            true => bytes,
             false => arrays::MOST_BYTES,
         },
         can_pad: &can_pad,
@@ -194,15 +197,28 @@ fn can_be_padded(
     environment: &Environment,
     padding: Padding,
 ) -> bool {
-    let ([array], Some(target)) = (arrays, environment.target()) else {
+    let [array] = arrays else {
         return false;
     };
-    if array.is_given() {
+    if array.is_given() || environment.target().is_none() {
         return false;
     }
     let widest = layout::widest(accesses);
     let Some(bytes) = array.padded(padding).and_then(|padded| padded.bytes) else {
         return false;
+    };
+    padding.row < array.bytes
+        && padding.row.is_multiple_of(widest)
+        && padding.pad.is_multiple_of(widest)
+        && array.variable_type.alignment >= widest
+        && bytes <= arrays::MOST_BYTES
+        && keeps_blocks(environment, array.bytes, bytes)
+}
+
+/// Whether as many blocks fit a multiprocessor with so much shared memory as with so much before, as far as that is known.
+fn keeps_blocks(environment: &Environment, before: u32, after: u32) -> bool {
+    let Some(target) = environment.target() else {
+        return true;
     };
     let bounds = environment.bounds();
     let threads = match bounds.required_block {
@@ -219,12 +235,7 @@ fn can_be_padded(
         };
         Occupancy::of(target, demand).blocks
     };
-    padding.row < array.bytes
-        && padding.row.is_multiple_of(widest)
-        && padding.pad.is_multiple_of(widest)
-        && array.variable_type.alignment >= widest
-        && bytes <= arrays::MOST_BYTES
-        && blocks(bytes) >= blocks(array.bytes)
+    blocks(after) >= blocks(before)
 }
 
 fn is_shared(space: Space) -> bool {

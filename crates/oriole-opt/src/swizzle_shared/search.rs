@@ -89,6 +89,8 @@ pub(super) struct Search<'run> {
     pub first: Symbol,
     /// What the bases of accesses are the sum of, once that is needed.
     pub sums: OnceCell<BTreeMap<Value, Sum>>,
+    /// Whether arrays may be made to consist of whole lines.
+    pub can_permute: bool,
     /// Whether what is shifted may be the offset from the first array.
     pub can_be_relative: bool,
     /// Bytes of all arrays.
@@ -120,7 +122,11 @@ impl Search<'_> {
         let widest = widest(self.requests);
         let mut found: Vec<(f64, Layout)> = Vec::new();
         let mut most = 0.0f64;
-        for swizzle in candidates(widest, self.top_bit()) {
+        let swizzles = match self.can_permute {
+            true => candidates(widest, self.top_bit()),
+            false => Vec::new(),
+        };
+        for swizzle in swizzles {
             // What is as good without a subtraction is better without.
             for is_relative in [false, true] {
                 if is_relative && !self.can_be_relative {

@@ -69,9 +69,8 @@ impl Emitter<'_> {
                 declarators[written.declarator as usize].range.is_some()
             });
             let is_changed = data.state == VariableState::Changed;
-            let is_new = data.state == VariableState::Added
-                || is_hoisted
-                || is_changed && (is_ranged || self.keep_declarations);
+            let is_new =
+                data.state == VariableState::Added || is_hoisted || is_changed && is_ranged;
             if is_new {
                 let hint = self.module.text(data.name).to_owned();
                 let name = self.naming.variable(self.module, &hint);
@@ -83,10 +82,12 @@ impl Emitter<'_> {
                 continue;
             };
             let is_gone = is_new || is_changed || data.is_removed();
+            // What is declared anew in its place has its name as before, for debug sections too: `ptxas` gives room to both of two.
+            let is_in_place = is_changed && !is_new;
             if is_gone
                 && data.kind == VariableKind::Declared
                 && !is_ranged
-                && !self.keep_declarations
+                && (is_in_place || !self.keep_declarations)
             {
                 touched.get_or_default(written.declaration).push(variable);
             }
