@@ -454,17 +454,32 @@ mod tests {
 
     #[test]
     fn reciprocals_of_powers_of_two_scale_as_quotients_do() {
-        assert_eq!(reciprocal(4.0f32.to_bits()), Some(0.25f32.to_bits()));
-        assert_eq!(reciprocal((-0.5f32).to_bits()), Some((-2.0f32).to_bits()));
+        let single = |own: f32| reciprocal(own.to_bits().into(), ScalarType::F32);
+        let double = |own: f64| reciprocal(own.to_bits(), ScalarType::F64);
+        assert_eq!(single(4.0), Some(0.25f32.to_bits().into()));
+        assert_eq!(single(-0.5), Some((-2.0f32).to_bits().into()));
+        assert_eq!(double(-0.5), Some((-2.0f64).to_bits()));
         let none = [0.0, 3.0, f32::INFINITY, f32::NAN, f32::MIN_POSITIVE / 2.0];
-        assert!(none.iter().all(|own| reciprocal(own.to_bits()).is_none()));
-        // Its reciprocal is subnormal.
-        assert_eq!(reciprocal(254 << 23), None);
+        assert!(none.iter().all(|&own| single(own).is_none()));
+        let none = [0.0, 3.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE / 2.0];
+        assert!(none.iter().all(|&own| double(own).is_none()));
+        // Their reciprocals are subnormal.
+        assert_eq!(single(f32::from_bits(254 << 23)), None);
+        assert_eq!(double(f64::from_bits(2046 << 52)), None);
         for exponent in 1..=253 {
             let divisor = f32::from_bits(exponent << 23);
-            let factor = f32::from_bits(reciprocal(divisor.to_bits()).expect("a power"));
+            let factor = f32::from_bits(single(divisor).expect("a power") as u32);
             for seed in 0..2000u32 {
                 let dividend = f32::from_bits(seed.wrapping_mul(2_654_435_769) ^ seed >> 3);
+                let (quotient, product) = (dividend / divisor, dividend * factor);
+                assert!(quotient.to_bits() == product.to_bits() || quotient.is_nan());
+            }
+        }
+        for exponent in 1..=2045 {
+            let divisor = f64::from_bits(exponent << 52);
+            let factor = f64::from_bits(double(divisor).expect("a power"));
+            for seed in 0..300u64 {
+                let dividend = f64::from_bits(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed >> 3);
                 let (quotient, product) = (dividend / divisor, dividend * factor);
                 assert!(quotient.to_bits() == product.to_bits() || quotient.is_nan());
             }

@@ -54,6 +54,16 @@ struct Pattern {
 }
 
 impl Pattern {
+    /// Whether a lane surely accesses something behind so many bytes.
+    fn is_beyond(&self, bytes: u32) -> bool {
+        let mut active = (0..LANES).filter(|lane| self.active >> lane & 1 != 0);
+        active.any(|lane| {
+            let least = self.ones + self.lanes[lane];
+            // Beyond the bits that are looked at it may be in front of the array.
+            least < 1 << OFFSET_BITS && least + u64::from(self.bytes) > u64::from(bytes)
+        })
+    }
+
     /// How many bytes neighbouring lanes are apart.
     fn distances(&self) -> impl Iterator<Item = u32> {
         let lanes = (0..LANES).filter(|lane| self.active >> lane & 1 != 0);
@@ -106,6 +116,16 @@ impl Search<'_> {
         let mut of_shapes = Vec::new();
         for block in shapes(analyses) {
             of_shapes.push(self.accesses(analyses, block, &mut costs)?);
+        }
+        // Blocks that would reach beyond the arrays are not those that are launched.
+        let is_possible = |accesses: &Vec<Access>| {
+            let mut patterns = accesses
+                .iter()
+                .flat_map(|own| own.relative.iter().flatten());
+            patterns.all(|&(pattern, _)| !costs.patterns[pattern].is_beyond(self.bytes))
+        };
+        if of_shapes.iter().any(is_possible) {
+            of_shapes.retain(is_possible);
         }
         for accesses in &mut of_shapes {
             // Those that can gain most first: most permutations do nothing for them.
@@ -647,6 +667,15 @@ mod tests {
         });
         assert_eq!(wavefronts(&column, by_row, 9), (1.0, 1.0));
         assert_eq!(wavefronts(&row, by_row, 9), (1.0, 1.0));
+    }
+
+    #[test]
+    fn what_is_surely_behind_the_arrays_is_beyond() {
+        let column = pattern(|lane| lane * 128, 4, 0x7c);
+        assert!(!column.is_beyond(4096));
+        assert!(column.is_beyond(31 * 128));
+        let before = pattern(|lane| lane.wrapping_sub(4) & 0xffff, 4, 0);
+        assert!(before.is_beyond(16));
     }
 
     #[test]
