@@ -42,8 +42,8 @@
 //! ## Method
 //! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks, and over
 //! rows and paddings (`search.rs`). Taken is the layout that saves most wavefronts, times how often loops run, if no access takes more than before, and if
-//! that is more than the instructions that are added. If the shape of blocks is not known, it has to be so for several. Padding has to gain a
-//! quarter more than the best permutation. Neither may cost a multiprocessor a block.
+//! that is more than half of the instructions that are added. If the shape of blocks is not known, it has to be so for several, without those that
+//! would reach beyond the arrays. Padding has to gain a quarter more than the best permutation. Neither may cost a multiprocessor a block.
 //!
 //! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
 //! have the permuted base in common. Where an address is a row and a column that is known to be in it, the row is not divided for but read off

@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const ADDED: f64 = 2.0;
 const ADDED_FOR_OFFSET: f64 = 1.0;
 const ADDED_IF_RELATIVE: f64 = 1.0;
-/// Wavefronts that such an instruction is worth: a multiprocessor issues four instructions while its shared memory does one. On an H200 a
-/// transposition that kept pairs of lanes in one bank, for six instructions fewer of 72, took 1.36 times as long.
-const WORTH: f64 = 0.25;
+/// Wavefronts that such an instruction is worth: a multiprocessor does two of them while its shared memory does one. On an H200 a transposition
+/// that kept pairs of lanes in one bank, for six instructions fewer of 72, took 1.36 times as long.
+const WORTH: f64 = 0.5;
 /// So many unknown bits are tried in all ways: at first, and of permutations that look best.
 const FEW_UNKNOWN: u32 = 4;
 const MOST_UNKNOWN: u32 = 7;
@@ -156,7 +156,7 @@ impl Search<'_> {
                     is_relative,
                     ..swizzle
                 });
-                let gain = self.gained_in_all(&of_shapes, layout, most * NEARLY, &mut costs);
+                let gain = self.gained_in_all(&of_shapes, layout, most * NEARLY, WORTH, &mut costs);
                 if let Some(gain) = gain {
                     found.push((gain, layout));
                     most = most.max(gain);
@@ -164,12 +164,22 @@ impl Search<'_> {
                 }
             }
         }
+        // Padding has to be clearly cheaper, with instructions counted in full.
+        let by_gain = |left: &&(f64, Layout), right: &&(f64, Layout)| left.0.total_cmp(&right.0);
+        let mut than = match found.iter().max_by(by_gain) {
+            Some(&(_, best)) => {
+                CLEARLY
+                    * self
+                        .gained_in_all(&of_shapes, best, 0.0, 1.0, &mut costs)
+                        .unwrap_or(0.0)
+            }
+            None => 0.0,
+        };
         for padding in self.paddings(&of_shapes, widest, &costs) {
             let layout = Layout::Padded(padding);
-            let gain = self.gained_in_all(&of_shapes, layout, most * CLEARLY, &mut costs);
-            if let Some(gain) = gain {
-                found.push((gain / CLEARLY, layout));
-                most = most.max(gain / CLEARLY);
+            if let Some(gain) = self.gained_in_all(&of_shapes, layout, than, 1.0, &mut costs) {
+                found.push((most.max(gain), layout));
+                than = gain;
             }
         }
         found.sort_by(|left, right| right.0.total_cmp(&left.0));
@@ -177,7 +187,7 @@ impl Search<'_> {
         costs.look_closely();
         let mut best = found.iter().take(MOST_LOOKED_AT).map(|found| found.1);
         best.find(|&layout| {
-            self.gained_in_all(&of_shapes, layout, 0.0, &mut costs)
+            self.gained_in_all(&of_shapes, layout, 0.0, WORTH, &mut costs)
                 .is_some()
         })
     }
@@ -301,12 +311,14 @@ impl Search<'_> {
         all.filter(|&padding| (self.can_pad)(padding)).collect()
     }
 
-    /// What a layout gains in blocks of all shapes together, if that is more than this, and if it gains in each.
+    /// What a layout gains in blocks of all shapes together, if that is more than this, and if it gains in each; an instruction is `worth`
+    /// so many wavefronts.
     fn gained_in_all(
         &self,
         shapes: &[Vec<Access>],
         layout: Layout,
         than: f64,
+        worth: f64,
         costs: &mut Costs,
     ) -> Option<f64> {
         let mut total = 0.0;
@@ -315,12 +327,12 @@ impl Search<'_> {
             others -= most_gained(accesses);
             // What the others may gain at most is not needed of this one.
             let than = (than - total - others).max(0.0);
-            total += self.gained(accesses, layout, than, costs)?;
+            total += self.gained(accesses, layout, than, worth, costs)?;
         }
         (total > than).then_some(total)
     }
 
-    /// What the instructions that a layout adds are worth in wavefronts, times executions.
+    /// Machine instructions that a layout adds, times executions.
     fn added(&self, accesses: &[Access], layout: Layout) -> f64 {
         let mut seen: BTreeSet<(Block, Computable)> = BTreeSet::new();
         let mut sum = 0.0;
@@ -347,7 +359,7 @@ impl Search<'_> {
             }
             sum += access.trips * added;
         }
-        sum * WORTH
+        sum
     }
 
     /// What a layout saves in all, less what it takes; nothing if an access gets worse, or if it is not more than this.
@@ -356,10 +368,11 @@ impl Search<'_> {
         accesses: &[Access],
         layout: Layout,
         than: f64,
+        worth: f64,
         costs: &mut Costs,
     ) -> Option<f64> {
         // As if nothing were wasted any more; what is not saved is taken off.
-        let mut gain = most_gained(accesses) - self.added(accesses, layout);
+        let mut gain = most_gained(accesses) - worth * self.added(accesses, layout);
         for access in accesses {
             if gain <= than {
                 return None;
