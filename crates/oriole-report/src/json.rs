@@ -131,6 +131,8 @@ fn access_json(access: &AccessReport) -> Value {
         "class": access.class(),
         "status": cost.status.text(),
         "assumptions": access.assumptions,
+        "wasteful": cost.wasteful.text(),
+        "wasteful_if": cost.wasteful_if.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "array": access.array.as_ref().map(|array| json!({
             "name": array.name,
             "element": array.element,

@@ -13,8 +13,8 @@ use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::liveness::Program;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
-    costs_at_first, costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, Wasteful,
+    chains, costs_at_first, costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
@@ -149,6 +149,25 @@ impl AccessReport {
         ))
     }
 
+    /// How sure it is that it is wasteful, in words, if its cost does not say so.
+    pub fn wasteful(&self) -> Option<String> {
+        let cost = &self.cost;
+        match (cost.wasteful, cost.status) {
+            (Wasteful::Certainly, Status::Bounded) if !cost.wasteful_if.is_empty() => {
+                let others: Vec<String> =
+                    cost.wasteful_if.iter().map(ToString::to_string).collect();
+                Some(format!(
+                    "certainly wasteful if {} make it",
+                    others.join(" and ")
+                ))
+            }
+            (Wasteful::Certainly, Status::Bounded) => Some("certainly wasteful".to_owned()),
+            (Wasteful::Likely, _) => Some("likely wasteful".to_owned()),
+            (Wasteful::Possibly, _) => Some("perhaps not wasteful".to_owned()),
+            (Wasteful::Certainly | Wasteful::No, _) => None,
+        }
+    }
+
     /// The class, in words.
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)
@@ -169,9 +188,8 @@ impl AccessReport {
             _ if self.is_shared() => FindingKind::BankConflict,
             _ => FindingKind::UncoalescedAccess,
         };
-        let may_be_ideal = cost.least as f64 <= cost.ideal;
         let waste = match cost.mean / cost.ideal.max(1.0) {
-            _ if may_be_ideal && cost.status == Status::Bounded => FindingSeverity::Low,
+            _ if cost.wasteful != Wasteful::Certainly => FindingSeverity::Low,
             ratio if ratio >= 4.0 => FindingSeverity::High,
             ratio if ratio >= 2.0 => FindingSeverity::Medium,
             _ => FindingSeverity::Low,

@@ -78,8 +78,8 @@ fn watch_claims(
         observer: Some(watcher.clone()),
         ..Options::default()
     };
-    let _ = machine.launch(&launch, &options);
-    watcher.result()
+    let is_whole = machine.launch(&launch, &options).is_ok();
+    watcher.result(is_whole)
 }
 
 fn report(what: &str, results: Vec<(ComparedRequests, Vec<String>)>) {

@@ -29,16 +29,18 @@ mod cost;
 mod fixes;
 mod rounds;
 mod strides;
+mod waste;
 
 pub use chains::chains;
 pub use class::Class;
 pub use fixes::{Fix, FixKind, fixes};
 pub use strides::{StrideCase, StrideRow};
+pub use waste::{Repetition, Wasteful};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{
-    ANY_WARP, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+    ANY_WARP, Atom, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
 };
 use crate::loops::Loops;
 use crate::manager::Analyses;
@@ -171,6 +173,10 @@ pub struct RequestCost {
     pub cause: Option<Cause>,
     /// What is taken for granted, in order.
     pub assumptions: Vec<Assumption>,
+    /// Whether more is accessed than would do.
+    pub wasteful: Wasteful,
+    /// Who else has to make the request for one of them to be wasteful, if that is certain then.
+    pub wasteful_if: Vec<Repetition>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
     pub trips: f64,
     /// What it costs by what a parameter of the kernel is, if that decides it.
@@ -350,6 +356,7 @@ pub fn costs_by(
         settle(function, analyses, &supposing, evolution, &mut costs);
     }
     bases::settle(function, analyses, setting, evolution, &mut costs);
+    waste::guess(function, analyses, setting, evolution, &mut costs);
     costs
 }
 
@@ -508,6 +515,7 @@ fn by_warps(
             if is_one && let Some(mut first) = own.first_mut().and_then(Option::take) {
                 if let Some(any) = any[index].take() {
                     first.boundary = any.boundary;
+                    first.phase = any.phase;
                 }
                 done[index] = Some(vec![first; warps as usize]);
             }
@@ -585,16 +593,7 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             }
         }
     }
-    let aligned = |atom| {
-        let known = patterns.known(atom);
-        match pointers.iter().any(|pointer| pointer.0 == atom) {
-            true => Known {
-                zeros: known.zeros | (alignment - 1),
-                ones: known.ones & !(alignment - 1),
-            },
-            false => known,
-        }
-    };
+    let aligned = |atom| aligned_in(patterns, &pointers, alignment, atom);
     if cost.least != cost.most {
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
@@ -623,7 +622,32 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             false => cost.count_boundary(request, &pattern, &aligned),
         }
     }
+    if cost.least != cost.most {
+        let is_aligned = !cost.pointers.is_empty() || settled.is_some();
+        let pointers = if is_aligned { &pointers[..] } else { &[] };
+        let known =
+            |patterns: &LanePatterns<'_>, atom| aligned_in(patterns, pointers, alignment, atom);
+        let phase = waste::Phase::of(function, patterns, request, &pattern, lanes, &known);
+        cost.phase = phase.map(Box::new);
+    }
     cost
+}
+
+/// What is known of an atom if it is aligned, should it be one of these pointers.
+fn aligned_in(
+    patterns: &LanePatterns<'_>,
+    pointers: &[(Atom, (Symbol, u32))],
+    alignment: u64,
+    atom: Atom,
+) -> Known {
+    let known = patterns.known(atom);
+    match pointers.iter().any(|pointer| pointer.0 == atom) {
+        true => Known {
+            zeros: known.zeros | (alignment - 1),
+            ones: known.ones & !(alignment - 1),
+        },
+        false => known,
+    }
 }
 
 /// The table that all warps have.
@@ -676,7 +700,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             dearest = Some(warp);
         }
     }
-    RequestCost {
+    let mut cost = RequestCost {
         request: *request,
         least: executing.iter().map(|warp| warp.least).min().unwrap_or(0),
         mean: executing.iter().map(|warp| warp.mean).sum::<f64>() / count,
@@ -686,6 +710,8 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         status,
         cause,
         assumptions,
+        wasteful: Wasteful::No,
+        wasteful_if: Vec::new(),
         trips,
         strides: strides(&executing),
         warps: warps
@@ -705,5 +731,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             }
             _ => Vec::new(),
         },
-    }
+    };
+    (cost.wasteful, cost.wasteful_if) = waste::of_warps(request, &cost, &executing);
+    cost
 }
