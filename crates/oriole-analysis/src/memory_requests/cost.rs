@@ -347,6 +347,10 @@ impl WarpCost {
         if rounds.iter().any(|own| own.boundary != all.boundary) {
             all.boundary.clear();
         }
+        let is_like = |own: &WarpCost| (own.lanes, &own.strides) == (all.lanes, &all.strides);
+        if !rounds.iter().all(is_like) {
+            all.strides.clear();
+        }
         all
     }
 

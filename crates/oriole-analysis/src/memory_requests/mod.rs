@@ -516,6 +516,8 @@ fn by_warps(
                 if let Some(any) = any[index].take() {
                     first.boundary = any.boundary;
                     first.phase = any.phase;
+                    // Those of one warp need not be those of another.
+                    first.strides = any.strides;
                 }
                 done[index] = Some(vec![first; warps as usize]);
             }
@@ -605,7 +607,14 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         }
         if cost.least != cost.most {
             let parameter = |atom| patterns.parameter_of(atom);
-            cost.strides = strides::rows(request, &pattern, lanes, &parameter, &aligned);
+            let rows = |known: &dyn Fn(Atom) -> Known| {
+                strides::rows(request, &pattern, lanes, &parameter, known)
+            };
+            cost.strides = rows(&aligned);
+            let is_open = settled.is_none() && !pointers.is_empty() && !cost.strides.is_empty();
+            if is_open && rows(&plain) != cost.strides {
+                cost.pointers = pointers.iter().map(|pointer| pointer.1).collect();
+            }
         }
     }
     // In the first rounds of a loop lanes are as near as they start.

@@ -162,7 +162,10 @@ fn by_warps(
     {
         let mut all = any.iter().zip(first.iter().zip(&last));
         if all.all(|(any, (first, last))| any.is_like(first) && any.is_like(last)) {
-            let alike = first.into_iter().map(|own| vec![own; warps as usize]);
+            let alike = first.into_iter().zip(any).map(|(mut own, any)| {
+                own.strides = any.strides;
+                vec![own; warps as usize]
+            });
             return Some(alike.collect());
         }
     }
