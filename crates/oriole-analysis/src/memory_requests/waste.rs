@@ -281,8 +281,12 @@ pub(super) fn of_warps(
     }
     let is_more =
         |warp: &&WarpCost| warp.has_wasteful_round || warp.least as f64 > warp.ideal + 1e-9;
-    if warps.iter().any(is_more) {
+    if warps.iter().all(is_more) {
         return (Wasteful::Certainly, Vec::new());
+    }
+    if warps.iter().any(is_more) {
+        // It may be that others make it only.
+        return (Wasteful::Certainly, vec![Repetition::Warps]);
     }
     if cost.waste() <= 1e-9
         && warps
