@@ -444,28 +444,13 @@ impl Analyzer<'_> {
             arrays,
             trips,
             dependences: pairs,
+            nests,
         } = arrays(ssa, &mut analyses, &setting, &evolution, &costs, text);
         let is_kernel = kind == FunctionKind::Entry;
         let shapes = match options.with_shapes && given.is_none() && is_kernel {
             true => shapes(ssa, &mut analyses, &setting, &costs),
             false => Vec::new(),
         };
-        let fixing = Fixing {
-            function: ssa,
-            setting: &setting,
-            evolution: &evolution,
-            costs: &costs,
-            arrays: &arrays,
-            target: self.module.target().and_then(oriole_isa::Target::from_text),
-            text,
-        };
-        let (of_requests, mut fixes) = match is_kernel {
-            true => fixing.found(&mut analyses),
-            // Callers would have to change, too.
-            false => (vec![Vec::new(); costs.len()], Vec::new()),
-        };
-        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
-        fixes.extend(shape_fix(&shapes, setting.block));
         let lines = SourceLines::of(self.module, &self.files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
@@ -478,6 +463,28 @@ impl Analyzer<'_> {
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
+        let fixing = Fixing {
+            function: ssa,
+            setting: &setting,
+            evolution: &evolution,
+            costs: &costs,
+            arrays: &arrays,
+            nests: &nests,
+            line_of: &|block| {
+                let first = ssa.instructions_of(block).next();
+                let line = first.and_then(|first| reporter.line_of(first));
+                line.unwrap_or(0)
+            },
+            target: self.module.target().and_then(oriole_isa::Target::from_text),
+            text,
+        };
+        let (of_requests, mut fixes) = match is_kernel {
+            true => fixing.found(&mut analyses),
+            // Callers would have to change, too.
+            false => (vec![Vec::new(); costs.len()], Vec::new()),
+        };
+        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
+        fixes.extend(shape_fix(&shapes, setting.block));
         let least_registers =
             || findings::least_registers(self.module, self.globals, index, self.declared, ssa);
         let input = findings::Input {

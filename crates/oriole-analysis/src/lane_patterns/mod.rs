@@ -163,6 +163,8 @@ pub struct Setting {
     /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
     /// by something that is not known.
     pub supposing: bool,
+    /// Whether only costs of accesses are wanted: no tables by stride, and nothing about waste where the cost does not tell.
+    pub brief: bool,
 }
 
 impl Setting {
@@ -177,6 +179,7 @@ impl Setting {
             pointer_alignment: None,
             exchanges_threads: false,
             supposing: false,
+            brief: false,
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct WarpCost {
     pub is_apart: bool,
     /// What it costs by what a parameter is.
     pub strides: Vec<StrideRow>,
+    /// Parameters that were taken to be aligned for that.
+    pub stride_pointers: Vec<(Symbol, u32)>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
     /// What it costs if only the first lanes take part, by their number less one; empty if that is not known.
@@ -88,6 +90,7 @@ impl WarpCost {
             least_apart: 0,
             is_apart: false,
             strides: Vec::new(),
+            stride_pointers: Vec::new(),
             offsets: None,
             boundary: Vec::new(),
             has_wasteful_round: false,

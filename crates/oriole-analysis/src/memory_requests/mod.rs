@@ -27,13 +27,15 @@ mod class;
 mod copies;
 mod cost;
 mod fixes;
+mod nests;
 mod rounds;
 mod strides;
 mod waste;
 
 pub use chains::chains;
 pub use class::Class;
-pub use fixes::{Fix, FixKind, fixes};
+pub use fixes::{Fix, FixKind, Surroundings, fixes};
+pub use nests::{Nest, WINDOW};
 pub use strides::{StrideCase, StrideRow};
 pub use waste::{Repetition, Wasteful};
 
@@ -333,7 +335,11 @@ pub fn costs_at_first(
     setting: &Setting,
 ) -> Vec<RequestCost> {
     let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
-    first_costs(function, analyses, setting, &evolution)
+    let brief = Setting {
+        brief: true,
+        ..setting.clone()
+    };
+    first_costs(function, analyses, &brief, &evolution)
 }
 
 /// Likewise, with the evolution of the function in launches of that shape.
@@ -518,6 +524,7 @@ fn by_warps(
                     first.phase = any.phase;
                     // Those of one warp need not be those of another.
                     first.strides = any.strides;
+                    first.stride_pointers = any.stride_pointers;
                 }
                 done[index] = Some(vec![first; warps as usize]);
             }
@@ -525,7 +532,15 @@ fn by_warps(
         });
     }
     for index in open {
-        done[index] = found[index].drain(..).collect();
+        let mut costs: Option<Vec<WarpCost>> = found[index].drain(..).collect();
+        if let (Some(costs), Some(any)) = (&mut costs, &any[index]) {
+            for cost in costs.iter_mut().filter(|cost| cost.lanes == any.lanes) {
+                cost.strides.clone_from(&any.strides);
+                cost.stride_pointers.clone_from(&any.stride_pointers);
+                cost.phase.clone_from(&any.phase);
+            }
+        }
+        done[index] = costs;
     }
     done
 }
@@ -582,7 +597,11 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
-    let settled = patterns.setting().pointer_alignment;
+    let setting = patterns.setting();
+    // What is the same in all warps is asked of none in particular, if they are alike.
+    let is_general = patterns.is_any_warp() || !setting.has_like_warps();
+    let is_of_all = is_general && !setting.brief;
+    let settled = setting.pointer_alignment;
     let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
     let mut pointers = Vec::new();
     if cost.least != cost.most {
@@ -605,7 +624,7 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             }
             cost = assuming;
         }
-        if cost.least != cost.most {
+        if cost.least != cost.most && is_of_all {
             let parameter = |atom| patterns.parameter_of(atom);
             let rows = |known: &dyn Fn(Atom) -> Known| {
                 strides::rows(request, &pattern, lanes, &parameter, known)
@@ -613,7 +632,7 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             cost.strides = rows(&aligned);
             let is_open = settled.is_none() && !pointers.is_empty() && !cost.strides.is_empty();
             if is_open && rows(&plain) != cost.strides {
-                cost.pointers = pointers.iter().map(|pointer| pointer.1).collect();
+                cost.stride_pointers = pointers.iter().map(|pointer| pointer.1).collect();
             }
         }
     }
@@ -625,13 +644,13 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         cost.take_apart();
     }
     // What it costs any warp, or this one if they are not alike, that a condition cuts short.
-    if arriving.is_supposed && (patterns.is_any_warp() || !patterns.setting().has_like_warps()) {
+    if arriving.is_supposed && is_general {
         match cost.pointers.is_empty() && settled.is_none() {
             true => cost.count_boundary(request, &pattern, &plain),
             false => cost.count_boundary(request, &pattern, &aligned),
         }
     }
-    if cost.least != cost.most {
+    if cost.least != cost.most && is_of_all {
         let is_aligned = !cost.pointers.is_empty() || settled.is_some();
         let pointers = if is_aligned { &pointers[..] } else { &[] };
         let known =
@@ -674,6 +693,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
     let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
     let count = executing.len().max(1) as f64;
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
+    let strides = strides(&executing);
     let mut assumptions = Vec::new();
     for warp in &executing {
         assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
@@ -684,6 +704,10 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         }));
         let pointers = warp.pointers.iter();
         assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
+        if !strides.is_empty() {
+            let pointers = warp.stride_pointers.iter();
+            assumptions.extend(pointers.map(|own| Assumption::Aligned(own.0, own.1)));
+        }
         if warp.is_supposed {
             assumptions.push(Assumption::FullWarp);
         }
@@ -722,7 +746,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         wasteful: Wasteful::No,
         wasteful_if: Vec::new(),
         trips,
-        strides: strides(&executing),
+        strides,
         warps: warps
             .iter()
             .map(|warp| WarpClaim {

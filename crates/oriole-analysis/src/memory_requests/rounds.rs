@@ -164,6 +164,7 @@ fn by_warps(
         if all.all(|(any, (first, last))| any.is_like(first) && any.is_like(last)) {
             let alike = first.into_iter().zip(any).map(|(mut own, any)| {
                 own.strides = any.strides;
+                own.stride_pointers = any.stride_pointers;
                 vec![own; warps as usize]
             });
             return Some(alike.collect());

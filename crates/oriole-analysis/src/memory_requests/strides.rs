@@ -13,7 +13,7 @@
 //! is left out if it depends on something else that is not known.
 
 use super::Request;
-use super::cost::{Memory, WarpCost, memory};
+use super::cost::{Memory, WarpCost, groups, memory};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, LANES, Lanes, Pattern};
 
@@ -163,6 +163,16 @@ impl Table<'_> {
         is_exact.then_some(cost.least)
     }
 
+    /// Whether each lane is by itself in one sector of global memory, wherever it is aligned.
+    fn is_lane_by_lane(&self) -> bool {
+        let bytes = self.request.bytes;
+        let is_whole = bytes.is_power_of_two() && bytes <= 32;
+        let mut groups = groups(self.pattern, self.lanes).into_iter();
+        is_whole
+            && memory(self.request.space) == Memory::Global
+            && groups.all(|group| group.is_power_of_two())
+    }
+
     fn row(&self, case: StrideCase, cost: u64) -> StrideRow {
         StrideRow {
             parameter: self.parameter,
@@ -185,6 +195,14 @@ impl Table<'_> {
 
     /// Multiples of powers of two, the largest first; nothing if all are needed and one is not known.
     fn multiples(&self, at_least: u64, needs_all: bool) -> Vec<StrideRow> {
+        if self.is_lane_by_lane() {
+            let case = StrideCase::Multiple {
+                of: 1,
+                is_largest: true,
+                at_least,
+            };
+            return vec![self.row(case, self.lanes.count_ones().into())];
+        }
         let base = at_least.next_multiple_of(PERIOD);
         let mut rows = Vec::new();
         let mut of = PERIOD;
