@@ -630,8 +630,9 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
                 strides::rows(request, &pattern, lanes, &parameter, known)
             };
             cost.strides = rows(&aligned);
-            let is_open = settled.is_none() && !pointers.is_empty() && !cost.strides.is_empty();
-            if is_open && rows(&plain) != cost.strides {
+            // Tables with several rows depend on where lanes start.
+            let is_short = cost.strides.len() <= 3;
+            if settled.is_none() && !(is_short && rows(&plain) == cost.strides) {
                 cost.stride_pointers = pointers.iter().map(|pointer| pointer.1).collect();
             }
         }
@@ -650,7 +651,9 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             false => cost.count_boundary(request, &pattern, &aligned),
         }
     }
-    if cost.least != cost.most && is_of_all {
+    // Whether it is wasteful is open if it may be ideal and need not.
+    let may_waste = cost.least as f64 <= cost.ideal && cost.most as f64 > cost.ideal;
+    if may_waste && is_of_all {
         let is_aligned = !cost.pointers.is_empty() || settled.is_some();
         let pointers = if is_aligned { &pointers[..] } else { &[] };
         let known =
