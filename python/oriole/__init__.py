@@ -24,6 +24,7 @@ from ._oriole import EXAMPLE, PtxError, __version__
 __all__ = [
     "Access",
     "Analysis",
+    "Boundary",
     "EXAMPLE",
     "Finding",
     "FunctionChange",
@@ -92,6 +93,17 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Boundary:
+    """What an access costs a warp of which a condition such as `i < n` leaves the first lanes only."""
+
+    #: The least and the most of `by_lanes`.
+    min: int
+    max: int
+    #: The cost by the number of lanes that are left, from one on.
+    by_lanes: List[int]
+
+
+@dataclass(frozen=True)
 class Access:
     """A memory access and what one request of it costs."""
 
@@ -111,6 +123,12 @@ class Access:
     status: str
     assumptions: List[str]
     weight: float
+    #: Whether more is accessed than would do: `certainly`, `likely` (a guess), `possibly` or `no`.
+    wasteful: str = "no"
+    #: Who else has to make the access for one of them to be wasteful, such as `several blocks along x`.
+    wasteful_if: List[str] = field(default_factory=list)
+    #: What it costs a warp that is cut short, if that is known.
+    boundary: Optional[Boundary] = None
     extra: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -172,6 +190,8 @@ class Kernel:
         for own in value["accesses"]:
             access = placed(own)
             access["pattern"] = access.pop("class")
+            boundary = access.get("boundary")
+            access["boundary"] = _of(Boundary, boundary) if boundary else None
             accesses.append(_of(Access, access))
         registers, occupancy = value.get("registers"), value.get("occupancy")
         if occupancy:
@@ -200,6 +220,9 @@ def _row(kernel: Kernel, own: Any) -> Dict[str, Any]:
         if name == "source":
             row["source_file"] = value.file if value else None
             row["source_line"] = value.line if value else None
+        elif name == "boundary":
+            row["boundary_min"] = value.min if value else None
+            row["boundary_max"] = value.max if value else None
         elif isinstance(value, dict):
             row.update({f"{name}_{key}": each for key, each in value.items() if not isinstance(each, list)})
         elif isinstance(value, list):

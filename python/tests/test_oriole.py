@@ -50,6 +50,28 @@ def test_analyze_finds_what_is_wasted():
     assert json.loads(json.dumps(analysis.document)) == analysis.document
 
 
+# Threads up to a bound write words in a row.
+BOUNDED = STRIDED.replace("strided(.param .u64 p)", "bounded(.param .u64 p, .param .u32 n)")
+BOUNDED = BOUNDED.replace("%rd1, [p];", "%rd1, [p];\n    .reg .pred %q;\n    ld.param.u32 %r0, [n];")
+BOUNDED = BOUNDED.replace(
+    "mul.wide.u32 %rd3, %r1, 128;",
+    "setp.ge.u32 %q, %r1, %r0;\n    @%q ret;\n    mul.wide.u32 %rd3, %r1, 4;",
+)
+
+
+def test_the_boundary_and_waste_have_fields():
+    (kernel,) = oriole.analyze(STRIDED, block=64).kernels
+    (access,) = [own for own in kernel.accesses if own.op == "store"]
+    assert (access.wasteful, access.wasteful_if, access.boundary) == ("certainly", [], None)
+    analysis = oriole.analyze(BOUNDED, block=64)
+    (access,) = [own for own in analysis.kernels[0].accesses if own.op == "store"]
+    assert (access.wasteful, access.boundary.min, access.boundary.max) == ("no", 1, 4)
+    assert len(access.boundary.by_lanes) == 31 and access.boundary.by_lanes[8] == 2
+    assert "boundary" not in access.extra
+    row = analysis.accesses_table()[-1]
+    assert (row["boundary_min"], row["boundary_max"]) == (1, 4)
+
+
 def test_arguments_and_kernels_are_chosen():
     assert oriole.analyze(STRIDED, arguments={0: -1}).kernels
     assert oriole.analyze(STRIDED, kernel="another").kernels == []

@@ -251,6 +251,9 @@ fn of_access(access: &AccessReport, pictured: &mut Vec<bool>, text: &mut String)
     for fix in &access.fixes {
         let _ = writeln!(text, "      fix: {fix} {}", access.unit());
     }
+    if let Some(wasteful) = access.wasteful() {
+        let _ = writeln!(text, "      {wasteful}");
+    }
     let weight = rounded(access.cost.weight());
     let unit = access.unit();
     let (waste, trips) = (rounded(access.cost.waste()), rounded(access.cost.trips));

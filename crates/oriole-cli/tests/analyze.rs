@@ -92,6 +92,56 @@ fn what_is_known_of_parameters_settles_costs() {
     assert_eq!(alignment(&["--grid", "7"]), text("proved-if", 4));
 }
 
+/// Both sides of copies take the alignment of pointers that is given, and do not name it as an assumption then.
+#[test]
+fn what_is_known_of_pointers_settles_copies() {
+    let copies = |more: &[&str]| {
+        let file = file("operations.ptx");
+        let mut arguments = vec!["analyze", &file, "--block", "64", "--json"];
+        arguments.extend_from_slice(more);
+        let report = json(&arguments);
+        let kernels = report["kernels"].as_array().unwrap();
+        let accesses = kernels
+            .iter()
+            .flat_map(|kernel| kernel["accesses"].as_array().unwrap());
+        let is_copy = |access: &&Value| access["instruction"] == "cp.async.cg.shared.global";
+        let claim = |access: &Value| {
+            let cost = &access["cost"];
+            let assumes = access["assumptions"].as_array().unwrap().len();
+            (
+                access["status"].clone(),
+                cost["min"].clone(),
+                cost["max"].clone(),
+                assumes,
+            )
+        };
+        accesses
+            .filter(is_copy)
+            .map(claim)
+            .take(2)
+            .collect::<Vec<_>>()
+    };
+    let claim = |status: &str, least: u64, most: u64, assumes: usize| {
+        (
+            Value::from(status),
+            Value::from(least),
+            Value::from(most),
+            assumes,
+        )
+    };
+    // What is read, and what is written.
+    let assuming = copies(&[]);
+    assert_eq!(assuming[0], claim("proved-if", 16, 16, 1));
+    assert_eq!(assuming[1], claim("proved-if", 4, 4, 1));
+    let aligned = copies(&["--assume", "ptr-align=256"]);
+    assert_eq!(aligned[0], claim("proved", 16, 16, 0));
+    assert_eq!(aligned[1], claim("proved", 4, 4, 0));
+    // A source in the middle of a sector is swapped with its neighbour.
+    let loose = copies(&["--assume", "ptr-align=16"]);
+    assert_eq!(loose[0], claim("bounded", 16, 32, 0));
+    assert_eq!(loose[1].0, "bounded");
+}
+
 #[test]
 fn fixes_and_causes_are_shown() {
     let report = json(&[

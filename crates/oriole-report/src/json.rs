@@ -6,6 +6,7 @@ use oriole::{
     KernelAccesses, KernelRegisters, LoopReport, Module, SourceLine,
 };
 use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::memory_requests::{StrideCase, StrideRow};
 use serde_json::{Value, json};
 
 /// The version of the document.
@@ -131,6 +132,8 @@ fn access_json(access: &AccessReport) -> Value {
         "class": access.class(),
         "status": cost.status.text(),
         "assumptions": access.assumptions,
+        "wasteful": cost.wasteful.text(),
+        "wasteful_if": cost.wasteful_if.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "array": access.array.as_ref().map(|array| json!({
             "name": array.name,
             "element": array.element,
@@ -145,15 +148,24 @@ fn access_json(access: &AccessReport) -> Value {
             "source": source_json(lost.source.as_ref()),
             "instruction": lost.mnemonic,
         })),
-        "strides": cost.strides.iter().map(|row| {
-            json!({"arg": row.parameter, "multiple": row.case.of, "cost": row.cost})
-        }).collect::<Vec<_>>(),
+        "strides": cost.strides.iter().map(stride_json).collect::<Vec<_>>(),
         "boundary": boundary_json(&cost.boundary),
         "trips": rounded(cost.trips),
         "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
         "offsets": cost.offsets,
     })
+}
+
+/// What an access costs if a parameter is a number, or a multiple of one that is far from zero.
+fn stride_json(row: &StrideRow) -> Value {
+    let (argument, cost) = (row.parameter, row.cost);
+    match row.case {
+        StrideCase::Is(number) => json!({"arg": argument, "is": number, "cost": cost}),
+        StrideCase::Multiple { of, at_least, .. } => {
+            json!({"arg": argument, "multiple": of, "at_least": at_least, "cost": cost})
+        }
+    }
 }
 
 /// What a warp costs that is cut short, and by how many lanes are left, from one on.

@@ -13,8 +13,8 @@ use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::liveness::Program;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, chains,
-    costs_at_first, costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, Wasteful,
+    chains, costs_at_first, costs_by,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
@@ -149,6 +149,25 @@ impl AccessReport {
         ))
     }
 
+    /// How sure it is that it is wasteful, in words, if its cost does not say so.
+    pub fn wasteful(&self) -> Option<String> {
+        let cost = &self.cost;
+        match (cost.wasteful, cost.status) {
+            (Wasteful::Certainly, Status::Bounded) if !cost.wasteful_if.is_empty() => {
+                let others: Vec<String> =
+                    cost.wasteful_if.iter().map(ToString::to_string).collect();
+                Some(format!(
+                    "certainly wasteful if {} make it",
+                    others.join(" and ")
+                ))
+            }
+            (Wasteful::Certainly, Status::Bounded) => Some("certainly wasteful".to_owned()),
+            (Wasteful::Likely, _) => Some("likely wasteful".to_owned()),
+            (Wasteful::Possibly, _) => Some("perhaps not wasteful".to_owned()),
+            (Wasteful::Certainly | Wasteful::No, _) => None,
+        }
+    }
+
     /// The class, in words.
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)
@@ -169,9 +188,8 @@ impl AccessReport {
             _ if self.is_shared() => FindingKind::BankConflict,
             _ => FindingKind::UncoalescedAccess,
         };
-        let may_be_ideal = cost.least as f64 <= cost.ideal;
         let waste = match cost.mean / cost.ideal.max(1.0) {
-            _ if may_be_ideal && cost.status == Status::Bounded => FindingSeverity::Low,
+            _ if cost.wasteful != Wasteful::Certainly => FindingSeverity::Low,
             ratio if ratio >= 4.0 => FindingSeverity::High,
             ratio if ratio >= 2.0 => FindingSeverity::Medium,
             _ => FindingSeverity::Low,
@@ -426,28 +444,13 @@ impl Analyzer<'_> {
             arrays,
             trips,
             dependences: pairs,
+            nests,
         } = arrays(ssa, &mut analyses, &setting, &evolution, &costs, text);
         let is_kernel = kind == FunctionKind::Entry;
         let shapes = match options.with_shapes && given.is_none() && is_kernel {
             true => shapes(ssa, &mut analyses, &setting, &costs),
             false => Vec::new(),
         };
-        let fixing = Fixing {
-            function: ssa,
-            setting: &setting,
-            evolution: &evolution,
-            costs: &costs,
-            arrays: &arrays,
-            target: self.module.target().and_then(oriole_isa::Target::from_text),
-            text,
-        };
-        let (of_requests, mut fixes) = match is_kernel {
-            true => fixing.found(&mut analyses),
-            // Callers would have to change, too.
-            false => (vec![Vec::new(); costs.len()], Vec::new()),
-        };
-        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
-        fixes.extend(shape_fix(&shapes, setting.block));
         let lines = SourceLines::of(self.module, &self.files, body);
         let offset_of = |statement: u32| match body.statements.get(statement as usize) {
             Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
@@ -460,6 +463,28 @@ impl Analyzer<'_> {
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
         };
+        let fixing = Fixing {
+            function: ssa,
+            setting: &setting,
+            evolution: &evolution,
+            costs: &costs,
+            arrays: &arrays,
+            nests: &nests,
+            line_of: &|block| {
+                let first = ssa.instructions_of(block).next();
+                let line = first.and_then(|first| reporter.line_of(first));
+                line.unwrap_or(0)
+            },
+            target: self.module.target().and_then(oriole_isa::Target::from_text),
+            text,
+        };
+        let (of_requests, mut fixes) = match is_kernel {
+            true => fixing.found(&mut analyses),
+            // Callers would have to change, too.
+            false => (vec![Vec::new(); costs.len()], Vec::new()),
+        };
+        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
+        fixes.extend(shape_fix(&shapes, setting.block));
         let least_registers =
             || findings::least_registers(self.module, self.globals, index, self.declared, ssa);
         let input = findings::Input {

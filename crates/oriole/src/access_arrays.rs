@@ -1,12 +1,13 @@
 //! Which arrays accesses go to, with their subscripts, and what iterations of loops have to do with each other.
 
 use oriole_analysis::delinearization::{
-    Delinearizer, Dependence, Factor, Polynomial, Subscripts, dependence,
+    Delinearizer, Dependence, Factor, Interchange, NestAccess, Polynomial, Subscripts, dependence,
+    interchange,
 };
 use oriole_analysis::lane_patterns::Setting;
-use oriole_analysis::memory_requests::{Request, RequestCost};
+use oriole_analysis::memory_requests::{Nest, Request, RequestCost, Status};
 use oriole_analysis::scalar_evolution::{Expression, Kind, Leaf, Names, Query, ScalarEvolution};
-use oriole_analysis::{Analyses, Loop, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
 use oriole_ir::{AccessKind, Function, Instruction, Symbol, VariableKind};
 use oriole_isa::Space;
 use std::collections::BTreeMap;
@@ -118,11 +119,91 @@ pub(crate) fn arrays(
         .map(|cost| trips(function, &mut query, &names, &loops, cost))
         .collect();
     let dependences = dependences(function, &query, &loops, costs, &found);
+    let flow = analyses.get::<ControlFlow>(function);
+    let nests = nests(function, &flow, &loops, &mut query, costs, &found);
+    let nests = nests.into_iter().map(|(nest, interchange)| {
+        let name = |base| source_text(function, &query, &names, base);
+        let apart = interchange.apart.iter();
+        let apart = apart.map(|[one, two]| format!("{} and {}", name(*one), name(*two)));
+        ArrayNest {
+            nest,
+            apart: apart.collect(),
+            is_assumed: interchange.is_assumed,
+        }
+    });
+    let nests = nests.collect();
     Arrays {
         arrays: printed,
         trips,
         dependences,
+        nests,
     }
+}
+
+/// A nest of loops that can be exchanged.
+pub(crate) struct ArrayNest {
+    pub nest: Nest,
+    /// Pairs of pointers that must not overlap.
+    pub apart: Vec<String>,
+    /// Whether it is taken for granted that sums do not wrap.
+    pub is_assumed: bool,
+}
+
+/// So many nests of a kernel are looked at.
+const MOST_NESTS: usize = 16;
+
+/// Nests of two loops that can be exchanged, in which something is wasted.
+fn nests(
+    function: &Function,
+    flow: &ControlFlow,
+    loops: &Loops,
+    query: &mut Query<'_>,
+    costs: &[RequestCost],
+    found: &[Option<Rc<Subscripts>>],
+) -> Vec<(Nest, Interchange)> {
+    let mut of_loops: BTreeMap<usize, (Loop, Vec<usize>)> = BTreeMap::new();
+    for (index, cost) in costs.iter().enumerate() {
+        let block = function.block_of(cost.request.instruction);
+        let inner = block.and_then(|block| loops.innermost(block));
+        if let Some(inner) = inner.filter(|&inner| loops.parent(inner).is_some()) {
+            let group = of_loops.entry(inner.index()).or_insert((inner, Vec::new()));
+            group.1.push(index);
+        }
+    }
+    let is_wasteful = |&&index: &&usize| {
+        let cost: &RequestCost = &costs[index];
+        let is_global = matches!(cost.request.space, Space::Global | Space::Generic);
+        is_global && cost.status != Status::Unknown && cost.waste() > 1e-9
+    };
+    let mut nests = Vec::new();
+    let wasteful = of_loops.into_values();
+    let wasteful = wasteful.filter(|own| own.1.iter().any(|index| is_wasteful(&index)));
+    for (inner, members) in wasteful.take(MOST_NESTS) {
+        let access = |&index: &usize| {
+            let request = &costs[index].request;
+            NestAccess {
+                instruction: request.instruction,
+                kind: request.kind,
+                space: request.space,
+                bytes: request.bytes,
+                subscripts: found[index].as_deref(),
+            }
+        };
+        let accesses: Vec<NestAccess<'_>> = members.iter().map(access).collect();
+        let exchanged = interchange(function, flow, loops, query, inner, &accesses);
+        if let Some(exchanged) = exchanged {
+            let nest = Nest {
+                headers: exchanged.headers,
+                trips: exchanged.trips,
+                members: members
+                    .into_iter()
+                    .zip(exchanged.steps.iter().copied())
+                    .collect(),
+            };
+            nests.push((nest, exchanged));
+        }
+    }
+    nests
 }
 
 /// What is known of requests besides their cost, in their order.
@@ -131,6 +212,8 @@ pub(crate) struct Arrays {
     /// How often they are made, where that is no number.
     pub trips: Vec<Option<String>>,
     pub dependences: Vec<DependenceReport>,
+    /// Nests of loops that can be exchanged.
+    pub nests: Vec<ArrayNest>,
 }
 
 /// How often the loops around a request go round, as a product, if one of these counts is no number.

@@ -1,13 +1,15 @@
 //! Fixes of accesses that waste something, in words, with what they cost.
 
 use crate::access_analysis::ShapeWaste;
-use crate::access_arrays::ArrayAccess;
+use crate::access_arrays::{ArrayAccess, ArrayNest};
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::Setting;
 use oriole_analysis::launch::occupancy::{Demand, Occupancy};
-use oriole_analysis::memory_requests::{Fix, FixKind, RequestCost, fixes};
+use oriole_analysis::memory_requests::{
+    Fix, FixKind, Nest, RequestCost, Surroundings, WINDOW, fixes,
+};
 use oriole_analysis::scalar_evolution::ScalarEvolution;
-use oriole_ir::{Function, Symbol, SymbolKind};
+use oriole_ir::{Block, Function, Symbol, SymbolKind};
 use oriole_isa::{Space, Target};
 
 /// Something that makes an access or a kernel waste less, as the analysis counted it.
@@ -43,7 +45,10 @@ pub(crate) struct Fixing<'a> {
     pub evolution: &'a ScalarEvolution,
     pub costs: &'a [RequestCost],
     pub arrays: &'a [Option<ArrayAccess>],
+    pub nests: &'a [ArrayNest],
     pub target: Option<Target>,
+    /// The line of a block's first instruction in the PTX.
+    pub line_of: &'a dyn Fn(Block) -> u32,
     /// The text that names refer to.
     pub text: &'a str,
 }
@@ -61,14 +66,18 @@ impl Fixing<'_> {
             _ => None,
         };
         let rows = |index: usize| self.arrays[index].as_ref()?.row_bytes;
+        let nests: Vec<Nest> = self.nests.iter().map(|own| own.nest.clone()).collect();
         let all = fixes(
             self.function,
             analyses,
             self.setting,
             self.evolution,
             self.costs,
-            &rows,
-            &bytes,
+            Surroundings {
+                rows: &rows,
+                bytes: &bytes,
+                nests: &nests,
+            },
         );
         let shared = self.shared(&environment, &bytes);
         let mut of_requests = vec![Vec::new(); self.costs.len()];
@@ -124,6 +133,26 @@ impl Fixing<'_> {
         Some(Occupancy::of(self.target?, demand).blocks)
     }
 
+    /// What exchanging loops takes, in words.
+    fn exchanged_loops(&self, headers: [Block; 2]) -> String {
+        let [outer, inner] = headers.map(self.line_of);
+        let nest = self.nests.iter().find(|own| own.nest.headers == headers);
+        let mut conditions: Vec<String> = nest.map_or_else(Vec::new, |nest| nest.apart.clone());
+        for condition in &mut conditions {
+            *condition += " do not overlap";
+        }
+        if nest.is_some_and(|nest| nest.is_assumed) {
+            conditions.push("sums do not wrap".to_owned());
+        }
+        let conditions = match conditions.is_empty() {
+            true => String::new(),
+            false => format!(" (if {})", conditions.join(" and ")),
+        };
+        format!(
+            "exchange the loops at lines {outer} and {inner}{conditions}, so that {WINDOW} iterations in a row share sectors"
+        )
+    }
+
     fn words(&self, fix: &Fix, shared: u32) -> String {
         let name = |symbol: Symbol| {
             let span = self.function.symbols()[symbol].name.span();
@@ -163,6 +192,7 @@ impl Fixing<'_> {
             FixKind::ExchangeThreads => {
                 "exchange threadIdx.x and threadIdx.y, and the sizes of blocks".to_owned()
             }
+            FixKind::ExchangeLoops(headers) => self.exchanged_loops(headers),
             FixKind::BlockShape([x, y, z]) => format!("blocks of {x}x{y}x{z}"),
             FixKind::Vector(bytes) => format!("one access of {bytes} bytes for adjacent ones"),
             FixKind::StructureOfArrays(stride) => {

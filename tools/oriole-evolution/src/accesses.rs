@@ -1,7 +1,9 @@
 //! Holds what is said of memory accesses against what the emulator counts.
 
 use oriole::{AccessReport, KernelAccesses};
-use oriole_analysis::memory_requests::{Assumption, Class, PARAMETER_MULTIPLE, Status};
+use oriole_analysis::memory_requests::{
+    Assumption, Class, PARAMETER_MULTIPLE, Repetition, Status, Wasteful,
+};
 use oriole_emulator::{Observer, Request, Step};
 use oriole_isa::Space;
 use oriole_isa::memory_cost::{self, Operation, WarpCopy};
@@ -25,6 +27,10 @@ pub struct ComparedRequests {
     pub boundary: u64,
     /// Held against what is said of a parameter.
     pub strides: u64,
+    /// Accesses that were said to be certainly wasteful, and were held against the sums of what they cost and of what would do.
+    pub wasteful: u64,
+    /// Of these, those whose cost is only bounded.
+    pub wasteful_bounded: u64,
     /// Of the others, those in which groups of lanes that were assumed to have no sector in common have one.
     pub shared_rows: u64,
 }
@@ -39,6 +45,8 @@ impl ComparedRequests {
         self.partial += other.partial;
         self.boundary += other.boundary;
         self.strides += other.strides;
+        self.wasteful += other.wasteful;
+        self.wasteful_bounded += other.wasteful_bounded;
         self.shared_rows += other.shared_rows;
     }
 }
@@ -49,6 +57,19 @@ struct Seen {
     violations: Vec<String>,
     /// Blocks of the grid, warps and places of instructions at which an assumption did not hold.
     broken: BTreeSet<([u32; 3], u32, u32)>,
+    /// What accesses cost in sum, by number.
+    sums: BTreeMap<usize, Sum>,
+}
+
+/// What all requests of an access cost.
+#[derive(Debug, Default)]
+struct Sum {
+    cost: u64,
+    ideal: u64,
+    /// Who made them: blocks of the grid, and warps.
+    makers: BTreeSet<([u32; 3], u32)>,
+    /// Whether something that was assumed did not hold.
+    is_disturbed: bool,
 }
 
 /// What is watched at an instruction because something was assumed of it.
@@ -108,10 +129,56 @@ impl RequestWatcher {
         argument.is_some_and(|argument| argument.is_multiple_of(PARAMETER_MULTIPLE))
     }
 
-    /// What was compared, and what was wrong.
-    pub fn result(&self) -> (ComparedRequests, Vec<String>) {
+    /// What was compared, and what was wrong; sums only of a launch that came to its end.
+    pub fn result(&self, is_whole: bool) -> (ComparedRequests, Vec<String>) {
         let seen = self.seen.lock().expect("no thread panicked");
-        (seen.compared, seen.violations.clone())
+        let (mut compared, mut violations) = (seen.compared, seen.violations.clone());
+        let wasteful = |(index, _): &(&usize, &Sum)| {
+            self.kernel.accesses[**index].cost.wasteful == Wasteful::Certainly
+        };
+        for (&index, sum) in seen.sums.iter().filter(wasteful) {
+            let access = &self.kernel.accesses[index];
+            if !is_whole || sum.is_disturbed || !self.is_repeated(access, sum) {
+                continue;
+            }
+            compared.wasteful += 1;
+            compared.wasteful_bounded += u64::from(access.cost.status == Status::Bounded);
+            if sum.cost <= sum.ideal {
+                violations.push(format!(
+                    "line {}: `{}` is not wasteful: {} of {}; said: {access}",
+                    access.line, access.mnemonic, sum.cost, sum.ideal
+                ));
+            }
+        }
+        (compared, violations)
+    }
+
+    /// Whether those made an access that must for it to be wasteful: all warps of two adjacent blocks.
+    fn is_repeated(&self, access: &AccessReport, sum: &Sum) -> bool {
+        let warps = access.cost.warps.iter().enumerate();
+        let warps = warps.filter(|own| own.1.lanes != 0);
+        let warps: Vec<u32> = warps.map(|own| own.0 as u32).collect();
+        let is_full = |block: [u32; 3]| {
+            warps
+                .iter()
+                .all(|&warp| sum.makers.contains(&(block, warp)))
+        };
+        let mut blocks = sum.makers.iter().map(|maker| maker.0);
+        let axes = access.cost.wasteful_if.iter().filter_map(|own| match *own {
+            Repetition::Blocks(axis) => Some(axis as usize),
+            Repetition::Warps => None,
+        });
+        let axes: Vec<usize> = axes.collect();
+        access.cost.wasteful_if.is_empty()
+            || blocks.any(|block| {
+                (0..1usize << axes.len()).all(|corner| {
+                    let mut own = block;
+                    for (place, &axis) in axes.iter().enumerate() {
+                        own[axis] += (corner >> place & 1) as u32;
+                    }
+                    is_full(own)
+                })
+            })
     }
 
     fn warp(&self, threads: &[[u32; 3]]) -> u32 {
@@ -253,6 +320,14 @@ fn cost_of(request: &Request<'_>, is_shared: bool, lanes: u32) -> (u64, u64) {
     (cost, cost)
 }
 
+/// What would do for a request.
+fn ideal_of(request: &Request<'_>, is_shared: bool) -> u64 {
+    match is_shared {
+        true => memory_cost::ideal_wavefronts(request.operation, request.lanes, request.width),
+        false => memory_cost::ideal_sectors(request.lanes, request.width),
+    }
+}
+
 impl Observer for RequestWatcher {
     fn step(&self, step: &Step<'_>) {
         let Some(watched) = self.watched.get(&step.span.start) else {
@@ -290,7 +365,21 @@ impl Observer for RequestWatcher {
         if let (true, Some(&index)) = (is_counted, place)
             && let Ok(mut seen) = self.seen.lock()
         {
-            self.check(&self.kernel.accesses[index], request, &mut seen);
+            let partial = |seen: &Seen| (seen.compared.partial, seen.compared.shared_rows);
+            let before = partial(&seen);
+            let access = &self.kernel.accesses[index];
+            self.check(access, request, &mut seen);
+            let is_disturbed = partial(&seen) != before;
+            let maker = (request.block, self.warp(request.threads));
+            let (cost, ideal) = (
+                cost_of(request, is_shared, request.lanes).1,
+                ideal_of(request, is_shared),
+            );
+            let sum = seen.sums.entry(index).or_default();
+            sum.cost += cost;
+            sum.ideal += ideal.min(cost);
+            sum.makers.insert(maker);
+            sum.is_disturbed |= is_disturbed;
         }
     }
 }

@@ -181,8 +181,73 @@ impl Writer {
         self.define(&format!("shfl.sync.{mode}.b32"), &operands);
     }
 
-    /// A row of shared memory for each thread, as long as a parameter says.
-    fn strided(&mut self) {
+    /// A row for each thread, as long as a parameter says: of shared or of global memory.
+    fn strided(&mut self, threads: u32) {
+        match self.below(3) {
+            0 => self.strided_shared(),
+            1 => self.strided_words(threads),
+            _ => self.strided_global(),
+        }
+    }
+
+    /// A row of words of shared memory.
+    fn strided_words(&mut self, threads: u32) {
+        let (stride, lane) = (self.pick(&[0, 1]), self.pick(&[2, 6]));
+        let row = match threads {
+            ..=64 => lane,
+            _ => 6,
+        };
+        let index = self.define("mul.lo.s32", &format!("%r{row}, %r{stride}"));
+        let index = match self.below(3) {
+            0 => {
+                let more = self.define("and.b32", &format!("%r{row}, 7"));
+                self.define("add.s32", &format!("%r{index}, %r{more}"))
+            }
+            _ => index,
+        };
+        let bytes = self.define("shl.b32", &format!("%r{index}, 2"));
+        let address = self.define("add.s32", &format!("%tile, %r{bytes}"));
+        self.line(&format!("ld.shared.u32 %t0, [%r{address}];"));
+    }
+
+    /// A row of global memory.
+    fn strided_global(&mut self) {
+        let (stride, row) = (self.pick(&[0, 1]), self.pick(&[2, 3, 4, 6]));
+        let (width, kind, registers) = self.pick(&[
+            (1, "u8", "%t0"),
+            (2, "u16", "%t0"),
+            (4, "u32", "%t0"),
+            (4, "u32", "%t0"),
+            (8, "v2.u32", "{%t0, %t1}"),
+            (16, "v4.u32", "{%t0, %t1, %t2, %t3}"),
+        ]);
+        // Lanes may be something else apart besides, and blocks anything.
+        let other = self.pick(&[2, 3, 4, 6, 7]);
+        let more = self.define("and.b32", &format!("%r{other}, 3"));
+        let index = match self.below(4) {
+            0 => self.define("mul.lo.s32", &format!("%r{row}, %r{stride}")),
+            1 => self.define("mad.lo.s32", &format!("%r{row}, %r{stride}, %r{other}")),
+            2 => self.define("mad.lo.s32", &format!("%r{more}, %r{stride}, %r{row}")),
+            _ => self.define("mad.lo.s32", &format!("%r{row}, %r{stride}, %r{more}")),
+        };
+        let wide = self.wide;
+        self.wide += 2;
+        let next = wide + 1;
+        let widening = self.pick(&["mul.wide.u32", "mul.wide.s32"]);
+        self.line(&format!("{widening} %rd{wide}, %r{index}, {width};"));
+        self.line(&format!("add.s64 %rd{next}, %rd0, %rd{wide};"));
+        let guard = match self.below(4) {
+            0 => format!("@%p{} ", self.predicate()),
+            _ => String::new(),
+        };
+        let offset = width * self.below(4);
+        self.line(&format!(
+            "{guard}ld.global.{kind} {registers}, [%rd{next}+{offset}];"
+        ));
+    }
+
+    /// A row of shared memory, of bytes or vectors.
+    fn strided_shared(&mut self) {
         let row = self.pick(&[2, 3, 6]);
         let (stride, shift) = match self.below(3) {
             0 => (0, 1),
@@ -416,7 +481,7 @@ pub fn generate(seed: u64) -> AddressKernel {
     }
     for _ in 0..10 + writer.below(12) {
         match writer.below(11) {
-            9 => writer.strided(),
+            9 => writer.strided(block.iter().product()),
             10 if (block[0] * block[1] * block[2]).is_multiple_of(32) => writer.shuffle(),
             0 => writer.rounds(),
             1 => writer.branch(),

@@ -10,6 +10,7 @@ pub mod accesses;
 pub mod addresses;
 pub mod loops;
 pub mod measured;
+pub mod nests;
 pub mod tiles;
 
 use oriole_analysis::launch::LaunchShape;

@@ -39,6 +39,8 @@ pub struct Launch {
     pub ptx: String,
     /// The kernel.
     pub kernel: String,
+    /// Blocks of the grid.
+    pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
     /// The number of the run in `runs.toml`.
@@ -60,12 +62,16 @@ pub fn read(text: &str) -> (&str, Vec<Launch>) {
     for line in lines {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields[..] {
-            ["launch", ptx, kernel, _, block, run] => {
-                let mut sizes = block.split('x').map(|size| size.parse().expect("a size"));
+            ["launch", ptx, kernel, grid, block, run] => {
+                let shape = |text: &str| {
+                    let mut sizes = text.split('x').map(|size| size.parse().expect("a size"));
+                    std::array::from_fn(|_| sizes.next().unwrap_or(1))
+                };
                 launches.push(Launch {
                     ptx: ptx.to_owned(),
                     kernel: kernel.to_owned(),
-                    block: std::array::from_fn(|_| sizes.next().unwrap_or(1)),
+                    grid: shape(grid),
+                    block: shape(block),
                     run: run.parse().ok(),
                     ..Launch::default()
                 });

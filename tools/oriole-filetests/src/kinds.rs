@@ -301,6 +301,10 @@ impl Run<'_> {
                 let text = self.spoil(format!("fix: {fix}"));
                 self.outcome.facts.push(Fact { line, text });
             }
+            if let Some(wasteful) = access.wasteful() {
+                let text = self.spoil(format!("waste: {wasteful}"));
+                self.outcome.facts.push(Fact { line, text });
+            }
             if !access.cost.strides.is_empty() {
                 let text = self.spoil(format!("strides: {}", access.strides()));
                 self.outcome.facts.push(Fact { line, text });

@@ -10,7 +10,7 @@
 //! | `ssa` | also show the SSA form | section `output` |
 //! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
 //! | `scev` | also ask ScalarEvolution | `trips:` and `scev:` facts |
-//! | `analyze` | also count what accesses cost | `coalescing:`, `banks:`, `array:`, `strides:`, `fix:` and `dependence:` facts |
+//! | `analyze` | also count what accesses cost | `coalescing:`, `banks:`, `array:`, `waste:`, `strides:`, `fix:` and `dependence:` facts |
 //! | `findings` | also look for what is wrong | `high bank-conflict:` and such facts |
 //! | `pass` | read functions in SSA form (`oriole_ir::text`) and run passes on them, without PTX | the same, in SSA form |
 //!

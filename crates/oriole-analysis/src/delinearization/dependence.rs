@@ -113,7 +113,7 @@ fn by_numbers(step: i128, gap: i128, bytes: i128, other_bytes: i128) -> Dependen
 }
 
 /// Whether a loop changes nothing in polynomials but its counter.
-fn is_invariant(query: &Query<'_>, header: Block, polynomials: &[&Polynomial]) -> bool {
+pub(super) fn is_invariant(query: &Query<'_>, header: Block, polynomials: &[&Polynomial]) -> bool {
     let expressions = query.expressions();
     let changes = |factor: &Factor| match *factor {
         // An inner loop may be in any iteration.

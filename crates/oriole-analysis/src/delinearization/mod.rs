@@ -20,9 +20,11 @@
 //! Sizes that are sums; subscripts with quotients or bit operations, which are indices as they are.
 
 mod dependence;
+mod interchange;
 mod polynomial;
 
 pub use dependence::{Dependence, dependence};
+pub use interchange::{Interchange, NestAccess, interchange};
 pub use polynomial::{Factor, Polynomial, Product};
 
 use crate::lane_patterns::Setting;

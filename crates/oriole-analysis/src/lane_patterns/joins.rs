@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// Slots of [`super::AtomKey::Part`].
 const CHOSEN: u32 = 2000;
-const ROUNDS: u32 = 3000;
+pub(super) const ROUNDS: u32 = 3000;
 
 impl LanePatterns<'_> {
     pub(super) fn is_back_edge(&self, from: Block, to: Block) -> bool {

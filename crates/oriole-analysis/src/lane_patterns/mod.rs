@@ -38,6 +38,7 @@ mod exchange;
 mod joins;
 mod pattern;
 mod reconvergence;
+mod repetition;
 mod steps;
 mod widening;
 
@@ -162,6 +163,8 @@ pub struct Setting {
     /// Whether lanes are supposed to stay together at branches of which it cannot be told, and to have one quotient where they divide
     /// by something that is not known.
     pub supposing: bool,
+    /// Whether only costs of accesses are wanted: no tables by stride, and nothing about waste where the cost does not tell.
+    pub brief: bool,
 }
 
 impl Setting {
@@ -176,6 +179,7 @@ impl Setting {
             pointer_alignment: None,
             exchanges_threads: false,
             supposing: false,
+            brief: false,
         }
     }
 
@@ -276,6 +280,8 @@ pub struct LanePatterns<'a> {
     given: BTreeMap<Value, Lanes>,
     /// A variable whose address is a multiple of a power of two and so much more.
     placed: Option<(oriole_ir::Symbol, u64, u64)>,
+    /// Of atoms that are the uniform part of a number that was widened: what they are modulo two to the width before.
+    narrow: BTreeMap<Atom, Rc<Pattern>>,
     /// Whether nothing more is supposed.
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
@@ -342,6 +348,7 @@ impl<'a> LanePatterns<'a> {
             steps: BTreeMap::new(),
             given: BTreeMap::new(),
             placed: None,
+            narrow: BTreeMap::new(),
             pessimistic: false,
             shown_by: Vec::new(),
         }
@@ -397,6 +404,7 @@ impl<'a> LanePatterns<'a> {
         self.has_left.clear();
         self.has_left.resize(self.leaves_apart.len(), None);
         self.supposed.clear();
+        self.narrow.clear();
         self.shown_by.clear();
     }
 

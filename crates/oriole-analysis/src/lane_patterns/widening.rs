@@ -1,10 +1,14 @@
 //! Patterns in more bits.
 
 use super::evaluate::Input;
-use super::pattern::{LANES, Lanes, Pattern, Supposed};
+use super::pattern::{Atom, LANES, Lanes, Pattern, Supposed};
 use super::{LanePatterns, Term};
 use crate::known_bits::{Known, mask, sign_extend};
 use oriole_ir::Value;
+use std::rc::Rc;
+
+/// So many times in a row what is unknown since it was widened is replaced.
+const MOST_WIDENED: usize = 16;
 
 impl LanePatterns<'_> {
     /// A pattern in more bits.
@@ -38,7 +42,48 @@ impl LanePatterns<'_> {
         } else {
             self.widen_terms(value, slot, pattern, *source, to, signed)?
         };
+        if let [term] = &result.terms[..]
+            && let [atom] = term.monomial[..]
+            && term.factor.as_same() == Some(1)
+            && pattern.has_one_group()
+        {
+            let rest = pattern.lanes.get(0).wrapping_sub(result.lanes.get(0)) & mask(from);
+            let narrow = Pattern {
+                lanes: Lanes::Same(rest),
+                ..pattern.as_ref().clone()
+            };
+            self.narrow.insert(atom, Rc::new(narrow));
+        }
         Some(result.assuming(&pattern.assumed))
+    }
+
+    /// The low bits of a pattern, with what numbers were before they were widened in place of what is unknown of them since.
+    pub fn low_bits(&self, pattern: &Pattern, bits: u32) -> Option<Pattern> {
+        let mut low = pattern.truncate(bits);
+        // Each step replaces atoms by those of values they were computed from.
+        for _ in 0..MOST_WIDENED {
+            let is_widened = |atom: &Atom| self.narrow.get(atom).is_some_and(|it| it.bits >= bits);
+            if !low
+                .terms
+                .iter()
+                .any(|term| term.monomial.iter().any(is_widened))
+            {
+                return Some(low);
+            }
+            let mut next = Pattern::concrete(low.lanes.clone(), bits).assuming(&low.assumed);
+            for term in &low.terms {
+                let mut product = Pattern::concrete(term.factor.clone(), bits);
+                for atom in &term.monomial {
+                    product = match self.narrow.get(atom).filter(|_| is_widened(atom)) {
+                        Some(narrow) => product.multiply(&narrow.truncate(bits))?,
+                        None => product.multiply(&Pattern::atom(*atom, bits))?,
+                    };
+                }
+                next = next.add(&product)?;
+            }
+            low = next;
+        }
+        None
     }
 
     /// A pattern in more bits, term by term, if no lane's number wraps.

@@ -1,5 +1,6 @@
 //! What a pattern of addresses costs a warp.
 
+use super::waste::Phase;
 use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, LANES, Lanes, Pattern, Supposed};
@@ -35,10 +36,16 @@ pub(super) struct WarpCost {
     pub is_apart: bool,
     /// What it costs by what a parameter is.
     pub strides: Vec<StrideRow>,
+    /// Parameters that were taken to be aligned for that.
+    pub stride_pointers: Vec<(Symbol, u32)>,
     /// How far each lane that takes part is from the first one, if all are in one group.
     pub offsets: Option<[Option<i64>; LANES]>,
     /// What it costs if only the first lanes take part, by their number less one; empty if that is not known.
     pub boundary: Vec<u64>,
+    /// Whether it costs more than would do in a round of a loop that is always executed.
+    pub has_wasteful_round: bool,
+    /// Where in a sector it starts, if that is not known and decides the cost.
+    pub phase: Option<Box<Phase>>,
 }
 
 /// The first lane of some, as a mask.
@@ -51,13 +58,13 @@ pub(super) const MIDDLE: u64 = 1 << 44;
 
 /// Which memory a request goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Memory {
+pub(super) enum Memory {
     Global,
     Shared,
     Local,
 }
 
-fn memory(space: Space) -> Memory {
+pub(super) fn memory(space: Space) -> Memory {
     match space {
         Space::Shared | Space::SharedCluster => Memory::Shared,
         Space::Local => Memory::Local,
@@ -83,8 +90,11 @@ impl WarpCost {
             least_apart: 0,
             is_apart: false,
             strides: Vec::new(),
+            stride_pointers: Vec::new(),
             offsets: None,
             boundary: Vec::new(),
+            has_wasteful_round: false,
+            phase: None,
         }
     }
 
@@ -325,7 +335,10 @@ impl WarpCost {
         all.mean = rounds.iter().map(|own| own.mean).sum::<f64>() / count;
         all.ideal = rounds.iter().map(|own| own.ideal).sum::<f64>() / count;
         all.cause = rounds.iter().filter_map(|own| own.cause).max();
+        // Starts of sectors are those of one round.
+        all.phase = None;
         for own in &rounds {
+            all.has_wasteful_round |= own.has_wasteful_round;
             all.masks.push(own.lanes);
             all.is_supposed |= own.is_supposed;
             all.is_apart |= own.is_apart;
@@ -336,6 +349,10 @@ impl WarpCost {
         all.masks.dedup();
         if rounds.iter().any(|own| own.boundary != all.boundary) {
             all.boundary.clear();
+        }
+        let is_like = |own: &WarpCost| (own.lanes, &own.strides) == (all.lanes, &all.strides);
+        if !rounds.iter().all(is_like) {
+            all.strides.clear();
         }
         all
     }

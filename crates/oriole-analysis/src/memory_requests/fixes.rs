@@ -7,18 +7,20 @@
 //! ## Method
 //! Each fix is a change of addresses: a longer row, bits that are exclusive-ored with others, threads whose numbers along x and y are
 //! exchanged, blocks of another shape, elements in arrays of their own, accesses in one. The same counting as everywhere says what
-//! accesses cost then: all that the change touches, in every warp. What does not become cheaper in sum is not given.
+//! accesses cost then: all that the change touches, in every warp. What does not become cheaper in sum is not given. Exchanged loops
+//! leave each request as it is; what counts is how many sectors [`WINDOW`] iterations in a row touch together ([`nests`]).
 //!
 //! ## Not done
-//! Arrays in shared memory whose size is given at launch, and those that something accesses of which nothing is known. Exchanged loops.
+//! Arrays in shared memory whose size is given at launch, and those that something accesses of which nothing is known.
 
 use super::cost::WarpCost;
+use super::nests::{self, Nest};
 use super::{POINTER_ALIGNMENT, Request, RequestCost, Status, costs};
 use crate::known_bits::{Known, sign_extend};
-use crate::lane_patterns::{AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, Setting};
+use crate::lane_patterns::{Atom, AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, Setting};
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
-use oriole_ir::{AccessKind, Base, Function, Symbol};
+use oriole_ir::{AccessKind, Base, Block, Function, Symbol};
 use oriole_isa::Space;
 use oriole_isa::memory_cost::{self, Operation};
 use std::collections::BTreeMap;
@@ -58,6 +60,8 @@ pub enum FixKind {
     StructureOfArrays(u64),
     /// Tiles of so many bytes go through shared memory, rows one element longer than they need.
     Stage(u64),
+    /// Two loops change places, by their headers: the outer one first.
+    ExchangeLoops([Block; 2]),
 }
 
 impl FixKind {
@@ -71,6 +75,7 @@ impl FixKind {
             FixKind::Vector(_) => "vector",
             FixKind::StructureOfArrays(_) => "structure-of-arrays",
             FixKind::Stage(_) => "stage",
+            FixKind::ExchangeLoops(_) => "exchange-loops",
         }
     }
 }
@@ -108,13 +113,15 @@ impl Change {
 }
 
 /// What a request's addresses are in a warp.
-struct Sample {
-    lanes: u32,
-    pattern: Option<Pattern>,
+pub(super) struct Sample {
+    pub(super) lanes: u32,
+    pub(super) pattern: Option<Pattern>,
     /// The shared variable that it accesses; the pattern is of the offset then.
     variable: Option<Symbol>,
     /// What is known of the uniform part.
     uniform: Known,
+    /// What is known of it in the first round of all loops, modulo a sector.
+    pub(super) first: Known,
 }
 
 /// So many residues of an offset are tried.
@@ -123,22 +130,37 @@ const MOST_RESIDUES: u64 = 128;
 /// Arrays with more accesses are left alone.
 const MOST_MEMBERS: usize = 200;
 
-/// Fixes of requests whose waste is known, those of one request in order of what they gain; `rows` are bytes of rows that addresses show, and
-/// `bytes` are those of shared variables.
+/// What is known of arrays and loops besides what requests cost.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Bytes of rows that addresses show, by request.
+    pub rows: &'a dyn Fn(usize) -> Option<u64>,
+    /// Bytes of shared variables.
+    pub bytes: &'a dyn Fn(Symbol) -> Option<u32>,
+    /// Nests of loops that can be exchanged.
+    pub nests: &'a [Nest],
+}
+
+/// Fixes of requests whose waste is known, those of one request in order of what they gain.
 pub fn fixes(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
-    rows: &dyn Fn(usize) -> Option<u64>,
-    bytes: &dyn Fn(Symbol) -> Option<u32>,
+    around: Surroundings<'_>,
 ) -> Vec<Fix> {
     if !costs.iter().any(wastes) {
         return Vec::new();
     }
-    let samples = samples(function, analyses, setting, evolution, costs);
+    let Surroundings { rows, bytes, nests } = around;
+    let members = nests.iter().flat_map(|nest| &nest.members);
+    let members: Vec<usize> = members.map(|member| member.0).collect();
+    let samples = samples(function, analyses, setting, evolution, costs, &members);
     let mut found = shared_fixes(costs, &samples, rows, bytes);
+    for nest in nests {
+        found.extend(nest.fixes(costs, &samples));
+    }
     let exchanged = exchanged(function, analyses, setting, costs);
     for (index, cost) in costs.iter().enumerate() {
         if !wastes(cost) {
@@ -182,6 +204,7 @@ fn samples(
     setting: &Setting,
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
+    members: &[usize],
 ) -> Vec<Vec<Sample>> {
     let mut samples: Vec<Vec<Sample>> = costs.iter().map(|_| Vec::new()).collect();
     let supposing = Setting {
@@ -193,13 +216,16 @@ fn samples(
     let needs_shared = costs.iter().any(|cost| is_shared(cost) && wastes(cost));
     let is_needed = |cost: &RequestCost| wastes(cost) || needs_shared && is_shared(cost);
     let needed: Vec<usize> = (0..costs.len())
-        .filter(|&index| is_needed(&costs[index]))
+        .filter(|&index| is_needed(&costs[index]) || members.contains(&index))
         .collect();
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, supposing, query);
     for warp in 0..setting.warps() {
         let of_warp = patterns.ask(warp, |patterns| {
-            let sample = |&index: &usize| sample(function, patterns, &costs[index].request);
+            let sample = |&index: &usize| {
+                let request = &costs[index].request;
+                sample(function, patterns, request, members.contains(&index))
+            };
             needed.iter().map(sample).collect::<Vec<Sample>>()
         });
         for (&index, sample) in needed.iter().zip(of_warp) {
@@ -209,13 +235,19 @@ fn samples(
     samples
 }
 
-fn sample(function: &Function, patterns: &mut LanePatterns<'_>, request: &Request) -> Sample {
+fn sample(
+    function: &Function,
+    patterns: &mut LanePatterns<'_>,
+    request: &Request,
+    is_of_nest: bool,
+) -> Sample {
     let lanes = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
     let mut sample = Sample {
         lanes,
         pattern: None,
         variable: None,
         uniform: Known::unknown(64),
+        first: Known::unknown(64),
     };
     let (Some(address), Some(block)) = (request.address, function.block_of(request.instruction))
     else {
@@ -258,6 +290,23 @@ fn sample(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reques
         }
     };
     sample.uniform = pattern.symbolic_known(first, &known);
+    if is_of_nest && let Some(mut low) = patterns.low_bits(&pattern, nests::SECTOR.trailing_zeros())
+    {
+        let atoms: Vec<Atom> = low
+            .terms
+            .iter()
+            .flat_map(|term| term.monomial.clone())
+            .collect();
+        for atom in atoms
+            .into_iter()
+            .filter(|&atom| patterns.is_of_rounds(atom))
+        {
+            low = low.with_atom(atom, 0);
+        }
+        let rest = low.lanes.get(first).wrapping_sub(pattern.lanes.get(first));
+        let known = low.symbolic_known(first, &known);
+        sample.first = known.add(Known::constant(rest), false, low.bits);
+    }
     sample.pattern = Some(pattern);
     sample
 }
@@ -356,18 +405,16 @@ fn best_change(
     // What wastes most first: a change that does not help it is soon left.
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by(|&left, &right| weight(&members[right]).total_cmp(&weight(&members[left])));
+    let alike = alike(costs, samples, members);
     for &change in changes {
         let mut means = vec![0.0; members.len()];
         let mut sum = 0.0;
-        let mut counted = Vec::new();
+        let mut counted = vec![Vec::new(); alike.count];
         let is_counted = order.iter().all(|&place| {
             let cost = &costs[members[place]];
-            let Some(mean) = changed(
-                &cost.request,
-                &samples[members[place]],
-                change,
-                &mut counted,
-            ) else {
+            let (request, own) = (&cost.request, &samples[members[place]]);
+            let numbers = &alike.numbers[place];
+            let Some(mean) = changed(request, own, numbers, change, &mut counted) else {
                 return false;
             };
             sum += (mean - cost.ideal).max(0.0) * cost.trips;
@@ -383,7 +430,7 @@ fn best_change(
 }
 
 /// Whether something is known to be wasted.
-fn wastes(cost: &RequestCost) -> bool {
+pub(super) fn wastes(cost: &RequestCost) -> bool {
     cost.status != Status::Unknown && cost.waste() > 1e-9
 }
 
@@ -434,27 +481,67 @@ fn swizzles(variable: Symbol, bytes: u64, widest: u64) -> Vec<Change> {
     changes
 }
 
-/// What was counted with changed offsets: of which addresses, by how many bytes, and the cost.
-struct Counted<'a> {
-    lanes: u32,
-    first: u64,
-    uniform: Known,
-    operation: Operation,
-    bytes: u32,
-    pattern: &'a Pattern,
-    cost: u64,
+/// Samples that cost the same with any change but for where they start have the same number.
+struct Alike {
+    /// How many numbers there are.
+    count: usize,
+    /// By request and sample.
+    numbers: Vec<Vec<usize>>,
+}
+
+/// Numbers of samples of requests.
+fn alike(costs: &[RequestCost], samples: &[Vec<Sample>], members: &[usize]) -> Alike {
+    // Of each number: one sample, how far its lanes are apart, and its request.
+    let mut found: Vec<(&Sample, [i64; LANES], &Request)> = Vec::new();
+    let mut numbers = Vec::new();
+    for &member in members {
+        let request = &costs[member].request;
+        let mut own = Vec::new();
+        for sample in &samples[member] {
+            let spread = match &sample.pattern {
+                Some(pattern) => {
+                    let spread = pattern.spread();
+                    std::array::from_fn(spread)
+                }
+                None => [0; LANES],
+            };
+            let like = |other: &&(&Sample, [i64; LANES], &Request)| {
+                let (known, apart, asked) = **other;
+                (known.lanes, known.uniform) == (sample.lanes, sample.uniform)
+                    && (asked.operation, asked.bytes) == (request.operation, request.bytes)
+                    && apart == spread
+            };
+            // Samples of one request are mostly alike.
+            let place = found.iter().rev().position(|other| like(&other));
+            let number = match place {
+                Some(place) => found.len() - 1 - place,
+                None => {
+                    found.push((sample, spread, request));
+                    found.len() - 1
+                }
+            };
+            own.push(number);
+        }
+        numbers.push(own);
+    }
+    Alike {
+        count: found.len(),
+        numbers,
+    }
 }
 
 /// What a request costs with changed offsets, on average over warps; the dearest of what is not known counts. What was counted before
-/// with the same change is not counted again.
-fn changed<'a>(
+/// with the same change is not counted again: `known` has costs by number and by where lanes start.
+fn changed(
     request: &Request,
-    samples: &'a [Sample],
+    samples: &[Sample],
+    numbers: &[usize],
     change: Change,
-    known: &mut Vec<Counted<'a>>,
+    known: &mut [Vec<(u64, u64)>],
 ) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
-    for sample in samples.iter().filter(|sample| sample.lanes != 0) {
+    let executing = samples.iter().zip(numbers);
+    for (sample, &alike) in executing.filter(|(sample, _)| sample.lanes != 0) {
         let pattern = sample.pattern.as_ref()?;
         if !pattern.has_one_group() {
             return None;
@@ -462,15 +549,9 @@ fn changed<'a>(
         let number = |lane: usize| sign_extend(pattern.lanes.get(lane), pattern.bits);
         // Of addresses that differ by whole periods one is counted.
         let first = number(0).rem_euclid(change.period as i64) as u64;
-        let spread = pattern.spread();
-        let like = known.iter().find(|own| {
-            let other = own.pattern.spread();
-            (own.lanes, own.first, own.uniform) == (sample.lanes, first, sample.uniform)
-                && (own.operation, own.bytes) == (request.operation, request.bytes)
-                && (0..LANES).all(|lane| other(lane) == spread(lane))
-        });
-        if let Some(like) = like {
-            sum += like.cost;
+        let like = known[alike].iter().find(|own| own.0 == first);
+        if let Some(&(_, cost)) = like {
+            sum += cost;
             count += 1;
             continue;
         }
@@ -497,15 +578,7 @@ fn changed<'a>(
                 memory_cost::wavefronts(operation, &addresses, sample.lanes, bytes).0
             })
             .max()?;
-        known.push(Counted {
-            lanes: sample.lanes,
-            first,
-            uniform: sample.uniform,
-            operation: request.operation,
-            bytes: request.bytes,
-            pattern,
-            cost: dearest,
-        });
+        known[alike].push((first, dearest));
         sum += dearest;
         count += 1;
     }
@@ -625,6 +698,7 @@ fn array_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Op
             pattern: sample.pattern.clone(),
             variable: None,
             uniform: Known::constant(0),
+            first: Known::constant(0),
         })
         .collect();
     let after = counted(&cost.request, &aligned, &packed)?;

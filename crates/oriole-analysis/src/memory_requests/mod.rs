@@ -27,18 +27,22 @@ mod class;
 mod copies;
 mod cost;
 mod fixes;
+mod nests;
 mod rounds;
 mod strides;
+mod waste;
 
 pub use chains::chains;
 pub use class::Class;
-pub use fixes::{Fix, FixKind, fixes};
+pub use fixes::{Fix, FixKind, Surroundings, fixes};
+pub use nests::{Nest, WINDOW};
 pub use strides::{StrideCase, StrideRow};
+pub use waste::{Repetition, Wasteful};
 
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{
-    ANY_WARP, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+    ANY_WARP, Atom, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
 };
 use crate::loops::Loops;
 use crate::manager::Analyses;
@@ -171,6 +175,10 @@ pub struct RequestCost {
     pub cause: Option<Cause>,
     /// What is taken for granted, in order.
     pub assumptions: Vec<Assumption>,
+    /// Whether more is accessed than would do.
+    pub wasteful: Wasteful,
+    /// Who else has to make the request for one of them to be wasteful, if that is certain then.
+    pub wasteful_if: Vec<Repetition>,
     /// How often the instruction is executed, about: the product of the counts of the loops around it.
     pub trips: f64,
     /// What it costs by what a parameter of the kernel is, if that decides it.
@@ -327,7 +335,11 @@ pub fn costs_at_first(
     setting: &Setting,
 ) -> Vec<RequestCost> {
     let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
-    first_costs(function, analyses, setting, &evolution)
+    let brief = Setting {
+        brief: true,
+        ..setting.clone()
+    };
+    first_costs(function, analyses, &brief, &evolution)
 }
 
 /// Likewise, with the evolution of the function in launches of that shape.
@@ -350,6 +362,7 @@ pub fn costs_by(
         settle(function, analyses, &supposing, evolution, &mut costs);
     }
     bases::settle(function, analyses, setting, evolution, &mut costs);
+    waste::guess(function, analyses, setting, evolution, &mut costs);
     costs
 }
 
@@ -508,6 +521,10 @@ fn by_warps(
             if is_one && let Some(mut first) = own.first_mut().and_then(Option::take) {
                 if let Some(any) = any[index].take() {
                     first.boundary = any.boundary;
+                    first.phase = any.phase;
+                    // Those of one warp need not be those of another.
+                    first.strides = any.strides;
+                    first.stride_pointers = any.stride_pointers;
                 }
                 done[index] = Some(vec![first; warps as usize]);
             }
@@ -515,7 +532,15 @@ fn by_warps(
         });
     }
     for index in open {
-        done[index] = found[index].drain(..).collect();
+        let mut costs: Option<Vec<WarpCost>> = found[index].drain(..).collect();
+        if let (Some(costs), Some(any)) = (&mut costs, &any[index]) {
+            for cost in costs.iter_mut().filter(|cost| cost.lanes == any.lanes) {
+                cost.strides.clone_from(&any.strides);
+                cost.stride_pointers.clone_from(&any.stride_pointers);
+                cost.phase.clone_from(&any.phase);
+            }
+        }
+        done[index] = costs;
     }
     done
 }
@@ -572,7 +597,11 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
-    let settled = patterns.setting().pointer_alignment;
+    let setting = patterns.setting();
+    // What is the same in all warps is asked of none in particular, if they are alike.
+    let is_general = patterns.is_any_warp() || !setting.has_like_warps();
+    let is_of_all = is_general && !setting.brief;
+    let settled = setting.pointer_alignment;
     let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
     let mut pointers = Vec::new();
     if cost.least != cost.most {
@@ -585,16 +614,7 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             }
         }
     }
-    let aligned = |atom| {
-        let known = patterns.known(atom);
-        match pointers.iter().any(|pointer| pointer.0 == atom) {
-            true => Known {
-                zeros: known.zeros | (alignment - 1),
-                ones: known.ones & !(alignment - 1),
-            },
-            false => known,
-        }
-    };
+    let aligned = |atom| aligned_in(patterns, &pointers, alignment, atom);
     if cost.least != cost.most {
         let mut assuming = cost.clone();
         assuming.count(request, &pattern, &aligned);
@@ -604,9 +624,17 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
             }
             cost = assuming;
         }
-        if cost.least != cost.most {
+        if cost.least != cost.most && is_of_all {
             let parameter = |atom| patterns.parameter_of(atom);
-            cost.strides = strides::rows(request, &pattern, lanes, &parameter, &aligned);
+            let rows = |known: &dyn Fn(Atom) -> Known| {
+                strides::rows(request, &pattern, lanes, &parameter, known)
+            };
+            cost.strides = rows(&aligned);
+            // Tables with several rows depend on where lanes start.
+            let is_short = cost.strides.len() <= 3;
+            if settled.is_none() && !(is_short && rows(&plain) == cost.strides) {
+                cost.stride_pointers = pointers.iter().map(|pointer| pointer.1).collect();
+            }
         }
     }
     // In the first rounds of a loop lanes are as near as they start.
@@ -617,13 +645,40 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         cost.take_apart();
     }
     // What it costs any warp, or this one if they are not alike, that a condition cuts short.
-    if arriving.is_supposed && (patterns.is_any_warp() || !patterns.setting().has_like_warps()) {
+    if arriving.is_supposed && is_general {
         match cost.pointers.is_empty() && settled.is_none() {
             true => cost.count_boundary(request, &pattern, &plain),
             false => cost.count_boundary(request, &pattern, &aligned),
         }
     }
+    // Whether it is wasteful is open if it may be ideal and need not.
+    let may_waste = cost.least as f64 <= cost.ideal && cost.most as f64 > cost.ideal;
+    if may_waste && is_of_all {
+        let is_aligned = !cost.pointers.is_empty() || settled.is_some();
+        let pointers = if is_aligned { &pointers[..] } else { &[] };
+        let known =
+            |patterns: &LanePatterns<'_>, atom| aligned_in(patterns, pointers, alignment, atom);
+        let phase = waste::Phase::of(function, patterns, request, &pattern, lanes, &known);
+        cost.phase = phase.map(Box::new);
+    }
     cost
+}
+
+/// What is known of an atom if it is aligned, should it be one of these pointers.
+fn aligned_in(
+    patterns: &LanePatterns<'_>,
+    pointers: &[(Atom, (Symbol, u32))],
+    alignment: u64,
+    atom: Atom,
+) -> Known {
+    let known = patterns.known(atom);
+    match pointers.iter().any(|pointer| pointer.0 == atom) {
+        true => Known {
+            zeros: known.zeros | (alignment - 1),
+            ones: known.ones & !(alignment - 1),
+        },
+        false => known,
+    }
 }
 
 /// The table that all warps have.
@@ -641,6 +696,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
     let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
     let count = executing.len().max(1) as f64;
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
+    let strides = strides(&executing);
     let mut assumptions = Vec::new();
     for warp in &executing {
         assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
@@ -651,6 +707,10 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         }));
         let pointers = warp.pointers.iter();
         assumptions.extend(pointers.map(|pointer| Assumption::Aligned(pointer.0, pointer.1)));
+        if !strides.is_empty() {
+            let pointers = warp.stride_pointers.iter();
+            assumptions.extend(pointers.map(|own| Assumption::Aligned(own.0, own.1)));
+        }
         if warp.is_supposed {
             assumptions.push(Assumption::FullWarp);
         }
@@ -676,7 +736,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             dearest = Some(warp);
         }
     }
-    RequestCost {
+    let mut cost = RequestCost {
         request: *request,
         least: executing.iter().map(|warp| warp.least).min().unwrap_or(0),
         mean: executing.iter().map(|warp| warp.mean).sum::<f64>() / count,
@@ -686,8 +746,10 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
         status,
         cause,
         assumptions,
+        wasteful: Wasteful::No,
+        wasteful_if: Vec::new(),
         trips,
-        strides: strides(&executing),
+        strides,
         warps: warps
             .iter()
             .map(|warp| WarpClaim {
@@ -705,5 +767,7 @@ fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
             }
             _ => Vec::new(),
         },
-    }
+    };
+    (cost.wasteful, cost.wasteful_if) = waste::of_warps(request, &cost, &executing);
+    cost
 }

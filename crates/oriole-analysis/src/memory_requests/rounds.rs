@@ -39,14 +39,17 @@ struct Rounds<'a, 'p> {
 }
 
 impl Rounds<'_, '_> {
-    /// Follows a loop of the nest and what is inside it; nothing if that is too much, or something is not known.
-    fn follow(&mut self, level: usize) -> Option<()> {
+    /// Follows a loop of the nest and what is inside it; nothing if that is too much, or something is not known. Tells whether the round
+    /// of the loop around is always executed.
+    fn follow(&mut self, level: usize, is_certain: bool) -> Option<()> {
         let Some(&this) = self.nest.get(level) else {
-            return self.count(None);
+            return self.count(None, is_certain);
         };
+        let mut is_certain = is_certain;
         let mut numbers = self.start(this)?;
         if numbers.is_empty() {
-            return self.follow(level + 1);
+            // Which rounds these are is not known.
+            return self.follow(level + 1, false);
         }
         let parameters: Vec<Value> = numbers.iter().map(|own| own.0).collect();
         let mut seen: Vec<Vec<(Value, Lanes)>> = Vec::new();
@@ -56,24 +59,24 @@ impl Rounds<'_, '_> {
             }
             seen.push(numbers.clone());
             self.given.extend(numbers.iter().cloned());
-            let (ends, next) = self.ask(|patterns| {
-                (
-                    patterns.ends_at(this),
-                    patterns.next_round(this, &parameters),
-                )
+            let (ends, next, goes_round) = self.ask(|patterns| {
+                let ends = patterns.ends_at(this);
+                let next = patterns.next_round(this, &parameters);
+                (ends, next, ends.is_none() && patterns.goes_round(this))
             })?;
             match (ends, level + 1 == self.nest.len()) {
-                (Some(end), true) => self.count(Some(end))?,
+                (Some(end), true) => self.count(Some(end), is_certain)?,
                 (Some(end), false) => {
                     let inside = self.nest[level + 1..].first().copied();
                     let header = inside.map(|inside| self.patterns.header(inside));
                     // The inner loop is behind where lanes leave.
                     if header.is_none_or(|header| !self.is_behind(end, header)) {
-                        self.follow(level + 1)?;
+                        self.follow(level + 1, is_certain)?;
                     }
                 }
-                (None, _) => self.follow(level + 1)?,
+                (None, _) => self.follow(level + 1, is_certain)?,
             }
+            is_certain &= goes_round;
             if ends.is_some() {
                 break;
             }
@@ -116,10 +119,16 @@ impl Rounds<'_, '_> {
     }
 
     /// Counts the requests in this round, but those behind a block where all lanes leave.
-    fn count(&mut self, end: Option<Block>) -> Option<()> {
+    fn count(&mut self, end: Option<Block>, is_certain: bool) -> Option<()> {
         let (function, requests) = (self.function, self.requests.clone());
         let costs = self.ask(|patterns| {
-            let cost = |request| of_warp(function, patterns, request);
+            let cost = |request: &Request| {
+                let mut cost = of_warp(function, patterns, request);
+                let is_more = cost.cause.is_none() && cost.least as f64 > cost.ideal + 1e-9;
+                cost.has_wasteful_round =
+                    is_certain && is_more && patterns.is_made_in_round(request.instruction);
+                cost
+            };
             requests.iter().map(cost).collect::<Vec<WarpCost>>()
         })?;
         // If nothing is settled in one round, following others settles nothing.
@@ -153,7 +162,11 @@ fn by_warps(
     {
         let mut all = any.iter().zip(first.iter().zip(&last));
         if all.all(|(any, (first, last))| any.is_like(first) && any.is_like(last)) {
-            let alike = first.into_iter().map(|own| vec![own; warps as usize]);
+            let alike = first.into_iter().zip(any).map(|(mut own, any)| {
+                own.strides = any.strides;
+                own.stride_pointers = any.stride_pointers;
+                vec![own; warps as usize]
+            });
             return Some(alike.collect());
         }
     }
@@ -228,7 +241,7 @@ pub(super) fn settle<'a>(
                 given: BTreeMap::new(),
                 questions,
             };
-            let is_followed = rounds.follow(0).is_some();
+            let is_followed = rounds.follow(0, true).is_some();
             questions = rounds.questions;
             let costs = rounds.costs.into_iter().map(WarpCost::of_rounds);
             is_followed.then(|| costs.collect::<Vec<WarpCost>>())

@@ -5,6 +5,8 @@ mod call_closure;
 mod counts;
 pub mod features;
 mod folding;
+#[cfg(test)]
+mod model_text;
 pub mod prediction;
 mod scheduling;
 mod steps;

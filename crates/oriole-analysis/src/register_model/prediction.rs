@@ -13,9 +13,19 @@
 //! ## Not done
 //! Options of `ptxas` other than the defaults, and what a later version does.
 
-use super::features::{Features, NAMES};
+use super::features::Features;
 use super::steps::step;
-use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/prediction_model.rs"));
+
+/// The nodes of all trees, eight bytes each, as the build script writes them.
+static NODES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prediction_nodes.bin"));
+
+/// The needs of all leaves, two bytes each.
+static NEEDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prediction_needs.bin"));
+
+/// In place of a feature: the node is a leaf.
+const LEAF: u16 = u16::MAX;
 
 /// Registers of a kernel with no pressure at all, about.
 const OFFSET: f32 = 20.0;
@@ -50,185 +60,47 @@ impl Need {
     }
 }
 
-enum Node {
-    /// Feature, threshold, and where the right branch starts; the left one is next.
-    Split(u32, f32, u32),
-    /// A range of the model's needs.
-    Leaf(u32, u32),
+/// The eight bytes of a node: feature, distance of the right branch, and threshold; of a leaf the number of its needs and the first of them.
+fn node(index: usize) -> (u16, u16, u32) {
+    let bytes = &NODES[8 * index..][..8];
+    let half = |place: usize| u16::from_le_bytes([bytes[place], bytes[place + 1]]);
+    let last = u32::from(half(4)) | u32::from(half(6)) << 16;
+    (half(0), half(2), last)
 }
 
-#[derive(Default)]
-struct Model {
-    /// The pressure a tree starts from, and the tree.
-    trees: Vec<(usize, Vec<Node>)>,
-    needs: Vec<Need>,
-    /// Quantiles that bound the interval.
-    low: f32,
-    high: f32,
-}
-
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| {
-        Model::parse(include_str!("prediction_model.txt"))
-            .expect("the model that is built in is well formed")
-    })
-}
-
-impl Model {
-    fn parse(text: &str) -> Option<Model> {
-        let mut model = Model::default();
-        for line in text.lines() {
-            let (keyword, rest) = line.split_once(' ')?;
-            match keyword {
-                "#" => {}
-                "features" => {
-                    if !rest.split(' ').eq(NAMES) {
-                        return None;
-                    }
-                }
-                "interval" => {
-                    let (low, high) = rest.split_once(' ')?;
-                    model.low = low.parse().ok()?;
-                    model.high = high.parse().ok()?;
-                }
-                "tree" => {
-                    let (base, tree) = rest.split_once(' ')?;
-                    let base = base.parse().ok().filter(|&base| base < NAMES.len())?;
-                    let tree = model.parse_tree(tree)?;
-                    model.trees.push((base, tree));
-                }
-                _ => return None,
-            }
+/// What kernels needed that came to the same leaf of a tree.
+fn leaf(tree: usize, features: &[f32]) -> impl ExactSizeIterator<Item = Need> {
+    let mut at = tree;
+    loop {
+        let (feature, far, last) = node(at);
+        if feature == LEAF {
+            let needs = &NEEDS[2 * last as usize..][..2 * usize::from(far)];
+            let need = |bytes: &[u8]| Need(i16::from_le_bytes([bytes[0], bytes[1]]));
+            return needs.chunks_exact(2).map(need);
         }
-        (!model.trees.is_empty()).then_some(model)
+        let is_left = features[usize::from(feature)] <= f32::from_bits(last);
+        at += if is_left { 1 } else { usize::from(far) };
     }
+}
 
-    fn parse_tree(&mut self, text: &str) -> Option<Vec<Node>> {
-        let mut nodes = Vec::new();
-        // Splits whose left branch is being read.
-        let mut open: Vec<usize> = Vec::new();
-        let mut reader = Reader(text.as_bytes());
-        loop {
-            if reader.takes(b'=') {
-                let start = self.needs.len() as u32;
-                loop {
-                    self.needs.push(Need(reader.integer()?));
-                    if !reader.takes(b',') {
-                        break;
-                    }
-                }
-                nodes.push(Node::Leaf(start, self.needs.len() as u32));
-                let next = nodes.len() as u32;
-                let Some(split) = open.pop() else {
-                    return reader.0.is_empty().then_some(nodes);
-                };
-                if let Node::Split(_, _, right) = &mut nodes[split] {
-                    *right = next;
-                }
+/// Counts and their weights, the least first.
+fn distribution(features: &Features) -> Vec<(f32, f32)> {
+    let mut counts: Vec<(f32, f32)> = Vec::new();
+    for (base, tree) in TREES {
+        let needs = leaf(tree, features.values());
+        let weight = 1.0 / needs.len() as f32;
+        for need in needs {
+            let count = need.factor() * (features.values()[base] + OFFSET);
+            let count = if need.fills() {
+                step(&features.steps, count) as f32
             } else {
-                let feature = u32::try_from(reader.integer()?).ok()?;
-                if feature as usize >= NAMES.len() || !reader.takes(b'<') {
-                    return None;
-                }
-                open.push(nodes.len());
-                nodes.push(Node::Split(feature, reader.threshold()?, 0));
-            }
-            if !reader.takes(b' ') {
-                return None;
-            }
+                count.min(features.limit as f32)
+            };
+            counts.push((count, weight));
         }
     }
-
-    fn leaf(&self, tree: &[Node], features: &[f32]) -> &[Need] {
-        let mut at = 0;
-        loop {
-            match tree[at] {
-                Node::Leaf(start, end) => return &self.needs[start as usize..end as usize],
-                Node::Split(feature, threshold, right) => {
-                    at = if features[feature as usize] <= threshold {
-                        at + 1
-                    } else {
-                        right as usize
-                    };
-                }
-            }
-        }
-    }
-
-    /// Counts and their weights, the least first.
-    fn distribution(&self, features: &Features) -> Vec<(f32, f32)> {
-        let mut counts: Vec<(f32, f32)> = Vec::new();
-        for (base, tree) in &self.trees {
-            let leaf = self.leaf(tree, features.values());
-            for need in leaf {
-                let count = need.factor() * (features.values()[*base] + OFFSET);
-                let count = if need.fills() {
-                    step(&features.steps, count) as f32
-                } else {
-                    count.min(features.limit as f32)
-                };
-                counts.push((count, 1.0 / leaf.len() as f32));
-            }
-        }
-        counts.sort_by(|a, b| a.0.total_cmp(&b.0));
-        counts
-    }
-}
-
-/// What is left of the text of a tree. It is read on every start, so by bytes.
-struct Reader<'text>(&'text [u8]);
-
-impl Reader<'_> {
-    fn takes(&mut self, byte: u8) -> bool {
-        let is_next = self.0.first() == Some(&byte);
-        self.0 = &self.0[usize::from(is_next)..];
-        is_next
-    }
-
-    /// Digits, as a number, and how many they are; no more than nine.
-    fn digits(&mut self) -> Option<(u32, usize)> {
-        let mut number = 0u32;
-        let before = self.0.len();
-        while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
-            number = number
-                .wrapping_mul(10)
-                .wrapping_add(u32::from(digit - b'0'));
-            self.0 = rest;
-        }
-        let count = before - self.0.len();
-        (count <= 9).then_some((number, count))
-    }
-
-    fn integer(&mut self) -> Option<i16> {
-        let is_negative = self.takes(b'-');
-        let (number, count) = self.digits()?;
-        let number = i16::try_from(number).ok().filter(|_| count > 0)?;
-        Some(if is_negative { -number } else { number })
-    }
-
-    /// A number up to a space or the end. Where all digits and the power of ten behind the point are exact as they are, so is their
-    /// quotient.
-    fn threshold(&mut self) -> Option<f32> {
-        const EXACT: u32 = 1 << 24;
-        const POWERS: [u32; 6] = [1, 10, 100, 1000, 10_000, 100_000];
-        let mut own = Reader(self.0);
-        if let Some((whole, 1..4)) = own.digits()
-            && own.takes(b'.')
-            && let Some((part, places)) = own.digits()
-            && matches!(own.0.first(), None | Some(b' '))
-            && let Some(&power) = POWERS.get(places)
-            && let mantissa = whole * power + part
-            && mantissa < EXACT
-        {
-            self.0 = own.0;
-            return Some(mantissa as f32 / power as f32);
-        }
-        let end = self.0.iter().position(|&byte| byte == b' ');
-        let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
-        self.0 = rest;
-        std::str::from_utf8(text).ok()?.parse().ok()
-    }
+    counts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    counts
 }
 
 /// The least count that has at least this share of the weight up to it.
@@ -246,33 +118,43 @@ fn quantile(distribution: &[(f32, f32)], share: f32) -> f32 {
 
 /// Predicts the register count of a function.
 pub fn predict(features: &Features) -> Prediction {
-    let model = model();
-    let distribution = model.distribution(features);
+    let distribution = distribution(features);
     let count = |share: f32| {
         let count = quantile(&distribution, share).round() as u32;
         count.clamp(4, features.limit.max(4))
     };
     let best = count(0.5);
     Prediction {
-        low: count(model.low).min(best),
+        low: count(INTERVAL[0]).min(best),
         best,
-        high: count(model.high).max(best),
+        high: count(INTERVAL[1]).max(best),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::features::NAMES;
+    use super::super::model_text::{Model, Node};
     use super::*;
 
     #[test]
     fn trees_are_read_in_preorder() {
-        let mut model = Model::default();
+        let mut model = Model {
+            features: vec![String::new(); 3],
+            ..Model::default()
+        };
         let tree = model.parse_tree("0<1.5 1<2 =0 =64 2<0 =-63 =65,2").unwrap();
-        let of = |a, b, c| model.leaf(&tree, &[a, b, c]);
-        assert_eq!(of(1.5, 2.0, 0.0), [Need(0)]);
-        assert_eq!(of(1.0, 2.5, 0.0), [Need(64)]);
-        assert_eq!(of(2.0, 0.0, 0.0), [Need(-63)]);
-        assert_eq!(of(2.0, 0.0, 1.0), [Need(65), Need(2)]);
+        let expected = [
+            Node::Split(0, 1.5, 4),
+            Node::Split(1, 2.0, 3),
+            Node::Leaf(0, 1),
+            Node::Leaf(1, 2),
+            Node::Split(2, 0.0, 6),
+            Node::Leaf(2, 3),
+            Node::Leaf(3, 5),
+        ];
+        assert_eq!(tree, expected);
+        assert_eq!(model.needs, [0, 64, -63, 65, 2]);
         assert_eq!((Need(64).factor(), Need(64).fills()), (1f32.exp(), false));
         assert_eq!(
             (Need(-63).factor(), Need(-63).fills()),
@@ -287,15 +169,36 @@ mod tests {
         }
     }
 
+    /// The tables that are built in are what the text says.
     #[test]
-    fn thresholds_are_read_as_the_library_reads_them() {
-        let text = include_str!("prediction_model.txt");
-        let tokens = text.split_whitespace();
-        let written = tokens.filter_map(|token| Some(token.split_once('<')?.1));
-        for threshold in written.chain(["0.1", "999.99999", "1", "16777217.5", "1e3", "0.000001"]) {
-            let read = Reader(threshold.as_bytes()).threshold();
-            assert_eq!(read, threshold.parse().ok(), "{threshold}");
+    fn tables_are_what_the_text_says() {
+        let model = Model::parse(include_str!("prediction_model.txt")).expect("it is well formed");
+        assert!(model.features.iter().eq(NAMES));
+        assert_eq!(INTERVAL, [model.low, model.high]);
+        assert_eq!(TREES.len(), model.trees.len());
+        let mut start = 0;
+        for ((base, tree), (own, nodes)) in TREES.iter().zip(&model.trees) {
+            assert_eq!((base, *tree), (own, start));
+            for (index, expected) in nodes.iter().enumerate() {
+                let (feature, far, last) = node(start + index);
+                match *expected {
+                    Node::Split(own, threshold, right) => {
+                        let (own, far) = (own as u16, usize::from(far));
+                        assert_eq!((feature, index + far), (own, right as usize));
+                        assert_eq!(last, threshold.to_bits());
+                    }
+                    Node::Leaf(first, end) => {
+                        assert_eq!((feature, last), (LEAF, first));
+                        assert_eq!(u32::from(far), end - first);
+                    }
+                }
+            }
+            start += nodes.len();
         }
+        assert_eq!(NODES.len(), 8 * start);
+        let needs = NEEDS.chunks_exact(2);
+        let needs = needs.map(|bytes| i16::from_le_bytes([bytes[0], bytes[1]]));
+        assert!(needs.eq(model.needs.iter().copied()));
     }
 
     #[test]

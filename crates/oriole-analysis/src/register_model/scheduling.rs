@@ -25,6 +25,8 @@ pub(super) struct Scheduler<'a> {
     definers: Vec<u32>,
     /// Instructions of this block that still have to read a value, once each.
     readers: Vec<u32>,
+    /// The exclusive or of their places: the place of the last one, if there is one left.
+    places: Vec<u32>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -41,6 +43,7 @@ impl<'a> Scheduler<'a> {
             intervals,
             definers: vec![u32::MAX; values.value_count()],
             readers: vec![0; values.value_count()],
+            places: vec![0; values.value_count()],
         }
     }
 
@@ -83,7 +86,12 @@ impl<'a> Scheduler<'a> {
             });
             for &value in &reads[at] {
                 self.readers[value.index()] += 1;
+                self.places[value.index()] ^= at as u32;
             }
+        }
+        let mut growth: Vec<i32> = Vec::with_capacity(count);
+        for (&instruction, reads) in instructions.iter().zip(&reads) {
+            growth.push(self.growth(block, instruction, reads));
         }
         let (mut waits, followers) = self.dependences(&instructions);
         let mut ready: BTreeSet<u32> = (0..count as u32)
@@ -97,9 +105,8 @@ impl<'a> Scheduler<'a> {
                     best = (i32::MIN, at);
                     break;
                 }
-                let growth = self.growth(block, instructions[at as usize], &reads[at as usize]);
-                if growth < best.0 {
-                    best = (growth, at);
+                if growth[at as usize] < best.0 {
+                    best = (growth[at as usize], at);
                 }
             }
             let at = best.1;
@@ -107,6 +114,12 @@ impl<'a> Scheduler<'a> {
             result.push(order[at as usize]);
             for &value in &reads[at as usize] {
                 self.readers[value.index()] -= 1;
+                self.places[value.index()] ^= at;
+                // The last one that reads it frees it.
+                if self.readers[value.index()] == 1 {
+                    let last = self.places[value.index()] as usize;
+                    growth[last] -= self.freed(block, value);
+                }
             }
             for &follower in &followers[at as usize] {
                 waits[follower as usize] -= 1;
@@ -131,15 +144,19 @@ impl<'a> Scheduler<'a> {
             .results(instruction)
             .map(|value| self.folded.units(self.function, value))
             .sum();
-        let freed: u32 = reads
+        let last = reads
             .iter()
-            .filter(|value| {
-                self.readers[value.index()] == 1
-                    && !self.intervals.is_live_out(value.as_u32(), block)
-            })
-            .map(|&value| self.folded.units(self.function, value))
-            .sum();
-        filled as i32 - freed as i32
+            .filter(|value| self.readers[value.index()] == 1);
+        let freed: i32 = last.map(|&value| self.freed(block, value)).sum();
+        filled as i32 - freed
+    }
+
+    /// Registers that the last instruction of a block to read a value frees.
+    fn freed(&self, block: u32, value: Value) -> i32 {
+        match self.intervals.is_live_out(value.as_u32(), block) {
+            true => 0,
+            false => self.folded.units(self.function, value) as i32,
+        }
     }
 
     /// For each instruction how many it waits for, and those that wait for it.

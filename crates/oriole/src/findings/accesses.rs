@@ -3,7 +3,9 @@
 use super::roots::{Root, Roots};
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::lane_patterns::{AtomKey, Entry, LANES, LanePatterns};
-use oriole_analysis::memory_requests::{Class, POINTER_ALIGNMENT, Request, RequestCost, Status};
+use oriole_analysis::memory_requests::{
+    Class, POINTER_ALIGNMENT, Request, RequestCost, Status, Wasteful,
+};
 use oriole_analysis::{Analyses, Known, Loop};
 use oriole_ir::{AccessKind, Base, Instruction, Symbol};
 use oriole_isa::{Opcode, Space};
@@ -14,6 +16,30 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
     atomics(subject, found);
     uniform(subject, found);
     overwide(subject, analyses, found);
+    scattered(subject, found);
+}
+
+/// Accesses by indices that were loaded.
+fn scattered(subject: &Subject<'_>, found: &mut Vec<Found>) {
+    for cost in subject.costs {
+        if cost.status != Status::Unknown || cost.wasteful != Wasteful::Likely {
+            continue;
+        }
+        let unit = match cost.request.space {
+            Space::Shared | Space::SharedCluster => "wavefronts",
+            _ => "sectors",
+        };
+        let (mean, ideal) = (cost.mean.round(), cost.ideal.round());
+        found.push(Found {
+            kind: FindingKind::ScatteredAccess,
+            severity: FindingSeverity::Low,
+            instruction: cost.request.instruction,
+            message: format!(
+                "likely wasteful: loaded numbers say where lanes go; if these are scattered, about {mean} {unit}, ideal {ideal}"
+            ),
+            weight: cost.weight(),
+        });
+    }
 }
 
 /// Generic accesses of one kernel, together: by the state space that they reach.

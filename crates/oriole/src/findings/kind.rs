@@ -36,11 +36,13 @@ pub enum FindingKind {
     OverwideAccess,
     /// How often a loop runs depends on the lane.
     LaneDependentLoop,
+    /// Where an access goes depends on data, which is likely to scatter lanes.
+    ScatteredAccess,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [FindingKind; 16] = [
+    pub const ALL: [FindingKind; 17] = [
         FindingKind::UncoalescedAccess,
         FindingKind::BankConflict,
         FindingKind::UncoalescedLocal,
@@ -57,6 +59,7 @@ impl FindingKind {
         FindingKind::ContendedAtomic,
         FindingKind::OverwideAccess,
         FindingKind::LaneDependentLoop,
+        FindingKind::ScatteredAccess,
     ];
 
     /// Its name and its page.
@@ -86,6 +89,7 @@ impl FindingKind {
             FindingKind::ContendedAtomic => page!("contended-atomic"),
             FindingKind::OverwideAccess => page!("overwide-access"),
             FindingKind::LaneDependentLoop => page!("lane-dependent-loop"),
+            FindingKind::ScatteredAccess => page!("scattered-access"),
         }
     }
 

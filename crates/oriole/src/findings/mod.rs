@@ -262,14 +262,16 @@ fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
 }
 
 impl KernelAccesses {
-    /// All findings, those about what accesses cost included, worst first.
+    /// All findings, those about what accesses cost included, worst first; what is only guessed comes behind the others.
     pub fn ranked(&self) -> Vec<Finding> {
         let costly = self.accesses.iter().enumerate();
         let costly = costly.filter_map(|(index, access)| of_access(index, access));
         let mut findings: Vec<Finding> = costly.chain(self.found.iter().cloned()).collect();
         findings.sort_by(|left, right| {
+            let is_guess = |own: &Finding| own.kind == FindingKind::ScatteredAccess;
+            let guesses = is_guess(left).cmp(&is_guess(right));
             let weight = right.weight.total_cmp(&left.weight);
-            weight.then(left.line.cmp(&right.line))
+            guesses.then(weight).then(left.line.cmp(&right.line))
         });
         findings
     }

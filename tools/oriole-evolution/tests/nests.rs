@@ -1,0 +1,233 @@
+//! What is said of iterations of loops, and of exchanging loops, is what the emulator sees.
+//!
+//! `ORIOLE_KERNELS=20000 cargo test --release -p oriole-evolution --test nests -- --nocapture` runs that many generated kernels.
+
+#![allow(clippy::print_stdout)]
+
+use oriole::{AccessOptions, KernelAccesses};
+use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::memory_requests::WINDOW;
+use oriole_emulator::{Launch, Machine, Observer, Options, Request, SplitMix64, Step, Value};
+use oriole_evolution::nests::{self, NestKernel};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// A request of a warp.
+#[derive(Clone, Debug)]
+struct Made {
+    lanes: u32,
+    addresses: [u64; 32],
+    width: u64,
+}
+
+impl Made {
+    fn bytes(&self, lane: usize) -> std::ops::Range<u64> {
+        self.addresses[lane]..self.addresses[lane] + self.width
+    }
+}
+
+/// Requests in order, by instruction and warp.
+type AllMade = BTreeMap<(u32, u32), Vec<Made>>;
+
+/// All requests of a launch, by the place of the instruction.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<AllMade>);
+
+impl Observer for Recorder {
+    fn step(&self, _: &Step<'_>) {}
+
+    fn request(&self, request: &Request<'_>) {
+        let warp = request.threads.first().map_or(0, |thread| thread[0] / 32);
+        let mut made = self.0.lock().expect("no thread panicked");
+        made.entry((request.span.start, warp))
+            .or_default()
+            .push(Made {
+                lanes: request.lanes,
+                addresses: *request.addresses,
+                width: request.width.into(),
+            });
+    }
+}
+
+/// What a launch leaves in memory, and the requests it makes, by line and warp.
+fn run(text: &str, kernel: &NestKernel) -> (Vec<u8>, AllMade) {
+    let module = oriole::parse("nest.ptx", text).expect("it is well formed");
+    let mut machine = Machine::new(&module).expect("it can be run");
+    let mut random = SplitMix64::new(7);
+    let mut contents = || -> Vec<u8> {
+        let numbers = (0..nests::BYTES / 8).map(|_| random.next_number());
+        numbers.flat_map(u64::to_le_bytes).collect()
+    };
+    let buffers = [
+        machine.buffer("data", &contents()),
+        machine.buffer("other", &contents()),
+    ];
+    let recorder = Arc::new(Recorder::default());
+    let launch = Launch {
+        kernel: "nest",
+        grid: [1; 3],
+        block: kernel.block,
+        dynamic_shared: 0,
+        arguments: buffers.map(Value::Buffer).to_vec(),
+    };
+    let options = Options {
+        parallel: false,
+        profile: true,
+        observer: Some(recorder.clone()),
+        ..Options::default()
+    };
+    let report = machine.launch(&launch, &options);
+    report.unwrap_or_else(|trap| panic!("{trap:?}\n{text}"));
+    let made = std::mem::take(&mut *recorder.0.lock().expect("no thread panicked"));
+    let line = |offset: u32| text[..offset as usize].matches('\n').count() as u32 + 1;
+    let made = made.into_iter();
+    let made = made.map(|((offset, warp), made)| ((line(offset), warp), made));
+    let memory = buffers.iter().flat_map(|&buffer| machine.read(buffer));
+    (memory.collect(), made.collect())
+}
+
+fn analyzed(text: &str, block: [u32; 3]) -> KernelAccesses {
+    let module = oriole::parse("nest.ptx", text).expect("it is well formed");
+    let options = AccessOptions {
+        block: Some(block),
+        ..AccessOptions::default()
+    };
+    let (mut kernels, _) = oriole::accesses(&module, &options).expect("it is sound");
+    kernels.pop().expect("a kernel")
+}
+
+/// The sectors that requests of a line add to those of the ones before them, in windows of so many.
+fn sectors(made: &AllMade, line: u32) -> f64 {
+    let (mut sum, mut count) = (0, 0);
+    for (_, requests) in made.iter().filter(|own| own.0.0 == line) {
+        for window in requests.chunks(WINDOW as usize) {
+            let lanes = |own: &Made| {
+                let own = own.clone();
+                let lanes = (0..32).filter(move |lane| own.lanes >> lane & 1 != 0);
+                lanes.collect::<Vec<usize>>()
+            };
+            let mut all: Vec<u64> = window
+                .iter()
+                .flat_map(|own| lanes(own).into_iter().map(|lane| own.bytes(lane)))
+                .flat_map(|bytes| [bytes.start / 32, (bytes.end - 1) / 32])
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            sum += all.len();
+        }
+        count += requests.len();
+    }
+    sum as f64 / count as f64
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    /// Fixes that were tried, and kernels that had one.
+    fixes: usize,
+    exchanged: usize,
+    /// Kernels that compute something else with their loops exchanged.
+    illegal: usize,
+    /// Claims about iterations.
+    independent: usize,
+    distances: usize,
+    unknown: usize,
+}
+
+/// Whether what is said of two accesses of the inner loop holds for all of its iterations.
+fn check_dependence(
+    kernel: &NestKernel,
+    made: &AllMade,
+    lines: [u32; 2],
+    said: Dependence,
+    seed: u64,
+) {
+    for warp in 0..kernel.block[0].div_ceil(32) {
+        let [first, second] = lines.map(|line| &made[&(line, warp)]);
+        let rounds = kernel.trips[1] as usize;
+        for (one, two) in first.chunks(rounds).zip(second.chunks(rounds)) {
+            for (at, own) in one.iter().enumerate() {
+                for (later, other) in two.iter().enumerate().filter(|own| own.0 != at) {
+                    let meets = (0..32).any(|lane| {
+                        let (a, b) = (own.bytes(lane), other.bytes(lane));
+                        a.start < b.end && b.start < a.end
+                    });
+                    let distance = later as i64 - at as i64;
+                    let holds = !meets || said == Dependence::Distance(distance);
+                    assert!(
+                        holds,
+                        "seed {seed}: lines {lines:?}, distance {distance}, said {said:?}\n{}",
+                        kernel.text
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn check(seed: u64) -> Outcome {
+    let kernel = nests::generate(seed);
+    let report = analyzed(&kernel.text, kernel.block);
+    let (memory, made) = run(&kernel.text, &kernel);
+    let (other_memory, other_made) = run(&kernel.exchanged, &kernel);
+    let mut outcome = Outcome {
+        illegal: usize::from(memory != other_memory),
+        ..Outcome::default()
+    };
+    for access in &report.accesses {
+        for fix in access
+            .fixes
+            .iter()
+            .filter(|fix| fix.kind == "exchange-loops")
+        {
+            outcome.fixes += 1;
+            assert!(
+                memory == other_memory,
+                "seed {seed}: {fix}, and it computes something else\n{}",
+                kernel.text
+            );
+            let counted = (
+                sectors(&made, access.line),
+                sectors(&other_made, access.line),
+            );
+            let is_right =
+                (counted.0 - fix.before).abs() < 1e-6 && (counted.1 - fix.after).abs() < 1e-6;
+            assert!(
+                is_right,
+                "seed {seed}, line {}: {fix}, and not {counted:?}\n{}",
+                access.line, kernel.text
+            );
+        }
+    }
+    outcome.exchanged = usize::from(outcome.fixes > 0);
+    for own in &report.dependences {
+        match own.dependence {
+            Dependence::Independent => outcome.independent += 1,
+            Dependence::Distance(_) => outcome.distances += 1,
+            Dependence::Unknown => {
+                outcome.unknown += 1;
+                continue;
+            }
+        }
+        check_dependence(&kernel, &made, own.lines, own.dependence, seed);
+    }
+    outcome
+}
+
+#[test]
+fn nests_are_what_is_said() {
+    let count = std::env::var("ORIOLE_KERNELS").map_or(24, |it| it.parse().expect("a number"));
+    let outcomes: Vec<Outcome> = (0..count).into_par_iter().map(check).collect();
+    let mut total = Outcome::default();
+    for own in outcomes {
+        total.fixes += own.fixes;
+        total.exchanged += own.exchanged;
+        total.illegal += own.illegal;
+        total.independent += own.independent;
+        total.distances += own.distances;
+        total.unknown += own.unknown;
+    }
+    println!("{count} kernels: {total:?}");
+    assert!(total.fixes > 0 && total.illegal > 0);
+    assert!(total.independent > 0 && total.distances > 0);
+}
