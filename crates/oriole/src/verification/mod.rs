@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const COMPARISONS: usize = 3;
 /// Inputs with differences that nobody can rely on, after which the kernel is given up.
 const DOUBTFUL: usize = 12;
+/// Inputs on which a kernel runs on and on, after which it is given up: most such kernels wait for another one, whatever the input.
+const ENDLESS: usize = 3;
 /// Bytes of parameters that a kernel can have.
 const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
@@ -132,13 +134,15 @@ pub fn verify(
 enum Stopped {
     /// The emulator's own time or memory was over.
     Limit(String),
+    /// It executed more instructions than it may.
+    Endless(String),
     Trap(String),
 }
 
 impl Stopped {
     fn into_text(self) -> String {
         match self {
-            Stopped::Limit(text) | Stopped::Trap(text) => text,
+            Stopped::Limit(text) | Stopped::Endless(text) | Stopped::Trap(text) => text,
         }
     }
 }
@@ -174,14 +178,18 @@ impl<'a> Judge<'a> {
         }
         let pointers = pointers::of(self.original, function, body, &shape);
         let mut reason = None;
-        let (mut compared, mut passed_over) = (0, 0);
+        let (mut compared, mut passed_over, mut endless) = (0, 0, 0);
         let mut executed = BTreeSet::new();
         let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
         for input in inputs::generate(self.original, body, &shape, &pointers) {
             let expected = match self.execute(0, kernel, &input, steps, false) {
                 Ok(outcome) => outcome,
                 Err(why) => {
+                    endless += usize::from(matches!(why, Stopped::Endless(_)));
                     reason.get_or_insert(why.into_text());
+                    if endless == ENDLESS {
+                        break;
+                    }
                     continue;
                 }
             };
@@ -190,7 +198,7 @@ impl<'a> Judge<'a> {
                     reason.get_or_insert(why);
                     continue;
                 }
-                Err(Stopped::Trap(why)) => Err(why),
+                Err(Stopped::Endless(why) | Stopped::Trap(why)) => Err(why),
                 Ok(outcome) => Ok(outcome),
             };
             if let Some(difference) = compare(&expected, found) {
@@ -264,6 +272,7 @@ impl<'a> Judge<'a> {
             let text = trap.to_string();
             match trap.kind {
                 TrapKind::TimeLimit | TrapKind::MemoryLimit => Stopped::Limit(text),
+                TrapKind::StepLimit => Stopped::Endless(text),
                 _ => Stopped::Trap(text),
             }
         })?;
