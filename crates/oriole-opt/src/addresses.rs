@@ -1,6 +1,9 @@
 //! What passes over addresses share.
 
-use oriole_ir::{Base, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{
+    AddressShape, Base, Definition, Editor, Format, Function, Instruction, Offset, Operand,
+    ShapeKind, ShapeNode, Use, Value,
+};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_isa::{MulMode, Opcode, ScalarType, build};
 
@@ -78,4 +81,42 @@ pub(crate) fn rewrite_as_offset(
         let operands = [Operand::Result(0), Operand::Value(base), far];
         editor.rewrite(instruction, format, &operands);
     }
+}
+
+/// The format of an access whose address is a base and a constant; its operands become those of that format.
+pub(crate) fn format_with_address(
+    editor: &mut Editor<'_>,
+    access: Instruction,
+    operands: &mut Vec<Operand>,
+    address: AddressShape,
+    base: Operand,
+    offset: i64,
+) -> Format {
+    let format = editor.function().format(access);
+    let mut shape = format.shape.to_vec();
+    let leaf = operands.len() - format.leaves.len() + address.leaf;
+    let node = address.node;
+    shape.drain(node..node + shape[node].size as usize);
+    let group = |kind, size| ShapeNode {
+        kind,
+        size,
+        ..ShapeNode::LEAF
+    };
+    operands[leaf] = base;
+    if address.offset != Offset::None {
+        operands.remove(leaf + 1);
+    }
+    if offset == 0 {
+        shape.splice(node..node, [group(ShapeKind::Address, 2), ShapeNode::LEAF]);
+    } else {
+        let nodes = [
+            group(ShapeKind::Address, 4),
+            group(ShapeKind::Sum, 3),
+            ShapeNode::LEAF,
+            ShapeNode::LEAF,
+        ];
+        shape.splice(node..node, nodes);
+        operands.insert(leaf + 1, editor.integer(offset as u64, false));
+    }
+    editor.format_with_shape(access, &shape)
 }

@@ -44,14 +44,23 @@ fn optimized(text: &str, options: &Options) -> (String, bool, bool) {
     (oriole::print(&module), is_swizzled, is_padded)
 }
 
-#[test]
-fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
-    let count = std::env::var("ORIOLE_KERNELS").map_or(80, |it| it.parse().expect("a number"));
-    let alone = Options {
+/// How many kernels are generated.
+fn count() -> u64 {
+    std::env::var("ORIOLE_KERNELS").map_or(80, |it| it.parse().expect("a number"))
+}
+
+/// Nothing but the pass.
+fn alone() -> Options {
+    Options {
         phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
         keep: Keep::All,
         ..Options::default()
-    };
+    }
+}
+
+#[test]
+fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
+    let (count, alone) = (count(), alone());
     let results: Vec<(bool, bool, u64, u64, u64, bool)> = (0..count)
         .into_par_iter()
         .map(|seed| {
@@ -122,12 +131,7 @@ fn swizzled_kernels_compute_the_same_with_fewer_wavefronts() {
 /// Memory that is given at launch, if that is whole lines.
 #[test]
 fn memory_that_is_given_at_launch_is_permuted_if_it_is_whole_lines() {
-    let count = std::env::var("ORIOLE_KERNELS").map_or(80, |it| it.parse().expect("a number"));
-    let alone = Options {
-        phases: oriole_opt::select(["swizzle-shared"]).expect("there is such a pass"),
-        keep: Keep::All,
-        ..Options::default()
-    };
+    let (count, alone) = (count(), alone());
     let results: Vec<bool> = (0..count)
         .into_par_iter()
         .map(|seed| {

@@ -10,7 +10,7 @@ use super::active_lanes::Condition;
 use super::joins::ROUNDS;
 use super::pattern::{Atom, AtomKey};
 use crate::loops::Loop;
-use oriole_ir::{Block, FunctionKind, Instruction, Operand, Symbol, SymbolKind};
+use oriole_ir::{Block, FunctionKind, Instruction, Symbol, SymbolKind};
 use oriole_isa::Terminator;
 
 impl LanePatterns<'_> {
@@ -135,22 +135,10 @@ impl LanePatterns<'_> {
         if !self.flow.successors(block).any(leaves) && !self.flow.may_leave(block) {
             return true;
         }
-        let (Some(last), [taken, next]) = (
-            self.function.last_instruction(block),
-            self.function.edges(block),
-        ) else {
-            return false;
-        };
-        let (taken, next) = (taken.target, next.target);
-        if self.flow.may_leave(block)
-            || self.function.format(last).effects.terminator != Terminator::Branch
-        {
+        if self.flow.may_leave(block) {
             return false;
         }
-        if let Some(Operand::Value(predicate)) = self.function.guard(last) {
-            self.compute(predicate);
-        }
-        let Some(lanes) = self.taken_by(last) else {
+        let Some((lanes, taken, next)) = self.branch_of(block) else {
             return false;
         };
         let all = self.lanes();

@@ -174,26 +174,27 @@ impl LanePatterns<'_> {
 
     /// Whether all lanes leave a loop at a block.
     fn leaves_here(&mut self, this: Loop, block: Block) -> bool {
-        let Some(last) = self.function.last_instruction(block) else {
-            return false;
-        };
-        let edges = self.function.edges(block);
-        let is_branch = self.function.format(last).effects.terminator == Terminator::Branch;
-        let [taken, next] = edges else {
-            return false;
-        };
-        let (taken, next) = (taken.target, next.target);
-        if !is_branch {
-            return false;
-        }
-        if let Some(Operand::Value(predicate)) = self.function.guard(last) {
-            self.compute(predicate);
-        }
-        let Some(lanes) = self.taken_by(last) else {
+        let Some((lanes, taken, next)) = self.branch_of(block) else {
             return false;
         };
         let all = self.lanes();
         let leaves = |block: Block| !self.loops.contains(this, block);
         lanes & all == all && leaves(taken) || lanes & all == 0 && leaves(next)
+    }
+
+    /// Of the branch at the end of a block: the lanes that take it, where it leads, and where the others go.
+    pub(super) fn branch_of(&mut self, block: Block) -> Option<(u32, Block, Block)> {
+        let last = self.function.last_instruction(block)?;
+        let [taken, next] = self.function.edges(block) else {
+            return None;
+        };
+        let (taken, next) = (taken.target, next.target);
+        if self.function.format(last).effects.terminator != Terminator::Branch {
+            return None;
+        }
+        if let Some(Operand::Value(predicate)) = self.function.guard(last) {
+            self.compute(predicate);
+        }
+        Some((self.taken_by(last)?, taken, next))
     }
 }

@@ -1,7 +1,7 @@
 //! What copies (`cp.async`) cost, where that depends on where they read and on where they write.
 
 use super::cost::{MIDDLE, WarpCost, groups};
-use super::{POINTER_ALIGNMENT, Request};
+use super::{POINTER_ALIGNMENT, Request, aligned_in};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, Entry, LANES, LanePatterns, Pattern};
 use oriole_ir::{AccessKind, Address, Base, Function, Instruction};
@@ -44,16 +44,7 @@ pub(super) fn of_warp(
     let settled = patterns.setting().pointer_alignment;
     let alignment = settled.unwrap_or(POINTER_ALIGNMENT);
     if !is_exact {
-        let aligned = |atom| {
-            let known = patterns.known(atom);
-            match pointers.iter().any(|pointer| pointer.0 == atom) {
-                true => Known {
-                    zeros: known.zeros | (alignment - 1),
-                    ones: known.ones & !(alignment - 1),
-                },
-                false => known,
-            }
-        };
+        let aligned = |atom| aligned_in(patterns, &pointers, alignment, atom);
         let before = (cost.least, cost.most);
         count(&mut cost, request, &sides, &aligned);
         if (cost.least, cost.most) != before && settled.is_none() {

@@ -3,10 +3,9 @@
 use super::operands::{address_of, base_and_offset};
 use super::view::{Facts, is_integer};
 use super::{Outcome, Walk};
+use crate::addresses::format_with_address;
 use oriole_analysis::ptxas_hazards::high_halves::takes_only_high_half;
-use oriole_ir::{
-    AddressShape, Definition, Instruction, Offset, Operand, ShapeKind, ShapeNode, Symbol, Value,
-};
+use oriole_ir::{AddressShape, Definition, Instruction, Operand, Symbol, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, Space, build};
 
 /// A constant behind one term of an address.
@@ -263,37 +262,11 @@ impl Walk<'_, '_, '_> {
         base: Value,
         offset: i64,
     ) {
-        let function = self.editor.function();
-        let format = function.format(instruction);
-        let mut shape = format.shape.to_vec();
         let mut operands = self.resolved_operands(instruction);
-        let leaf = operands.len() - format.leaves.len() + address.leaf;
-        let node = address.node;
-        shape.drain(node..node + shape[node].size as usize);
-        let group = |kind, size| ShapeNode {
-            kind,
-            size,
-            ..ShapeNode::LEAF
-        };
-        operands[leaf] = Operand::Value(base);
-        if address.offset != Offset::None {
-            operands.remove(leaf + 1);
-        }
-        if offset == 0 {
-            let nodes = [group(ShapeKind::Address, 2), ShapeNode::LEAF];
-            shape.splice(node..node, nodes);
-        } else {
-            let nodes = [
-                group(ShapeKind::Address, 4),
-                group(ShapeKind::Sum, 3),
-                ShapeNode::LEAF,
-                ShapeNode::LEAF,
-            ];
-            shape.splice(node..node, nodes);
-            let constant = self.editor.integer(offset as u64, false);
-            operands.insert(leaf + 1, constant);
-        }
-        let format = self.editor.format_with_shape(instruction, &shape);
+        let base = Operand::Value(base);
+        let editor = &mut self.editor;
+        let format =
+            format_with_address(editor, instruction, &mut operands, *address, base, offset);
         self.rewrite(instruction, format, &operands);
     }
 }

@@ -3,6 +3,7 @@
 use super::layout::{Layout, Padding};
 use super::rows::{Row, Sum};
 use super::width;
+use crate::addresses::format_with_address;
 use oriole_analysis::memory_requests::Request;
 use oriole_ir::{
     Address, AddressShape, Base, Block, Editor, FormatData, Instruction, Offset, Operand,
@@ -253,36 +254,10 @@ impl Insertion<'_, '_> {
 /// Gives an access the address of a base and a constant.
 fn set_address(editor: &mut Editor<'_>, access: Instruction, base: Operand, offset: i64) {
     let function = editor.function();
-    let format = function.format(access);
-    let Some(place) = address_place(format) else {
+    let Some(place) = address_place(function.format(access)) else {
         return;
     };
-    let mut shape = format.shape.to_vec();
     let mut operands = function.operands(access).to_vec();
-    let leaf = operands.len() - format.leaves.len() + place.leaf;
-    let node = place.node;
-    shape.drain(node..node + shape[node].size as usize);
-    let group = |kind, size| ShapeNode {
-        kind,
-        size,
-        ..ShapeNode::LEAF
-    };
-    operands[leaf] = base;
-    if place.offset != Offset::None {
-        operands.remove(leaf + 1);
-    }
-    if offset == 0 {
-        shape.splice(node..node, [group(ShapeKind::Address, 2), ShapeNode::LEAF]);
-    } else {
-        let address = [
-            group(ShapeKind::Address, 4),
-            group(ShapeKind::Sum, 3),
-            ShapeNode::LEAF,
-            ShapeNode::LEAF,
-        ];
-        shape.splice(node..node, address);
-        operands.insert(leaf + 1, editor.integer(offset as u64, false));
-    }
-    let format = editor.format_with_shape(access, &shape);
+    let format = format_with_address(editor, access, &mut operands, place, base, offset);
     editor.rewrite(access, format, &operands);
 }
