@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import glob
 import hashlib
 import io
@@ -53,6 +54,10 @@ MASK = (1 << 64) - 1
 INTEGERS = {"s8": 1, "u8": 1, "s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8}
 FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 ARGUMENT = re.compile(r"(\w+):(\w+)(?:\[(\d+)\]|\((\d+)\))?(?:=(.*))?")
+
+
+# Elements of a buffer that are made one by one; none of runs.toml is larger.
+MOST_ELEMENTS = 65536
 
 
 def splitmix64(seed: int):
@@ -114,6 +119,17 @@ def elements(kind: str, count: int, fill: str, index: int):
     raise ValueError(f"unknown fill {fill}")
 
 
+@functools.lru_cache(maxsize=16)
+def contents(kind: str, count: int, fill: str, index: int) -> bytes:
+    """The bytes of a buffer. What is timed is large, and making elements is slow: of large buffers a start is made, and repeated."""
+    repeats = count > MOST_ELEMENTS and not fill.startswith(("iota", "["))
+    values = elements(kind, MOST_ELEMENTS if repeats else count, fill, index)
+    data = b"".join(encode(kind, v) for v in values)
+    if repeats:
+        data = (data * (count // MOST_ELEMENTS + 1))[: len(data) // MOST_ELEMENTS * count]
+    return data
+
+
 class Argument:
     """`name:type=value`, a buffer `name:type[count]=fill`, or an aggregate passed by value `name:type(count)=fill`."""
 
@@ -125,11 +141,9 @@ class Argument:
         self.is_buffer = buffer is not None
         if buffer or aggregate:
             self.count = int(buffer or aggregate)
-            values = elements(self.kind, self.count, fill or "zero", index)
+            self.data = contents(self.kind, self.count, fill or "zero", index)
         else:
-            self.count = 1
-            values = [number(fill or "0")]
-        self.data = b"".join(encode(self.kind, v) for v in values)
+            self.count, self.data = 1, encode(self.kind, number(fill or "0"))
 
 
 def shape(text: str) -> tuple:

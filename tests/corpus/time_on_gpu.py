@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Times the launches of runs.toml on a real GPU with two corpora side by side, such as before and after optimizing.
 
-    time_on_gpu.py BEFORE AFTER [--only nvcc/saxpy] [--variant .O3.] [--loads 5] [--rounds 5] [--launches 50] [-o times.json]
+    time_on_gpu.py BEFORE AFTER [--runs large_runs.toml] [--only nvcc/saxpy] [--variant .O3.] [--loads 5] [--rounds 5] [--launches 50] [-o times.json]
 
 BEFORE and AFTER are folders like this one; AFTER needs only `ptx/`. Each kernel is launched many times in a row, as a graph, the two sides
-taking turns, and the fastest round of all loads counts. Most launches of runs.toml are small: what takes less than --least microseconds is as long as a launch
+taking turns, and the fastest round of all loads counts. Most launches of runs.toml are small, those of large_runs.toml fill a GPU: what takes less than --least microseconds is as long as a launch
 takes, and is listed but does not count. What differs by less than loads of one side do is noise.
 """
 
@@ -92,6 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=pathlib.Path)
     parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("--runs", type=pathlib.Path, default=HERE / "runs.toml", help="the launches")
     parser.add_argument("--only", action="append", help="names under ptx/, such as nvcc/saxpy or triton")
     parser.add_argument("--variant", default="", help="only files whose name contains this, such as .O3.")
     parser.add_argument("--loads", type=int, default=5, help="how often each side is loaded")
@@ -100,11 +101,12 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=3.0, help="microseconds below which a kernel does not count")
     parser.add_argument("--seconds", type=float, default=30, help="limit for one kernel, compilation included")
     parser.add_argument("--deadline", type=float, default=1e9, help="seconds after which no kernel is begun")
+    parser.add_argument("--shown", type=int, default=15, help="how many of the slowest and of the fastest to print")
     parser.add_argument("--ptxas", default=os.environ.get("PTXAS") or shutil.which("ptxas"))
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
 
-    runs = tomllib.loads((HERE / "runs.toml").read_text())["run"]
+    runs = tomllib.loads(options.runs.read_text())["run"]
     pool, results, started = Pool(measure, options.seconds), [], time.time()
     capability = tuple(map(int, pool.start()["capability"].split(".")))
     for index, run in enumerate(runs):
@@ -123,7 +125,7 @@ def main() -> int:
                 print(f"FAILED {path.name} {run['kernel']}: {result['error']}", flush=True)
     pool.stop()
     timed = [r for r in results if r["before"] >= options.least]
-    for r in sorted(timed, key=lambda r: -r["ratio"])[:15] + sorted(timed, key=lambda r: r["ratio"])[:15]:
+    for r in sorted(timed, key=lambda r: -r["ratio"])[: options.shown] + sorted(timed, key=lambda r: r["ratio"])[: options.shown]:
         print(f"{r['before']:9.2f} {r['after']:9.2f} us  {r['ratio']:.3f}  noise {r['noise']:.3f}  {r['ptx']} {r['kernel']}")
     if timed:
         mean = math.exp(sum(math.log(r["ratio"]) for r in timed) / len(timed))
