@@ -9,9 +9,9 @@ use oriole_analysis::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
 use oriole_ir::{
     Address, AddressShape, Base, Definition, FormatData, Function, Instruction, Operand, ShapeKind,
-    ShapeNode, Value,
+    ShapeNode, Use, Value,
 };
-use oriole_isa::{BooleanOperation, Opcode, Role, ScalarType, build, ptxas};
+use oriole_isa::{BooleanOperation, Opcode, Role, ScalarType, Space, build, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
@@ -521,6 +521,9 @@ impl Walk<'_, '_, '_> {
         let (base, offset) = base_and_offset(function, instruction)?;
         let view = self.view();
         let (sum, inner, constant) = view.as_sum(base)?;
+        if is_indexed_elsewhere(function, instruction, sum.instruction, inner) {
+            return None;
+        }
         let narrow = match sum.width {
             64 => false,
             32 => true,
@@ -562,6 +565,31 @@ impl Walk<'_, '_, '_> {
         i32::try_from(total).ok()?;
         Some((root, total))
     }
+}
+
+/// Whether an access to local memory takes its address from a sum in another block, and what that adds to is an array that is also indexed
+/// by something else than numbers. `ptxas` sees through sums of one block only: with the number in the access it takes every element for a
+/// register and chooses among them by index, which is more code and more registers than the array (reductions of large angles in
+/// `sinf` and `cosf` are such).
+fn is_indexed_elsewhere(
+    function: &Function,
+    access: Instruction,
+    sum: Instruction,
+    array: Value,
+) -> bool {
+    if function.format(access).mnemonic.space() != Some(Space::Local)
+        || function.block_of(sum) == function.block_of(access)
+    {
+        return false;
+    }
+    function.uses_of(array).any(|user| match user {
+        Use::Edge(_) => true,
+        Use::Instruction(reader) => {
+            let format = function.format(reader);
+            let adds = format.mnemonic.opcode() == Opcode::Add;
+            adds && function.uses(reader).any(|value| value != array)
+        }
+    })
 }
 
 /// A part that a `mov` takes out, its bits, and the low part with what it is, if that is read too.
