@@ -238,6 +238,62 @@ pub(super) fn flipped_predicate(_: &View<'_, '_>, site: &Site) -> Option<Change>
     (constant == 1).then(|| negation_of(value))
 }
 
+/// A test of a sign, and a comparison with something that is not negative: negative numbers are large as unsigned ones.
+pub(super) fn range_test(view: &View<'_, '_>, site: &Site) -> Option<Change> {
+    use Comparison::*;
+    let is_inside = match site.opcode {
+        Opcode::And => true,
+        Opcode::Or => false,
+        _ => return None,
+    };
+    if site.scalar_type != ScalarType::Pred || site.count != 2 {
+        return None;
+    }
+    let (a, b) = site.pair();
+    [(a, b), (b, a)].into_iter().find_map(|(sign, bound)| {
+        let (sign, bound) = (sign.value()?, bound.value()?);
+        if !view.is_single(sign) || !view.is_single(bound) {
+            return None;
+        }
+        let sign = view.producer(sign, Opcode::Setp)?;
+        let bound = view.producer(bound, Opcode::Setp)?;
+        let (number, least) = match sign.pair() {
+            (number @ Arg::Value(_), Arg::Constant(least)) => (number, least),
+            _ => return None,
+        };
+        let tests_sign = match (comparison(view, &sign)?, is_inside) {
+            (GreaterEqual, true) | (Less, false) => least == 0,
+            (Greater, true) | (LessEqual, false) => least == sign.mask(),
+            _ => false,
+        };
+        let (limit, compared) = match (bound.pair(), comparison(view, &bound)?) {
+            ((first, limit), compared) if first == number => (limit, compared),
+            ((limit, second), compared) if second == number => (limit, mirrored(compared)),
+            _ => return None,
+        };
+        let is_upper = match compared {
+            Less | LessEqual => is_inside,
+            Greater | GreaterEqual => !is_inside,
+            _ => false,
+        };
+        let top = 1 << (bound.width - 1);
+        let is_negative = match limit {
+            Arg::Constant(limit) => limit & top != 0,
+            Arg::Value(limit) => view.known.of(limit).zeros & top == 0,
+            Arg::Other => true,
+        };
+        let is_usable = sign.scalar_type.is_signed() && sign.scalar_type == bound.scalar_type;
+        if !tests_sign || !is_upper || is_negative || !is_usable {
+            return None;
+        }
+        let unsigned = ScalarType::unsigned(bound.width)?;
+        Some(Change::Instruction(
+            build::setp(compared, unsigned),
+            vec![number, limit],
+        ))
+    })
+}
+
 /// A comparison that nobody else reads, and a logical operation on it.
 pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     if site.scalar_type != ScalarType::Pred || site.count != 2 {

@@ -188,6 +188,9 @@ rules! {
     /// `xor.pred q, p, 1` → `not.pred q, p`.
     FLIPPED_PREDICATE = "flipped-predicate", "exclusive or with true is a negation",
         CONSTANT, compare::flipped_predicate;
+    /// `setp.ge.s32 p, x, 0; setp.lt.s32 q, x, 7; and.pred r, p, q` → `setp.lt.u32 r, x, 7`.
+    RANGE_TEST = "range-test", "negative numbers are large as unsigned ones",
+        behind(&[Opcode::Setp]), compare::range_test;
     /// `setp.lt.s32 p, x, y; and.pred r, p, q` → `setp.lt.and.s32 r, x, y, q`.
     COMBINED_COMPARISON = "combined-comparison", "a comparison can combine its result",
         behind(&[Opcode::Setp]), compare::combined_comparison;
@@ -338,6 +341,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             CONSTANT_CHAIN,
             ABSORBED,
             OPERATION_ON_SELECT,
+            RANGE_TEST,
             COMBINED_COMPARISON,
             BYTE_FIELD,
         ],
@@ -350,6 +354,7 @@ pub(super) const fn of(opcode: Opcode) -> &'static [Rule] {
             CONSTANT_CHAIN,
             ABSORBED,
             OPERATION_ON_SELECT,
+            RANGE_TEST,
             COMBINED_COMPARISON,
             MERGED_FIELDS,
             INSERTED_FIELD,

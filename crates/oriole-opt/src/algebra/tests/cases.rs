@@ -473,6 +473,26 @@ pub(super) const CASES: &[Case] = &[
     ),
     ("flipped-predicate", &[32], "xor.pred %p9, %p1, 1;"),
     (
+        "range-test",
+        ALL_WIDTHS,
+        "setp.ge.s$w %p8, %x1, 0; setp.lt.s$w %p7, %x1, $1; and.pred %p9, %p8, %p7;",
+    ),
+    (
+        "range-test",
+        ALL_WIDTHS,
+        "setp.le.s$w %p8, %x1, $1; setp.gt.s$w %p7, %x1, -1; and.pred %p9, %p8, %p7;",
+    ),
+    (
+        "range-test",
+        ALL_WIDTHS,
+        "setp.lt.s$w %p8, %x1, 0; setp.ge.s$w %p7, %x1, $1; or.pred %p9, %p8, %p7;",
+    ),
+    (
+        "range-test",
+        ALL_WIDTHS,
+        "shr.u$w %x3, %x2, 1; setp.lt.s$w %p8, %x3, %x1; setp.lt.s$w %p7, %x1, 0; or.pred %p9, %p8, %p7;",
+    ),
+    (
         "combined-comparison",
         ALL_WIDTHS,
         "setp.lt.s$w %p8, %x1, %x2; and.pred %p9, %p8, %p1;",
