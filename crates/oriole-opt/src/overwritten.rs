@@ -26,12 +26,19 @@ type Overwrites = Vec<Overwrite>;
 /// Stores that can go: plain ones whose every byte the same thread writes again first.
 pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec<Instruction> {
     let mut dead = Vec::new();
+    let is_store =
+        |instruction: &Instruction| function.format(*instruction).mnemonic.opcode() == Opcode::St;
+    let blocks = flow.reverse_postorder().iter();
+    let mut stores = blocks.flat_map(|&block| function.instructions_of(block).filter(is_store));
+    // One store overwrites no other.
+    if stores.nth(1).is_none() {
+        return dead;
+    }
     let mut at_start: IndexVec<Block, Option<Overwrites>> =
         IndexVec::from_elem(None, function.blocks().len());
     for &block in flow.reverse_postorder().iter().rev() {
         let mut pending = at_end(function, block, &at_start);
-        let instructions: Vec<Instruction> = function.instructions_of(block).collect();
-        for instruction in instructions.into_iter().rev() {
+        for instruction in function.instructions_backwards(block) {
             if visit(function, instruction, &mut pending) {
                 dead.push(instruction);
             }

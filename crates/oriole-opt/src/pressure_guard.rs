@@ -18,6 +18,7 @@ use oriole_analysis::liveness::{
 };
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Environment, Function, Instruction, LaunchBounds};
+use oriole_isa::ScalarType;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
 
@@ -211,8 +212,12 @@ pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
         .bounds()
         .register_limit()
         .saturating_sub(FEW_LEFT);
-    // No fewer instructions define so much.
-    if (function.instruction_bound() as u64) * u64::from(WIDEST) < u64::from(most) {
+    // All values and registers together are no fewer than those live at once.
+    let values = function.values().values().map(|data| data.scalar_type);
+    let pinned = function.registers().values().filter(|data| data.pinned);
+    let pinned = pinned.map(|data| data.scalar_type.unwrap_or(ScalarType::B32));
+    let units = values.chain(pinned).map(|it| it.bits().div_ceil(32));
+    if units.map(u64::from).sum::<u64>() < u64::from(most) {
         return false;
     }
     let program = Values::of(function);
