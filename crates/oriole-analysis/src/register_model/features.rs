@@ -19,7 +19,7 @@ use oriole_ir::{
 use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
-const PEAKS: usize = 14;
+const PEAKS: usize = 13;
 /// Features of which the highest of a function and what it calls counts.
 const HIGHEST: usize = 37;
 /// Features that add up over a function and what it calls; their logarithm is used.
@@ -28,24 +28,16 @@ const COUNTS: usize = 42;
 /// Features of the module and of the function's directives.
 const FLAGS: usize = 8;
 
-/// Pressures whose occupancy steps are features.
-const STEPPED: [&str; 7] = [
-    "folded_deep",
-    "least_deep",
-    "late_deep",
-    "hoisted_deep",
-    "scheduled_deep",
-    "least_data_deep",
-    "written_deep",
-];
+/// Pressures whose occupancy steps are features, by their places among the peaks: folded, least, late, hoisted, scheduled,
+/// the least without uniform ones, and as written.
+const STEPPED: [usize; 7] = [1, 9, 8, 3, 10, 12, 0];
 
 /// Names of the features, in order.
 pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + FLAGS + STEPPED.len() * 4] = [
-    // Pressures: registers as written, values, without what takes none, without uniform ones, the same with loads moved
+    // Pressures: registers as written, without what takes none, without uniform ones, the same with loads moved
     // up, in loops, the average, everything put where it is first needed, the least of all orders; after scheduling for
     // few live values, the same without uniform ones, and the least without uniform ones.
     "written",
-    "values",
     "folded",
     "data",
     "hoisted",
@@ -60,7 +52,6 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + FLAGS + STEPPED.len() * 4
     "least_data",
     // The same with what is called.
     "written_deep",
-    "values_deep",
     "folded_deep",
     "data_deep",
     "hoisted_deep",
@@ -265,7 +256,6 @@ impl Summary {
         let values = Values::of(function);
         let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
         let written = Pressure::of(registers, &LiveIntervals::of(registers));
-        let whole = Pressure::of(&values, &LiveIntervals::of(&values));
         let view = View::new(function, &values, &folded, Order::Written);
         let intervals = LiveIntervals::of(&view);
         let plain = Pressure::of(&view, &intervals);
@@ -412,7 +402,6 @@ impl Summary {
         Summary {
             peaks: [
                 peak(&written),
-                peak(&whole),
                 peak(&plain),
                 peak(&data),
                 peak(&hoisted),
@@ -803,8 +792,8 @@ impl Features {
             count += 1;
         }
         let steps = steps(target, bounds.threads(), limit);
-        for name in STEPPED {
-            let pressure = values[index_of(name)];
+        for peak in STEPPED {
+            let pressure = total.deep[peak];
             let step = |more: f32| step(&steps, pressure + more) as f32;
             let own = [step(2.0), step(8.0), step(8.0) - pressure - 8.0, step(14.0)];
             values[count..count + own.len()].copy_from_slice(&own);

@@ -1,8 +1,8 @@
 //! The function as `ptxas` is going to see it, for the pressures among the [features](super::features).
 //!
 //! Dead code is gone; parameters of a kernel, constants and sizes of the launch come from constant banks and take no register;
-//! copies and address-space casts are other names of one value; and, if asked for, loads stand before everything that does
-//! not feed them, as far as memory order allows.
+//! copies and address-space casts are other names of one value, and so are sums with constants that only addresses read; and,
+//! if asked for, loads stand before everything that does not feed them, as far as memory order allows.
 
 use super::scheduling::Scheduler;
 use crate::liveness::{Access, AccessKind, Lists, LiveIntervals, Program, RegisterFile, Values};
@@ -72,6 +72,25 @@ fn touches_register(function: &Function, instruction: Instruction) -> bool {
     function.operands(instruction).iter().any(is_register)
 }
 
+/// The result and the value of an integer sum with a constant.
+fn sum_with_constant(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
+    let format = function.format(instruction);
+    if format.mnemonic.opcode() != Opcode::Add || format.is_guarded() {
+        return None;
+    }
+    if format.mnemonic.first_type()?.is_float() || format.effects.writes_carry {
+        return None;
+    }
+    match *function.leaves(instruction) {
+        [
+            Operand::Result(_),
+            Operand::Value(value),
+            Operand::Constant(_),
+        ] => Some((function.results(instruction).next()?, value)),
+        _ => None,
+    }
+}
+
 impl Folded {
     pub(super) fn of(function: &Function, analyses: &mut Analyses) -> Folded {
         let count = function.values().len();
@@ -91,8 +110,46 @@ impl Folded {
                 }
             }
         }
+        folded.fold_offsets(function);
         folded.mark(function);
         folded
+    }
+
+    /// A sum of a value and a constant that only addresses read is an immediate offset there: another name of the value.
+    ///
+    /// Compilers move such sums out of loops, where they seem to be alive all the time.
+    fn fold_offsets(&mut self, function: &Function) {
+        let mut sums: Vec<(Value, Value)> = Vec::new();
+        // Values that something other than an address, or a sum that may be folded, reads.
+        let mut read = vec![false; self.kinds.len()];
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                let format = function.format(instruction);
+                if let Some(sum) = sum_with_constant(function, instruction) {
+                    sums.push(sum);
+                    continue;
+                }
+                for (leaf, operand) in format.leaves.iter().zip(function.leaves(instruction)) {
+                    if let Some(value) = operand.value()
+                        && !leaf.in_address
+                    {
+                        read[value.index()] = true;
+                    }
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                for argument in function.arguments(*edge) {
+                    read[argument.index()] = true;
+                }
+            }
+        }
+        for &(result, source) in sums.iter().rev() {
+            if read[result.index()] {
+                read[source.index()] = true;
+            } else {
+                self.kinds[result.index()] = Kind::Alias(source);
+            }
+        }
     }
 
     fn kind(function: &Function, instruction: Instruction) -> Kind {
@@ -355,8 +412,18 @@ fn on_demand(
     let Some(&first) = order.first() else {
         return Vec::new();
     };
+    // The longest chain of instructions of the block that ends in each.
+    let mut heights: Vec<u32> = Vec::with_capacity(order.len());
     for &number in order {
-        for result in function.results(values.instruction(number)) {
+        let instruction = values.instruction(number);
+        let height = function
+            .uses(instruction)
+            .map(|value| definers[value.index()])
+            .filter(|&definer| definer != u32::MAX)
+            .map(|definer| heights[(definer - first) as usize])
+            .max();
+        heights.push(height.map_or(0, |height| height + 1));
+        for result in function.results(instruction) {
             definers[result.index()] = number;
         }
     }
@@ -400,12 +467,15 @@ fn on_demand(
                 continue;
             }
             stack.push((number, true));
+            // What takes the longest comes first: of a sum of products the sum so far, then the next product.
+            let inputs = stack.len();
             for value in function.uses(values.instruction(number)) {
                 let definer = definers[value.index()];
                 if definer != u32::MAX && !done[(definer - first) as usize] {
                     stack.push((definer, false));
                 }
             }
+            stack[inputs..].sort_by_key(|input| heights[(input.0 - first) as usize]);
         }
     }
     for &number in order {

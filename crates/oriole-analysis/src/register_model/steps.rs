@@ -23,10 +23,16 @@ pub(super) fn steps(target: Target, threads: Option<u32>, limit: u32) -> Vec<u32
         };
         Occupancy::of(target, demand).blocks
     };
-    let mut steps: Vec<u32> = (UNIT as u32..limit)
-        .step_by(UNIT)
-        .filter(|&registers| blocks(registers) > blocks(registers + 1))
-        .collect();
+    let mut steps = Vec::new();
+    let mut before = blocks(UNIT as u32);
+    for registers in (UNIT as u32..limit).step_by(UNIT) {
+        // One register more takes as much as a whole unit.
+        let next = blocks(registers + 1);
+        if before > next {
+            steps.push(registers);
+        }
+        before = next;
+    }
     steps.push(limit);
     steps
 }
