@@ -4,7 +4,9 @@
 //! lanes share is: then that bit is an atom, which is zero or one, and the result is linear in it.
 
 use super::evaluate::Input;
-use super::pattern::{BitView, LANES, Lanes, Monomial, Pattern};
+use super::lanes::{LANES, Lanes};
+use super::monomial::Monomial;
+use super::pattern::{BitView, Pattern};
 use super::{AtomData, AtomKey, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
@@ -175,8 +177,7 @@ impl LanePatterns<'_> {
                 difference << bit & mask(given.bits())
             });
             let atom = self.bit_of(value, source as u32, &inputs[source], bit);
-            let monomial: Monomial = std::iter::once(atom).collect();
-            result = result.add(&Pattern::term(monomial, factor, given.bits()))?;
+            result = result.add(&Pattern::term(Monomial::atom(atom), factor, given.bits()))?;
         }
         Some(result)
     }

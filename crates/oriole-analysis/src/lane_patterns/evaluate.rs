@@ -1,7 +1,8 @@
 //! What instructions make of patterns.
 
 use super::bits::BITS;
-use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
+use super::lanes::{LANES, Lanes};
+use super::pattern::{BitView, Pattern, Supposed};
 use super::{ANY_WARP, AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
@@ -115,7 +116,7 @@ impl LanePatterns<'_> {
     }
 
     /// Whether no operand that is no value differs by lane.
-    fn has_uniform_symbols(&self, instruction: Instruction) -> bool {
+    pub(super) fn has_uniform_symbols(&self, instruction: Instruction) -> bool {
         let function = self.function;
         function.leaves(instruction).iter().all(|&leaf| match leaf {
             Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
@@ -133,6 +134,9 @@ impl LanePatterns<'_> {
     fn loaded_parameter(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
         let function = self.function;
         let format = function.format(instruction);
+        if format.mnemonic.opcode() != Opcode::Ld {
+            return None;
+        }
         let access = function.access(instruction)?;
         if function.kind() != FunctionKind::Entry
             || format.is_guarded()
@@ -358,11 +362,23 @@ impl LanePatterns<'_> {
                 })
             }
             Operand::Constant(constant) => {
-                let literal = self.function.constants()[constant].literal?;
                 let wanted = wanted.unwrap_or(ScalarType::B32);
-                let number = literal_bits(literal, wanted)?;
-                let number = Lanes::Same(number);
-                Some(Input::new(Pattern::concrete(number, wanted.bits())))
+                let found = &mut self.constants[constant.index()];
+                let pattern = match found {
+                    Some((own, pattern)) if *own == wanted => Rc::clone(pattern),
+                    _ => {
+                        let literal = self.function.constants()[constant].literal?;
+                        let number = Lanes::Same(literal_bits(literal, wanted)?);
+                        let pattern = Rc::new(Pattern::concrete(number, wanted.bits()));
+                        *found = Some((wanted, Rc::clone(&pattern)));
+                        pattern
+                    }
+                };
+                Some(Input {
+                    known: Known::unknown(pattern.bits),
+                    pattern,
+                    value: None,
+                })
             }
             Operand::Symbol(symbol) => {
                 let pattern = match self.function.symbols()[symbol].kind {
@@ -690,10 +706,19 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         [first, second] => [first, second].map(|input| &input.pattern),
         _ => return None,
     };
+    let (one, other) = (&first.lanes, &second.lanes);
     let operation: fn(u64, u64) -> u64 = match mnemonic.opcode() {
-        Opcode::Add => u64::wrapping_add,
-        Opcode::Sub => u64::wrapping_sub,
-        Opcode::Mul if modifiers.mul_mode == Some(MulMode::Low) => u64::wrapping_mul,
+        Opcode::Add => return Some(one.plus(other).masked(bits)),
+        Opcode::Sub => {
+            let negative = other.times(&Lanes::Same(u64::MAX));
+            return Some(one.plus(&negative).masked(bits));
+        }
+        Opcode::Mul if modifiers.mul_mode == Some(MulMode::Low) => {
+            return Some(one.times(other).masked(bits));
+        }
+        Opcode::Shl if let Some(amount @ ..64) = other.as_same() => {
+            return Some(one.times(&Lanes::Same(1 << amount)).masked(bits));
+        }
         // What is shifted out is gone, too, if the amount is that of a shift of 64 bits or less.
         Opcode::Shl => |number, amount| match amount {
             ..64 => number << amount,
@@ -705,8 +730,7 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         },
         opcode => logic(opcode)?,
     };
-    let lanes = first.lanes.zip(&second.lanes, operation);
-    Some(lanes.map(|lane| lane & mask(bits)))
+    Some(one.zip(other, operation).masked(bits))
 }
 
 /// Logic of two operands.

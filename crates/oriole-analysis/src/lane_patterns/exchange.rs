@@ -9,7 +9,8 @@
 
 use super::LanePatterns;
 use super::evaluate::Input;
-use super::pattern::{LANES, Lanes, Pattern};
+use super::lanes::{LANES, Lanes};
+use super::pattern::Pattern;
 use crate::known_bits::mask;
 use oriole_collections::SmallVec;
 use oriole_ir::{Instruction, Operand, ShapeKind, ShapeNode, Value};
