@@ -117,7 +117,7 @@ impl LanePatterns<'_> {
         let leaves = &function.leaves(instruction)[1..];
         let mut inputs: Vec<Input> = Vec::new();
         for (&leaf, &wanted) in leaves.iter().zip(&format.operand_types()[1..]) {
-            match self.operand(leaf, wanted, block) {
+            match self.operand(leaf, wanted, block, true) {
                 Some(input) => inputs.push(input),
                 None => return false,
             }

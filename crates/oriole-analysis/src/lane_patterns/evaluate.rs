@@ -331,11 +331,13 @@ impl LanePatterns<'_> {
         Some(Pattern::atom(atom, bits).plus(rest))
     }
 
+    /// An operand; what is known of its bits in all lanes only if that is needed.
     pub(super) fn operand(
         &mut self,
         operand: Operand,
         wanted: Option<ScalarType>,
         block: Block,
+        needs_bits: bool,
     ) -> Option<Input> {
         let bits = wanted.map(ScalarType::bits);
         match operand {
@@ -347,9 +349,13 @@ impl LanePatterns<'_> {
                 if bits > pattern.bits {
                     return None;
                 }
-                let known = match pattern.is_concrete() {
-                    true => Known::unknown(bits),
-                    false => self.known_of(value).truncate(bits),
+                let known = match (pattern.is_concrete(), needs_bits) {
+                    (true, _) => Known::unknown(bits),
+                    (false, true) => self.known_of(value).truncate(bits),
+                    (false, false) => {
+                        self.name(value);
+                        Known::unknown(bits)
+                    }
                 };
                 let is_whole = bits == pattern.bits;
                 Some(Input {
@@ -407,8 +413,9 @@ impl LanePatterns<'_> {
         let held = function.values()[value].scalar_type.bits();
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
         let leaves = &function.leaves(instruction)[1..];
+        let needs_bits = looks_at_bits(&format.mnemonic);
         for (&leaf, &wanted) in leaves.iter().zip(&format.operand_types()[1..]) {
-            inputs.push(self.operand(leaf, wanted, block)?);
+            inputs.push(self.operand(leaf, wanted, block, needs_bits)?);
         }
         let given = format.operand_type(0)?;
         let mnemonic = &format.mnemonic;
@@ -432,9 +439,9 @@ impl LanePatterns<'_> {
         let &[otherwise] = function.otherwise(instruction) else {
             return None;
         };
-        let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block)?;
+        let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block, false)?;
         let otherwise = self
-            .operand(otherwise, None, block)?
+            .operand(otherwise, None, block, false)?
             .pattern
             .as_ref()
             .clone();
@@ -659,6 +666,16 @@ impl LanePatterns<'_> {
     }
 }
 
+/// Whether what an instruction makes of patterns depends on bits that are known of its operands, and not on their terms alone.
+fn looks_at_bits(mnemonic: &Mnemonic) -> bool {
+    match mnemonic.opcode() {
+        Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Shl => false,
+        Opcode::Mov | Opcode::Cvta | Opcode::Selp => false,
+        Opcode::Mul | Opcode::Mad => mnemonic.modifiers().mul_mode == Some(MulMode::Wide),
+        _ => true,
+    }
+}
+
 /// What an instruction makes of concrete numbers.
 fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Pattern> {
     if mnemonic.opcode() == Opcode::Cvta {
@@ -693,19 +710,41 @@ fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
 
 /// Likewise, without asking [`evaluate`] for each lane: what addresses are mostly made of.
 fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
-    let &[own] = mnemonic.types() else {
-        return None;
+    let is_integer = |own: &ScalarType| {
+        matches!(own.bits(), 1 | 16 | 32 | 64) && !own.is_float() && own.lanes() == 1
     };
-    let (bits, modifiers) = (own.bits(), mnemonic.modifiers());
-    let is_plain = own == given && matches!(bits, 16 | 32 | 64) && !own.is_float();
-    if !is_plain || own.lanes() != 1 || modifiers.has_flags() || modifiers.vector.is_some() {
+    let modifiers = mnemonic.modifiers();
+    let is_plain = mnemonic.types().iter().all(is_integer);
+    if !is_plain || modifiers.has_flags() || modifiers.vector.is_some() {
         return None;
     }
+    let &[own] = mnemonic.types() else {
+        return converted(mnemonic, given, inputs);
+    };
+    let bits = own.bits();
     let [first, second] = match inputs {
-        [only] if mnemonic.opcode() == Opcode::Mov => return Some(only.pattern.lanes.clone()),
+        [only] if mnemonic.opcode() == Opcode::Mov && own == given => {
+            return Some(only.pattern.lanes.clone());
+        }
         [first, second] => [first, second].map(|input| &input.pattern),
         _ => return None,
     };
+    if mnemonic.opcode() == Opcode::Setp && given == ScalarType::Pred {
+        return compared_lanes(mnemonic, own, &first.lanes, &second.lanes);
+    }
+    if mnemonic.opcode() == Opcode::Mul
+        && modifiers.mul_mode == Some(MulMode::Wide)
+        && given.bits() == 2 * bits
+    {
+        let [one, other] = [first, second].map(|own_input| match own.is_signed() {
+            true => own_input.lanes.sign_extended(bits, 2 * bits),
+            false => own_input.lanes.clone(),
+        });
+        return Some(one.times(&other).masked(2 * bits));
+    }
+    if own != given {
+        return None;
+    }
     let (one, other) = (&first.lanes, &second.lanes);
     let operation: fn(u64, u64) -> u64 = match mnemonic.opcode() {
         Opcode::Add => return Some(one.plus(other).masked(bits)),
@@ -731,6 +770,49 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         opcode => logic(opcode)?,
     };
     Some(one.zip(other, operation).masked(bits))
+}
+
+/// A conversion between integers.
+fn converted(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
+    let (&[to, from], [only]) = (mnemonic.types(), inputs) else {
+        return None;
+    };
+    let lanes = &only.pattern.lanes;
+    (mnemonic.opcode() == Opcode::Cvt && to == given && only.pattern.bits == from.bits()).then(
+        || match from.is_signed() && to.bits() > from.bits() {
+            true => lanes.sign_extended(from.bits(), to.bits()),
+            false => lanes.masked(to.bits()),
+        },
+    )
+}
+
+/// A comparison of integers.
+fn compared_lanes(
+    mnemonic: &Mnemonic,
+    own: ScalarType,
+    first: &Lanes,
+    second: &Lanes,
+) -> Option<Lanes> {
+    use Comparison::*;
+    if mnemonic.modifiers().boolean.is_some() {
+        return None;
+    }
+    // Numbers that are compared without sign after this are in the order of those with one.
+    let sign = 1u64 << (own.bits() - 1);
+    let order = move |number: u64, is_signed: bool| number ^ if is_signed { sign } else { 0 };
+    let is_signed = own.is_signed();
+    let holds: fn(u64, u64) -> bool = match mnemonic.modifiers().comparison? {
+        Equal => |a, b| a == b,
+        NotEqual => |a, b| a != b,
+        Less => |a, b| a < b,
+        LessEqual => |a, b| a <= b,
+        Greater => |a, b| a > b,
+        GreaterEqual => |a, b| a >= b,
+        _ => return None,
+    };
+    Some(first.zip(second, |a, b| {
+        holds(order(a, is_signed), order(b, is_signed)).into()
+    }))
 }
 
 /// Logic of two operands.

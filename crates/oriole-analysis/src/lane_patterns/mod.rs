@@ -276,6 +276,8 @@ pub struct LanePatterns<'a> {
     is_expanded: BitSet<Value>,
     /// What is known of values in all threads of all warps, once that was asked.
     known_values: Vec<Option<Known>>,
+    /// Values that were given expressions.
+    named: BitSet<Value>,
     /// Patterns of constants, as operands of the type that they were last used with.
     constants: Vec<Option<(ScalarType, Rc<Pattern>)>>,
     arriving: Vec<Option<Arriving>>,
@@ -356,6 +358,7 @@ impl<'a> LanePatterns<'a> {
             atoms: Atoms::default(),
             entries: Vec::new(),
             is_expanded: BitSet::with_domain(function.values().len()),
+            named: BitSet::with_domain(function.values().len()),
             constants: vec![None; function.constants().len()],
             known_values: vec![None; function.values().len()],
             arriving: Vec::new(),
@@ -641,6 +644,16 @@ impl<'a> LanePatterns<'a> {
         let known = self.range_known(value);
         self.known_values[value.index()] = Some(known);
         known
+    }
+
+    /// Gives the value an expression, so that these are numbered in the order in which values come: that is the order in which sums of
+    /// them are printed.
+    fn name(&mut self, value: Value) {
+        let data = self.function.values()[value];
+        let is_integer = matches!(data.scalar_type.bits(), 8..=64) && !data.scalar_type.is_float();
+        if is_integer && self.named.insert(value) {
+            self.query.expression(value);
+        }
     }
 
     fn range_known(&mut self, value: Value) -> Known {

@@ -195,12 +195,35 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + FLAGS + STEPPED.len() * 4
     "step_written_14",
 ];
 
+/// The places of the [`STEPPED`] pressures, found once.
+const STEPPED_INDEXES: [usize; STEPPED.len()] = {
+    let mut indexes = [0; STEPPED.len()];
+    let mut at = 0;
+    while at < indexes.len() {
+        indexes[at] = index_of(STEPPED[at]);
+        at += 1;
+    }
+    indexes
+};
+
 /// The place of a feature among the [`NAMES`].
-fn index_of(name: &str) -> usize {
-    NAMES
-        .iter()
-        .position(|own| *own == name)
-        .unwrap_or_else(|| panic!("there is no feature `{name}`"))
+const fn index_of(name: &str) -> usize {
+    let mut at = 0;
+    while at < NAMES.len() {
+        if is_same(NAMES[at].as_bytes(), name.as_bytes()) {
+            return at;
+        }
+        at += 1;
+    }
+    panic!("there is no such feature")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// The features of one function.
@@ -803,8 +826,8 @@ impl Features {
             count += 1;
         }
         let steps = steps(target, bounds.threads(), limit);
-        for name in STEPPED {
-            let pressure = values[index_of(name)];
+        for index in STEPPED_INDEXES {
+            let pressure = values[index];
             let step = |more: f32| step(&steps, pressure + more) as f32;
             let own = [step(2.0), step(8.0), step(8.0) - pressure - 8.0, step(14.0)];
             values[count..count + own.len()].copy_from_slice(&own);
