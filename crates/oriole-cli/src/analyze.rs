@@ -15,7 +15,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failure> {
+    let style = Style::of(arguments, report);
     let options = AccessOptions {
+        findings_only: style.shows_findings_only(),
         block: arguments.block.map(|block| block.0),
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
@@ -35,7 +37,6 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             Assumed::Multiple(..) => None,
         }),
     };
-    let style = Style::of(arguments, report);
     let mut documents = Documents::new(arguments, &style, report)?;
     let (mut is_found, mut kernels) = (false, 0);
     let work =

@@ -59,6 +59,11 @@ impl<'a> Style<'a> {
         self.format == Format::Text
     }
 
+    /// Whether nothing is written but what is found, and a few lines of each kernel.
+    pub fn shows_findings_only(&self) -> bool {
+        self.is_text() && !self.arguments.all && !self.needs_findings
+    }
+
     /// What is to be written of a text, of which `text` is what people at a terminal see.
     pub fn piece(
         &self,

@@ -244,11 +244,16 @@ fn read_file(file: &Path) -> std::io::Result<Vec<u8>> {
     {
         use std::io::IsTerminal;
         use std::os::unix::fs::FileTypeExt;
-        let kind = opened.metadata()?.file_type();
+        let metadata = opened.metadata()?;
+        let kind = metadata.file_type();
         let is_device = kind.is_block_device() || kind.is_char_device() && !opened.is_terminal();
         // An empty one, such as /dev/null, is an empty file.
         if is_device && opened.read(&mut [0])? > 0 {
             return Err(std::io::Error::other("it is a device"));
+        }
+        if kind.is_file() {
+            // One more, so that the end is seen without asking for more memory.
+            bytes.reserve_exact(metadata.len().min(MOST_BYTES) as usize + 1);
         }
     }
     read_to_end(&mut opened, &mut bytes)?;

@@ -29,8 +29,8 @@ pub fn render(module: &Module, kernel: &KernelAccesses, text: &mut String) {
         let percent = (efficiency * 100.0).round();
         row(name, format!("{percent} % of {unit} needed"));
     }
-    if let Some(deepest) = kernel.loops.iter().map(|own| own.depth).max() {
-        let count = kernel.loops.len();
+    if let Some(deepest) = kernel.loop_depths.iter().max() {
+        let count = kernel.loop_depths.len();
         row("loops", format!("{count}, at most {deepest} deep"));
     }
     let defined = module.functions.iter().filter(|own| own.body.is_some());

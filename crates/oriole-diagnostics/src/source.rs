@@ -22,6 +22,27 @@ pub struct Position {
     pub column: u32,
 }
 
+/// Where lines start. Eight bytes are looked at at once, as most hold no end of a line.
+fn line_starts(text: &str) -> Vec<u32> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut starts = vec![0];
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let mut at = 0;
+    for word in words {
+        let ends = u64::from_le_bytes(*word) ^ (LOW * u64::from(b'\n'));
+        // Not zero if a byte is zero; bytes above it may be marked in vain.
+        if ends.wrapping_sub(LOW) & !ends & HIGH != 0 {
+            let own = word.iter().zip(at + 1..);
+            starts.extend(own.filter(|own| *own.0 == b'\n').map(|own| own.1));
+        }
+        at += 8;
+    }
+    let own = rest.iter().zip(at + 1..);
+    starts.extend(own.filter(|own| *own.0 == b'\n').map(|own| own.1));
+    starts
+}
+
 impl<'text> Source<'text> {
     /// Names `text` for use in diagnostics.
     pub fn new(name: impl Into<String>, text: &'text str) -> Source<'text> {
@@ -43,17 +64,7 @@ impl<'text> Source<'text> {
     }
 
     fn line_starts(&self) -> &[u32] {
-        self.line_starts.get_or_init(|| {
-            std::iter::once(0)
-                .chain(
-                    self.text
-                        .bytes()
-                        .enumerate()
-                        .filter(|&(_, byte)| byte == b'\n')
-                        .map(|(index, _)| index as u32 + 1),
-                )
-                .collect()
-        })
+        self.line_starts.get_or_init(|| line_starts(self.text))
     }
 
     /// Index, from 0, of the line that holds `offset`.

@@ -225,27 +225,30 @@ impl WarpCopy<'_> {
         (0..32).filter(move |lane| active >> lane & 1 != 0)
     }
 
-    /// Whether several lanes write what they read elsewhere to one place: only one of them counts.
-    fn overlaps(&self) -> bool {
-        let mut pairs: Vec<(u64, u64)> = self
-            .lanes()
-            .map(|lane| (self.to[lane], self.from[lane]))
-            .collect();
-        pairs.sort_unstable();
-        pairs
-            .windows(2)
-            .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1)
+    /// Whether several lanes write what they read elsewhere to one place: only one of them counts. That all addresses are moved by one
+    /// number makes no difference.
+    pub fn overlaps(&self) -> bool {
+        self.lanes().any(|lane| {
+            let before = self.active & !(u32::MAX << lane);
+            let mut others = (0..lane).filter(|other| before >> other & 1 != 0);
+            others
+                .any(|other| self.to[other] == self.to[lane] && self.from[other] != self.from[lane])
+        })
     }
 
     /// The different keys of lanes.
-    fn distinct<Key: Ord>(&self, key: impl Fn(u64, u64) -> Key) -> u64 {
-        let mut keys: Vec<Key> = self
-            .lanes()
-            .map(|lane| key(self.from[lane], self.to[lane]))
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len() as u64
+    fn distinct(&self, key: impl Fn(u64, u64) -> (u64, u64)) -> u64 {
+        let mut keys = [(0, 0); 32];
+        let mut count = 0;
+        for lane in self.lanes() {
+            let own = key(self.from[lane], self.to[lane]);
+            // Neighbours have the same ones more often than others.
+            if !keys[..count].iter().rev().any(|key| *key == own) {
+                keys[count] = own;
+                count += 1;
+            }
+        }
+        count as u64
     }
 
     /// Sectors at least and at most. Past the cache, a sector is read once for each sector that it is written to, and for each way that its
@@ -255,10 +258,16 @@ impl WarpCopy<'_> {
             let (count, _) = sectors(self.from, self.active, self.width);
             return (count, count);
         }
-        if self.overlaps() {
-            return (1, u64::from(self.active.count_ones()));
+        match self.overlaps() {
+            true => (1, u64::from(self.active.count_ones())),
+            false => self.sectors_apart(),
         }
-        let count = self.distinct(|from, to| (from >> 5, to >> 5, (from ^ to) >> 4 & 1));
+    }
+
+    /// Likewise, past the cache, of a copy that does not [overlap](WarpCopy::overlaps). Only addresses modulo a sector count, and how far
+    /// lanes are from each other.
+    pub fn sectors_apart(&self) -> (u64, u64) {
+        let count = self.distinct(|from, to| (from >> 5, to >> 5 << 1 | (from ^ to) >> 4 & 1));
         (count, count)
     }
 
@@ -279,11 +288,16 @@ impl WarpCopy<'_> {
                 .sum();
             return (count, count);
         }
-        if self.overlaps() {
-            return (1, u64::from(self.active.count_ones()));
+        match self.overlaps() {
+            true => (1, u64::from(self.active.count_ones())),
+            false => self.wavefronts_apart(),
         }
+    }
+
+    /// Likewise, past the cache, of a copy that does not [overlap](WarpCopy::overlaps).
+    pub fn wavefronts_apart(&self) -> (u64, u64) {
         let lines = self.distinct(|from, to| (from >> 7, to >> 7));
-        let permuted = self.distinct(|from, to| (from >> 7, to >> 7, (from ^ to) >> 4 & 7));
+        let permuted = self.distinct(|from, to| (from >> 7, to >> 7 << 3 | (from ^ to) >> 4 & 7));
         (lines, permuted)
     }
 

@@ -7,7 +7,6 @@ use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
 use crate::pressure::{Measuring, Occupancy, Prediction, block_of, demand, target_of};
 use crate::remarks::SourceLine;
-use oriole_analysis::Analyses;
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
@@ -18,6 +17,7 @@ use oriole_analysis::memory_requests::{
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
+use oriole_analysis::{Analyses, Loops};
 use oriole_diagnostics::{Diagnostic, Error, Source};
 use oriole_ir::{
     AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
@@ -48,6 +48,9 @@ pub struct AccessOptions {
     pub pointer_alignment: Option<u64>,
     /// Whether loops, registers and occupancy are wanted, too.
     pub with_summary: bool,
+    /// Whether only what findings tell is wanted: arrays and counts of other accesses, what warps at a boundary cost, dependences and counts
+    /// of loops are left out.
+    pub findings_only: bool,
 }
 
 /// An access. An instruction that copies is two.
@@ -243,6 +246,8 @@ pub struct KernelAccesses {
     pub dependences: Vec<LoopDependence>,
     /// What is wrong besides what accesses cost, in order.
     pub found: Vec<Finding>,
+    /// How many loops are around and including each of its loops.
+    pub loop_depths: Vec<u32>,
     /// Its loops, outer before inner, if they were [asked for](AccessOptions::with_summary).
     pub loops: Vec<LoopReport>,
     /// What it needs besides, if that was asked for.
@@ -368,7 +373,9 @@ fn accesses_of(
         if is_wanted {
             let mut kernel = analyzer.kernel(index, body, &mut ssa);
             kernel.name = module.text(function.name).to_owned();
-            if let Some((scopes, _)) = measuring.part(index) {
+            if let Some((scopes, _)) = measuring.part(index)
+                && !options.findings_only
+            {
                 kernel.loops = analyzer.loops(index, body, scopes, &ssa);
             }
             kernels.push((index, kernel));
@@ -377,7 +384,8 @@ fn accesses_of(
     }
     if options.with_summary {
         let target = target_of(module);
-        let mut measured = measuring.predictions(module, &declared, target);
+        let is_entry = |index: usize| module.functions[index].kind == FunctionKind::Entry;
+        let mut measured = measuring.predictions(module, &declared, target, is_entry);
         let is_kernel = |own: &&mut (usize, KernelAccesses)| own.1.kind == FunctionKind::Entry;
         for (index, kernel) in kernels.iter_mut().filter(is_kernel) {
             kernel.registers = measured[*index].take().map(|(prediction, resources)| {
@@ -445,7 +453,15 @@ impl Analyzer<'_> {
             trips,
             dependences: pairs,
             nests,
-        } = arrays(ssa, &mut analyses, &setting, &evolution, &costs, text);
+        } = arrays(
+            ssa,
+            &mut analyses,
+            &setting,
+            &evolution,
+            &costs,
+            text,
+            options.findings_only,
+        );
         let is_kernel = kind == FunctionKind::Entry;
         let shapes = match options.with_shapes && given.is_none() && is_kernel {
             true => shapes(ssa, &mut analyses, &setting, &costs),
@@ -519,6 +535,8 @@ impl Analyzer<'_> {
                 ..report
             });
         }
+        let loops = analyses.get::<Loops>(ssa);
+        let depths = loops.iter().map(|own| loops.depth(loops.header(own)));
         KernelAccesses {
             name: String::new(),
             kind,
@@ -528,6 +546,7 @@ impl Analyzer<'_> {
             fixes,
             dependences,
             found,
+            loop_depths: depths.collect(),
             loops: Vec::new(),
             registers: None,
         }
@@ -560,6 +579,7 @@ impl AccessOptions {
             grid: self.grid,
             multiples: self.multiples.clone(),
             pointer_alignment: self.pointer_alignment,
+            without_boundary: self.findings_only,
             ..Setting::of_block(block)
         }
     }

@@ -80,7 +80,25 @@ pub struct DependenceReport {
 /// So many pairs of accesses are looked at in a kernel.
 const MOST_PAIRS: usize = 400;
 
-/// The arrays of requests, in order, and how iterations are related.
+/// Whether a request is known to cost more than would do.
+fn is_wasteful(cost: &RequestCost) -> bool {
+    cost.status != Status::Unknown && cost.waste() > 1e-9
+}
+
+/// Requests that waste something, and those that are in the innermost loops of nests with them: what findings and fixes tell of arrays.
+fn is_told(function: &Function, loops: &Loops, costs: &[RequestCost]) -> Vec<bool> {
+    let mut is_told: Vec<bool> = costs.iter().map(is_wasteful).collect();
+    for (_, members) in of_nests(function, loops, costs).into_values() {
+        if members.iter().any(|&index| is_told[index]) {
+            for member in members {
+                is_told[member] = true;
+            }
+        }
+    }
+    is_told
+}
+
+/// The arrays of requests, in order, and how iterations are related; if only findings are wanted, what these tell of them.
 pub(crate) fn arrays(
     function: &Function,
     analyses: &mut Analyses,
@@ -88,13 +106,30 @@ pub(crate) fn arrays(
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
     text: &str,
+    findings_only: bool,
 ) -> Arrays {
     let loops = analyses.get::<Loops>(function);
+    if findings_only && !costs.iter().any(is_wasteful) {
+        return Arrays {
+            arrays: vec![None; costs.len()],
+            trips: vec![None; costs.len()],
+            dependences: Vec::new(),
+            nests: Vec::new(),
+        };
+    }
+    let is_told = match findings_only {
+        true => is_told(function, &loops, costs),
+        false => vec![true; costs.len()],
+    };
     let mut query = evolution.on(function);
     let arguments = arguments(function, setting);
     let mut delinearizer = Delinearizer::new(setting, arguments);
     let mut found: Vec<Option<Rc<Subscripts>>> = Vec::new();
-    for cost in costs {
+    for (cost, is_told) in costs.iter().zip(is_told) {
+        if !is_told {
+            found.push(None);
+            continue;
+        }
         let element = element(function, &cost.request);
         let address = cost.request.address;
         let subscripts = address
@@ -107,18 +142,24 @@ pub(crate) fn arrays(
         text,
         header: &|header| depth(header),
     };
+    let is_printed = |cost: &RequestCost| !findings_only || is_wasteful(cost);
     let printed = found
         .iter()
-        .map(|subscripts| {
-            let subscripts = subscripts.as_ref()?;
+        .zip(costs)
+        .map(|(subscripts, cost)| {
+            let subscripts = subscripts.as_ref().filter(|_| is_printed(cost))?;
             array(function, &query, &names, &loops, subscripts)
         })
         .collect();
-    let trips = costs
-        .iter()
-        .map(|cost| trips(function, &mut query, &names, &loops, cost))
-        .collect();
-    let dependences = dependences(function, &query, &loops, costs, &found);
+    let trips = costs.iter().map(|cost| match is_printed(cost) {
+        true => trips(function, &mut query, &names, &loops, cost),
+        false => None,
+    });
+    let trips = trips.collect();
+    let dependences = match findings_only {
+        true => Vec::new(),
+        false => dependences(function, &query, &loops, costs, &found),
+    };
     let flow = analyses.get::<ControlFlow>(function);
     let nests = nests(function, &flow, &loops, &mut query, costs, &found);
     let nests = nests.into_iter().map(|(nest, interchange)| {
@@ -152,15 +193,12 @@ pub(crate) struct ArrayNest {
 /// So many nests of a kernel are looked at.
 const MOST_NESTS: usize = 16;
 
-/// Nests of two loops that can be exchanged, in which something is wasted.
-fn nests(
+/// The requests of innermost loops that are in others, by loop.
+fn of_nests(
     function: &Function,
-    flow: &ControlFlow,
     loops: &Loops,
-    query: &mut Query<'_>,
     costs: &[RequestCost],
-    found: &[Option<Rc<Subscripts>>],
-) -> Vec<(Nest, Interchange)> {
+) -> BTreeMap<usize, (Loop, Vec<usize>)> {
     let mut of_loops: BTreeMap<usize, (Loop, Vec<usize>)> = BTreeMap::new();
     for (index, cost) in costs.iter().enumerate() {
         let block = function.block_of(cost.request.instruction);
@@ -170,14 +208,26 @@ fn nests(
             group.1.push(index);
         }
     }
-    let is_wasteful = |&&index: &&usize| {
+    of_loops
+}
+
+/// Nests of two loops that can be exchanged, in which something is wasted.
+fn nests(
+    function: &Function,
+    flow: &ControlFlow,
+    loops: &Loops,
+    query: &mut Query<'_>,
+    costs: &[RequestCost],
+    found: &[Option<Rc<Subscripts>>],
+) -> Vec<(Nest, Interchange)> {
+    let of_loops = of_nests(function, loops, costs);
+    let wastes = |&&index: &&usize| {
         let cost: &RequestCost = &costs[index];
-        let is_global = matches!(cost.request.space, Space::Global | Space::Generic);
-        is_global && cost.status != Status::Unknown && cost.waste() > 1e-9
+        matches!(cost.request.space, Space::Global | Space::Generic) && is_wasteful(cost)
     };
     let mut nests = Vec::new();
     let wasteful = of_loops.into_values();
-    let wasteful = wasteful.filter(|own| own.1.iter().any(|index| is_wasteful(&index)));
+    let wasteful = wasteful.filter(|own| own.1.iter().any(|index| wastes(&index)));
     for (inner, members) in wasteful.take(MOST_NESTS) {
         let access = |&index: &usize| {
             let request = &costs[index].request;

@@ -3,6 +3,7 @@
 use crate::Module;
 use oriole_isa::{Mnemonic, Opcode, Terminator};
 use oriole_syntax::tree::{Function, Statement};
+use std::collections::HashMap;
 
 /// Instructions of a function by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,12 +28,21 @@ pub struct InstructionMix {
 impl InstructionMix {
     /// Counts the instructions of a function; none, if it has no body.
     pub fn of(module: &Module, function: &Function) -> InstructionMix {
-        let mut mix = InstructionMix::default();
+        // The same few mnemonics come again and again.
+        let mut counts: HashMap<&str, usize> = HashMap::new();
         let statements = function.body.iter().flat_map(|body| &body.statements);
         for statement in statements {
             if let Statement::Instruction(instruction) = statement {
-                mix.add(&Mnemonic::parse(module.text(instruction.mnemonic)));
+                *counts.entry(module.text(instruction.mnemonic)).or_default() += 1;
             }
+        }
+        let mut mix = InstructionMix::default();
+        #[expect(
+            clippy::iter_over_hash_type,
+            reason = "sums do not depend on the order"
+        )]
+        for (mnemonic, count) in counts {
+            mix.add(&Mnemonic::parse(mnemonic), count);
         }
         mix
     }
@@ -52,7 +62,7 @@ impl InstructionMix {
         classes
     }
 
-    fn add(&mut self, mnemonic: &Mnemonic) {
+    fn add(&mut self, mnemonic: &Mnemonic, count: usize) {
         let effects = mnemonic.effects();
         let opcode = mnemonic.opcode();
         let is_parameter = || mnemonic.space() == Some(oriole_isa::Space::Param);
@@ -73,7 +83,7 @@ impl InstructionMix {
         } else {
             &mut self.integer
         };
-        *class += 1;
+        *class += count;
     }
 }
 
@@ -107,7 +117,7 @@ mod tests {
             bra ret call.uni bar.sync shfl.sync.bfly.b32 membar.gl mov.u32 cvt.f32.s32 frobnicate";
         let mut mix = InstructionMix::default();
         for mnemonic in text.split_whitespace() {
-            mix.add(&Mnemonic::parse(mnemonic));
+            mix.add(&Mnemonic::parse(mnemonic), 1);
         }
         let expected = InstructionMix {
             memory: 4,

@@ -215,7 +215,7 @@ fn measure_all(
     }
     let mut reports = Vec::new();
     let files = SourceFiles::of(&outside, module);
-    let mut measured = measuring.predictions(module, &outside, target);
+    let mut measured = measuring.predictions(module, &outside, target, |_| true);
     for (index, function) in module.functions.iter().enumerate() {
         let Some((prediction, resources)) = measured[index].take() else {
             continue;
@@ -276,12 +276,14 @@ impl Measuring {
         self.parts.get(index)?.as_ref()
     }
 
-    /// Of each function of the module that was added, the registers `ptxas` is expected to use, and what else it needs.
+    /// Of each function of the module that was added and is wanted, by number, the registers `ptxas` is expected to use, and what else it
+    /// needs.
     pub(crate) fn predictions(
         &mut self,
         module: &Module,
         outside: &oriole_ir::Module,
         target: Target,
+        is_wanted: impl Fn(usize) -> bool,
     ) -> Vec<Option<(Prediction, Resources)>> {
         self.parts.resize_with(module.functions.len(), || None);
         self.summaries.resize_with(module.functions.len(), || None);
@@ -291,14 +293,12 @@ impl Measuring {
             .map(|part| part.as_ref().map(|part| &part.0))
             .collect();
         let resources = Resources::of(outside, module, &self.summaries, &scopes);
-        let of_function = |(features, resources): (Option<_>, Option<Resources>)| {
-            Some((predict(&features?), resources.unwrap_or_default()))
+        let of_function = |(index, (features, resources)): (usize, (Option<_>, Option<_>))| {
+            let features = features.filter(|_| is_wanted(index))?;
+            Some((predict(&features), resources.unwrap_or_default()))
         };
-        features
-            .into_iter()
-            .zip(resources)
-            .map(of_function)
-            .collect()
+        let functions = features.into_iter().zip(resources).enumerate();
+        functions.map(of_function).collect()
     }
 }
 

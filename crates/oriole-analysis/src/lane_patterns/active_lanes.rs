@@ -81,6 +81,7 @@ impl LanePatterns<'_> {
         if let Some(last) = self.function.last_instruction(block)
             && let Some(Operand::Value(predicate)) = self.function.guard(last)
         {
+            self.conditions.insert(predicate);
             self.compute(predicate);
         }
         self.was_together(block)
@@ -178,6 +179,7 @@ impl LanePatterns<'_> {
     /// What is known of the guard of an instruction, with its negation.
     pub(super) fn guard(&mut self, instruction: Instruction) -> Option<Condition> {
         if let Some(Operand::Value(predicate)) = self.function.guard(instruction) {
+            self.conditions.insert(predicate);
             self.compute(predicate);
         }
         self.computed_guard(instruction)

@@ -4,7 +4,9 @@
 //! lanes share is: then that bit is an atom, which is zero or one, and the result is linear in it.
 
 use super::evaluate::Input;
-use super::pattern::{BitView, LANES, Lanes, Monomial, Pattern};
+use super::lanes::{LANES, Lanes};
+use super::monomial::Monomial;
+use super::pattern::{BitView, Pattern};
 use super::{AtomData, AtomKey, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
@@ -17,6 +19,14 @@ const SPLIT: u32 = 4000;
 
 /// So many unknown bits of one instruction may become atoms.
 const MOST_SPLIT: u32 = 6;
+
+/// How many lanes have to be looked at: one, if all have the same bits.
+fn different_lanes(views: &[BitView]) -> usize {
+    match views.iter().all(|view| view.lanes.as_same().is_some()) {
+        true => 1,
+        false => LANES,
+    }
+}
 
 impl LanePatterns<'_> {
     /// Known bits by lane and unknown ones that are the same in all lanes.
@@ -77,17 +87,16 @@ impl LanePatterns<'_> {
         };
         let unknown = run(&|view| view.unknown)?;
         let mut lanes = [0; LANES];
-        for (lane, result) in lanes.iter_mut().enumerate() {
+        let count = different_lanes(&views);
+        for (lane, result) in lanes[..count].iter_mut().enumerate() {
             // Bits that are filled up with a sign that is not known are not known either.
             *result = run(&|view| view.lanes.get(lane))? & !unknown;
         }
-        self.of_bits(
-            value,
-            BITS,
-            Lanes::from_fn(|lane| lanes[lane]),
-            unknown,
-            given.bits(),
-        )
+        let lanes = match count {
+            1 => Lanes::Same(lanes[0]),
+            _ => Lanes::from_array(lanes),
+        };
+        self.of_bits(value, BITS, lanes, unknown, given.bits())
     }
 
     /// Logic, bit by bit.
@@ -139,7 +148,8 @@ impl LanePatterns<'_> {
         choices.extend((1..1 << operands).filter(|&choice| !is_needless(choice)));
         let mut lanes = [0; LANES];
         let mut unknown = 0;
-        for (lane, result) in lanes.iter_mut().enumerate() {
+        let count = different_lanes(&views);
+        for (lane, result) in lanes[..count].iter_mut().enumerate() {
             *result = run(lane, 0)?;
             for &choice in &choices {
                 unknown |= run(lane, choice)? ^ *result;
@@ -148,12 +158,15 @@ impl LanePatterns<'_> {
         // Bits that lanes make different things of.
         let mut split = 0;
         for view in &views {
-            for lane in 1..LANES {
+            for lane in 1..count {
                 split |= (view.lanes.get(lane) ^ view.lanes.get(0)) & unknown;
             }
         }
         unknown &= !split;
-        let known = Lanes::from_fn(|lane| lanes[lane] & !unknown);
+        let known = match count {
+            1 => Lanes::Same(lanes[0] & !unknown),
+            _ => Lanes::from_fn(|lane| lanes[lane] & !unknown),
+        };
         let mut result = self.of_bits(value, BITS, known, unknown, given.bits())?;
         if split.count_ones() > MOST_SPLIT {
             return None;
@@ -175,8 +188,7 @@ impl LanePatterns<'_> {
                 difference << bit & mask(given.bits())
             });
             let atom = self.bit_of(value, source as u32, &inputs[source], bit);
-            let monomial: Monomial = std::iter::once(atom).collect();
-            result = result.add(&Pattern::term(monomial, factor, given.bits()))?;
+            result = result.add(&Pattern::term(Monomial::atom(atom), factor, given.bits()))?;
         }
         Some(result)
     }

@@ -10,7 +10,8 @@
 
 use super::LanePatterns;
 use super::evaluate::Input;
-use super::pattern::{Atom, LANES, Pattern};
+use super::lanes::LANES;
+use super::pattern::{Atom, Pattern};
 use crate::known_bits::Known;
 use oriole_ir::Value;
 use oriole_isa::{Mnemonic, Opcode, ScalarType};

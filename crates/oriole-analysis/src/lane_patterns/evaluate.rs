@@ -1,7 +1,8 @@
 //! What instructions make of patterns.
 
 use super::bits::BITS;
-use super::pattern::{BitView, LANES, Lanes, Pattern, Supposed};
+use super::lanes::{LANES, Lanes};
+use super::pattern::{BitView, Pattern, Supposed};
 use super::{ANY_WARP, AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::{Known, literal_bits, mask};
 use oriole_collections::SmallVec;
@@ -115,7 +116,7 @@ impl LanePatterns<'_> {
     }
 
     /// Whether no operand that is no value differs by lane.
-    fn has_uniform_symbols(&self, instruction: Instruction) -> bool {
+    pub(super) fn has_uniform_symbols(&self, instruction: Instruction) -> bool {
         let function = self.function;
         function.leaves(instruction).iter().all(|&leaf| match leaf {
             Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
@@ -133,6 +134,9 @@ impl LanePatterns<'_> {
     fn loaded_parameter(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
         let function = self.function;
         let format = function.format(instruction);
+        if format.mnemonic.opcode() != Opcode::Ld {
+            return None;
+        }
         let access = function.access(instruction)?;
         if function.kind() != FunctionKind::Entry
             || format.is_guarded()
@@ -327,11 +331,13 @@ impl LanePatterns<'_> {
         Some(Pattern::atom(atom, bits).plus(rest))
     }
 
+    /// An operand; what is known of its bits in all lanes only if that is needed.
     pub(super) fn operand(
         &mut self,
         operand: Operand,
         wanted: Option<ScalarType>,
         block: Block,
+        needs_bits: bool,
     ) -> Option<Input> {
         let bits = wanted.map(ScalarType::bits);
         match operand {
@@ -343,9 +349,13 @@ impl LanePatterns<'_> {
                 if bits > pattern.bits {
                     return None;
                 }
-                let known = match pattern.is_concrete() {
-                    true => Known::unknown(bits),
-                    false => self.known_of(value).truncate(bits),
+                let known = match (pattern.is_concrete(), needs_bits) {
+                    (true, _) => Known::unknown(bits),
+                    (false, true) => self.known_of(value).truncate(bits),
+                    (false, false) => {
+                        self.name(value);
+                        Known::unknown(bits)
+                    }
                 };
                 let is_whole = bits == pattern.bits;
                 Some(Input {
@@ -358,11 +368,23 @@ impl LanePatterns<'_> {
                 })
             }
             Operand::Constant(constant) => {
-                let literal = self.function.constants()[constant].literal?;
                 let wanted = wanted.unwrap_or(ScalarType::B32);
-                let number = literal_bits(literal, wanted)?;
-                let number = Lanes::Same(number);
-                Some(Input::new(Pattern::concrete(number, wanted.bits())))
+                let found = &mut self.constants[constant.index()];
+                let pattern = match found {
+                    Some((own, pattern)) if *own == wanted => Rc::clone(pattern),
+                    _ => {
+                        let literal = self.function.constants()[constant].literal?;
+                        let number = Lanes::Same(literal_bits(literal, wanted)?);
+                        let pattern = Rc::new(Pattern::concrete(number, wanted.bits()));
+                        *found = Some((wanted, Rc::clone(&pattern)));
+                        pattern
+                    }
+                };
+                Some(Input {
+                    known: Known::unknown(pattern.bits),
+                    pattern,
+                    value: None,
+                })
             }
             Operand::Symbol(symbol) => {
                 let pattern = match self.function.symbols()[symbol].kind {
@@ -391,8 +413,9 @@ impl LanePatterns<'_> {
         let held = function.values()[value].scalar_type.bits();
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
         let leaves = &function.leaves(instruction)[1..];
+        let needs_bits = looks_at_bits(&format.mnemonic);
         for (&leaf, &wanted) in leaves.iter().zip(&format.operand_types()[1..]) {
-            inputs.push(self.operand(leaf, wanted, block)?);
+            inputs.push(self.operand(leaf, wanted, block, needs_bits)?);
         }
         let given = format.operand_type(0)?;
         let mnemonic = &format.mnemonic;
@@ -416,9 +439,14 @@ impl LanePatterns<'_> {
         let &[otherwise] = function.otherwise(instruction) else {
             return None;
         };
-        let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block)?;
+        let guard = self.operand(
+            function.guard(instruction)?,
+            Some(ScalarType::Pred),
+            block,
+            false,
+        )?;
         let otherwise = self
-            .operand(otherwise, None, block)?
+            .operand(otherwise, None, block, false)?
             .pattern
             .as_ref()
             .clone();
@@ -643,6 +671,16 @@ impl LanePatterns<'_> {
     }
 }
 
+/// Whether what an instruction makes of patterns depends on bits that are known of its operands, and not on their terms alone.
+fn looks_at_bits(mnemonic: &Mnemonic) -> bool {
+    match mnemonic.opcode() {
+        Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Shl => false,
+        Opcode::Mov | Opcode::Cvta | Opcode::Selp => false,
+        Opcode::Mul | Opcode::Mad => mnemonic.modifiers().mul_mode == Some(MulMode::Wide),
+        _ => true,
+    }
+}
+
 /// What an instruction makes of concrete numbers.
 fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Pattern> {
     if mnemonic.opcode() == Opcode::Cvta {
@@ -677,23 +715,54 @@ fn concrete(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
 
 /// Likewise, without asking [`evaluate`] for each lane: what addresses are mostly made of.
 fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
-    let &[own] = mnemonic.types() else {
-        return None;
+    let is_integer = |own: &ScalarType| {
+        matches!(own.bits(), 1 | 16 | 32 | 64) && !own.is_float() && own.lanes() == 1
     };
-    let (bits, modifiers) = (own.bits(), mnemonic.modifiers());
-    let is_plain = own == given && matches!(bits, 16 | 32 | 64) && !own.is_float();
-    if !is_plain || own.lanes() != 1 || modifiers.has_flags() || modifiers.vector.is_some() {
+    let modifiers = mnemonic.modifiers();
+    let is_plain = mnemonic.types().iter().all(is_integer);
+    if !is_plain || modifiers.has_flags() || modifiers.vector.is_some() {
         return None;
     }
+    let &[own] = mnemonic.types() else {
+        return converted(mnemonic, given, inputs);
+    };
+    let bits = own.bits();
     let [first, second] = match inputs {
-        [only] if mnemonic.opcode() == Opcode::Mov => return Some(only.pattern.lanes.clone()),
+        [only] if mnemonic.opcode() == Opcode::Mov && own == given => {
+            return Some(only.pattern.lanes.clone());
+        }
         [first, second] => [first, second].map(|input| &input.pattern),
         _ => return None,
     };
+    if mnemonic.opcode() == Opcode::Setp && given == ScalarType::Pred {
+        return compared_lanes(mnemonic, own, &first.lanes, &second.lanes);
+    }
+    if mnemonic.opcode() == Opcode::Mul
+        && modifiers.mul_mode == Some(MulMode::Wide)
+        && given.bits() == 2 * bits
+    {
+        let [one, other] = [first, second].map(|own_input| match own.is_signed() {
+            true => own_input.lanes.sign_extended(bits, 2 * bits),
+            false => own_input.lanes.clone(),
+        });
+        return Some(one.times(&other).masked(2 * bits));
+    }
+    if own != given {
+        return None;
+    }
+    let (one, other) = (&first.lanes, &second.lanes);
     let operation: fn(u64, u64) -> u64 = match mnemonic.opcode() {
-        Opcode::Add => u64::wrapping_add,
-        Opcode::Sub => u64::wrapping_sub,
-        Opcode::Mul if modifiers.mul_mode == Some(MulMode::Low) => u64::wrapping_mul,
+        Opcode::Add => return Some(one.plus(other).masked(bits)),
+        Opcode::Sub => {
+            let negative = other.times(&Lanes::Same(u64::MAX));
+            return Some(one.plus(&negative).masked(bits));
+        }
+        Opcode::Mul if modifiers.mul_mode == Some(MulMode::Low) => {
+            return Some(one.times(other).masked(bits));
+        }
+        Opcode::Shl if let Some(amount @ ..64) = other.as_same() => {
+            return Some(one.times(&Lanes::Same(1 << amount)).masked(bits));
+        }
         // What is shifted out is gone, too, if the amount is that of a shift of 64 bits or less.
         Opcode::Shl => |number, amount| match amount {
             ..64 => number << amount,
@@ -705,8 +774,50 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         },
         opcode => logic(opcode)?,
     };
-    let lanes = first.lanes.zip(&second.lanes, operation);
-    Some(lanes.map(|lane| lane & mask(bits)))
+    Some(one.zip(other, operation).masked(bits))
+}
+
+/// A conversion between integers.
+fn converted(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
+    let (&[to, from], [only]) = (mnemonic.types(), inputs) else {
+        return None;
+    };
+    let lanes = &only.pattern.lanes;
+    (mnemonic.opcode() == Opcode::Cvt && to == given && only.pattern.bits == from.bits()).then(
+        || match from.is_signed() && to.bits() > from.bits() {
+            true => lanes.sign_extended(from.bits(), to.bits()),
+            false => lanes.masked(to.bits()),
+        },
+    )
+}
+
+/// A comparison of integers.
+fn compared_lanes(
+    mnemonic: &Mnemonic,
+    own: ScalarType,
+    first: &Lanes,
+    second: &Lanes,
+) -> Option<Lanes> {
+    use Comparison::*;
+    if mnemonic.modifiers().boolean.is_some() {
+        return None;
+    }
+    // Numbers that are compared without sign after this are in the order of those with one.
+    let sign = 1u64 << (own.bits() - 1);
+    let order = move |number: u64, is_signed: bool| number ^ if is_signed { sign } else { 0 };
+    let is_signed = own.is_signed();
+    let holds: fn(u64, u64) -> bool = match mnemonic.modifiers().comparison? {
+        Equal => |a, b| a == b,
+        NotEqual => |a, b| a != b,
+        Less => |a, b| a < b,
+        LessEqual => |a, b| a <= b,
+        Greater => |a, b| a > b,
+        GreaterEqual => |a, b| a >= b,
+        _ => return None,
+    };
+    Some(first.zip(second, |a, b| {
+        holds(order(a, is_signed), order(b, is_signed)).into()
+    }))
 }
 
 /// Logic of two operands.

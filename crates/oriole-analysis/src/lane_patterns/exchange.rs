@@ -9,7 +9,8 @@
 
 use super::LanePatterns;
 use super::evaluate::Input;
-use super::pattern::{LANES, Lanes, Pattern};
+use super::lanes::{LANES, Lanes};
+use super::pattern::Pattern;
 use crate::known_bits::mask;
 use oriole_collections::SmallVec;
 use oriole_ir::{Instruction, Operand, ShapeKind, ShapeNode, Value};
@@ -62,7 +63,7 @@ impl LanePatterns<'_> {
     fn agreed(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
         let &(members, _) = self.sources(instruction).last()?;
         let block = self.block(instruction);
-        let members = self.operand(members, Some(ScalarType::B32), block)?;
+        let members = self.operand(members, Some(ScalarType::B32), block, false)?;
         members.pattern.is_uniform().then(|| self.uniform(value))
     }
 
@@ -85,9 +86,9 @@ impl LanePatterns<'_> {
             return None;
         };
         let word = Some(ScalarType::B32);
-        let members = self.operand(members, word, block)?.pattern;
-        let offset = self.operand(offset, word, block)?.pattern;
-        let control = self.operand(control, word, block)?.pattern;
+        let members = self.operand(members, word, block, false)?.pattern;
+        let offset = self.operand(offset, word, block, false)?.pattern;
+        let control = self.operand(control, word, block, false)?.pattern;
         if !members.is_uniform() || !offset.is_concrete() || !control.is_concrete() {
             return None;
         }
@@ -99,7 +100,7 @@ impl LanePatterns<'_> {
             return Some(Pattern::concrete(inside, 1));
         }
         let lanes = from.map(|(lane, _)| lane);
-        if let Some(Input { pattern, .. }) = self.operand(given, word, block) {
+        if let Some(Input { pattern, .. }) = self.operand(given, word, block, false) {
             return Some(pattern.permuted(&lanes));
         }
         let is_one = lanes.iter().all(|&lane| lane == lanes[0]);
@@ -117,7 +118,7 @@ impl LanePatterns<'_> {
         let sources = self.sources(instruction);
         let held = self.function.values()[value].scalar_type.bits();
         if let &[(whole, _)] = &sources[..] {
-            let whole = self.operand(whole, None, block)?;
+            let whole = self.operand(whole, None, block, true)?;
             let shift = u32::try_from(place).ok()? * held;
             if shift + held > whole.pattern.bits {
                 return None;
@@ -137,7 +138,7 @@ impl LanePatterns<'_> {
         let width = held / u32::try_from(sources.len()).ok()?.max(1);
         let mut result = Pattern::concrete(Lanes::Same(0), held);
         for (index, &(part, _)) in sources.iter().enumerate() {
-            let part = self.operand(part, None, block)?;
+            let part = self.operand(part, None, block, true)?;
             if part.pattern.bits != width {
                 return None;
             }

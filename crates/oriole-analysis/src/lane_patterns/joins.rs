@@ -1,7 +1,8 @@
 //! Parameters of blocks: loops' headers, and joins behind branches.
 
 use super::active_lanes::Apart;
-use super::pattern::{Lanes, Pattern, Supposed};
+use super::lanes::Lanes;
+use super::pattern::{Pattern, Supposed};
 use super::{Cause, CauseKind, Entry, LanePatterns};
 use crate::known_bits::Known;
 use oriole_ir::{Block, Value};

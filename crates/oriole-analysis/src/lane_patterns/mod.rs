@@ -30,12 +30,15 @@
 //! unknowns and numbers of lanes that carry into each other: the value varies in an unknown way.
 
 mod active_lanes;
+mod any_warp;
 mod bits;
 mod cases;
 mod data_dependence;
 mod evaluate;
 mod exchange;
 mod joins;
+mod lanes;
+mod monomial;
 mod pattern;
 mod reconvergence;
 mod repetition;
@@ -43,9 +46,9 @@ mod steps;
 mod widening;
 
 pub use active_lanes::Arriving;
-pub use pattern::{
-    Atom, AtomData, AtomKey, BitView, LANES, Lanes, Monomial, Pattern, Supposed, Term,
-};
+pub use lanes::{LANES, Lanes};
+pub use monomial::Monomial;
+pub use pattern::{Atom, AtomData, AtomKey, BitView, Pattern, Supposed, Term, Terms};
 
 use crate::control_flow::ControlFlow;
 use crate::convergence::Convergence;
@@ -60,8 +63,9 @@ use oriole_collections::{BitSet, SmallVec};
 use oriole_ir::{
     Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
 };
-use oriole_isa::Terminator;
+use oriole_isa::{ScalarType, Terminator};
 use pattern::Atoms;
+use reconvergence::Meetings;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use steps::Step;
@@ -165,6 +169,8 @@ pub struct Setting {
     pub supposing: bool,
     /// Whether only costs of accesses are wanted: no tables by stride, and nothing about waste where the cost does not tell.
     pub brief: bool,
+    /// Whether nothing is wanted of warps that a condition cuts short.
+    pub without_boundary: bool,
 }
 
 impl Setting {
@@ -180,6 +186,7 @@ impl Setting {
             exchanges_threads: false,
             supposing: false,
             brief: false,
+            without_boundary: false,
         }
     }
 
@@ -265,11 +272,21 @@ pub struct LanePatterns<'a> {
     warp: u32,
     atoms: Atoms,
     entries: Vec<Option<Entry>>,
+    /// Values of instructions that wait for what they need.
+    is_expanded: BitSet<Value>,
     /// What is known of values in all threads of all warps, once that was asked.
     known_values: Vec<Option<Known>>,
+    /// Values that were given expressions.
+    named: BitSet<Value>,
+    /// Patterns of constants, as operands of the type that they were last used with.
+    constants: Vec<Option<(ScalarType, Rc<Pattern>)>>,
     arriving: Vec<Option<Arriving>>,
-    /// Instructions that lanes may come to in parts, once that was asked.
-    parted: Option<BitSet<Instruction>>,
+    /// Predicates that decided which lanes come to what was asked about.
+    conditions: BitSet<Value>,
+    /// Where lanes meet or part, once that was asked.
+    meetings: Option<Rc<Meetings>>,
+    /// Blocks that lanes may come to in parts, once that was asked.
+    parted: Option<BitSet<Block>>,
     /// Parameters of headers that were supposed to be their start and something uniform.
     supposed: Vec<Value>,
     /// Those that are not.
@@ -340,8 +357,13 @@ impl<'a> LanePatterns<'a> {
             warp: 0,
             atoms: Atoms::default(),
             entries: Vec::new(),
+            is_expanded: BitSet::with_domain(function.values().len()),
+            named: BitSet::with_domain(function.values().len()),
+            constants: vec![None; function.constants().len()],
             known_values: vec![None; function.values().len()],
             arriving: Vec::new(),
+            conditions: BitSet::with_domain(function.values().len()),
+            meetings: None,
             parted: None,
             supposed: Vec::new(),
             refuted: BitSet::with_domain(function.values().len()),
@@ -401,6 +423,7 @@ impl<'a> LanePatterns<'a> {
         self.arriving.clear();
         self.arriving.resize(self.function.blocks().len(), None);
         self.parted = None;
+        self.conditions.clear();
         self.has_left.clear();
         self.has_left.resize(self.leaves_apart.len(), None);
         self.supposed.clear();
@@ -546,6 +569,9 @@ impl<'a> LanePatterns<'a> {
 
     /// Computes a value and what it needs.
     fn compute(&mut self, value: Value) {
+        if self.entries[value.index()].is_some() {
+            return;
+        }
         let mut stack = vec![value];
         let mut needs = Vec::new();
         while let Some(&top) = stack.last() {
@@ -554,15 +580,22 @@ impl<'a> LanePatterns<'a> {
                 continue;
             }
             needs.clear();
-            self.needs(top, &mut needs);
-            needs.retain(|each| self.entries[each.index()].is_none());
+            // What an instruction needs is there when it is come back to; what a join does depends on conditions that are known by then.
+            if !self.is_expanded.remove(top) {
+                self.needs(top, &mut needs);
+                needs.retain(|each| self.entries[each.index()].is_none());
+            }
             if needs.is_empty() {
                 let entry = self.result(top);
                 self.entries[top.index()] = Some(entry);
                 stack.pop();
-            } else {
-                stack.append(&mut needs);
+                continue;
             }
+            let definition = self.function.values()[top].definition;
+            if matches!(definition, Definition::Instruction(_)) {
+                self.is_expanded.insert(top);
+            }
+            stack.append(&mut needs);
         }
     }
 
@@ -611,6 +644,16 @@ impl<'a> LanePatterns<'a> {
         let known = self.range_known(value);
         self.known_values[value.index()] = Some(known);
         known
+    }
+
+    /// Gives the value an expression, so that these are numbered in the order in which values come: that is the order in which sums of
+    /// them are printed.
+    fn name(&mut self, value: Value) {
+        let data = self.function.values()[value];
+        let is_integer = matches!(data.scalar_type.bits(), 8..=64) && !data.scalar_type.is_float();
+        if is_integer && self.named.insert(value) {
+            self.query.expression(value);
+        }
     }
 
     fn range_known(&mut self, value: Value) -> Known {

@@ -1,66 +1,11 @@
 //! Numbers of all lanes of a warp: concrete lanes plus warp-uniform unknowns with a factor for each lane.
 
+use super::lanes::{LANES, Lanes};
+use super::monomial::Monomial;
 use crate::known_bits::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
 use oriole_ir::{Block, Symbol, Value};
 use std::collections::BTreeMap;
-use std::rc::Rc;
-
-/// Lanes of a warp.
-pub const LANES: usize = 32;
-
-/// One number for each lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lanes {
-    /// The same in all lanes.
-    Same(u64),
-    /// Different ones; not all equal.
-    Each(Rc<[u64; LANES]>),
-}
-
-impl Lanes {
-    /// A number for each lane.
-    pub fn from_fn(number: impl FnMut(usize) -> u64) -> Lanes {
-        let lanes: [u64; LANES] = std::array::from_fn(number);
-        match lanes.iter().all(|&lane| lane == lanes[0]) {
-            true => Lanes::Same(lanes[0]),
-            false => Lanes::Each(Rc::new(lanes)),
-        }
-    }
-
-    /// The number of a lane.
-    #[inline]
-    pub fn get(&self, lane: usize) -> u64 {
-        match self {
-            Lanes::Same(number) => *number,
-            Lanes::Each(lanes) => lanes[lane],
-        }
-    }
-
-    /// The number of all lanes, if they have one.
-    pub fn as_same(&self) -> Option<u64> {
-        match self {
-            Lanes::Same(number) => Some(*number),
-            Lanes::Each(_) => None,
-        }
-    }
-
-    /// What a function makes of each lane's number.
-    pub(super) fn map(&self, each: impl Fn(u64) -> u64) -> Lanes {
-        match self {
-            Lanes::Same(number) => Lanes::Same(each(*number)),
-            Lanes::Each(lanes) => Lanes::from_fn(|lane| each(lanes[lane])),
-        }
-    }
-
-    /// What a function makes of each lane's two numbers.
-    pub(super) fn zip(&self, other: &Lanes, each: impl Fn(u64, u64) -> u64) -> Lanes {
-        match (self, other) {
-            (Lanes::Same(left), Lanes::Same(right)) => Lanes::Same(each(*left, *right)),
-            _ => Lanes::from_fn(|lane| each(self.get(lane), other.get(lane))),
-        }
-    }
-}
 
 oriole_collections::entity! {
     /// Something that is the same in all lanes of a warp, and not known.
@@ -152,9 +97,6 @@ impl Atoms {
     }
 }
 
-/// A product of atoms, in order.
-pub type Monomial = SmallVec<[Atom; 2]>;
-
 /// A product of atoms times a number for each lane, which is not zero in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
@@ -164,9 +106,11 @@ pub struct Term {
     pub factor: Lanes,
 }
 
-/// The most terms and the most atoms of a product that are kept.
+/// Products of atoms that are added up, by monomial.
+pub type Terms = SmallVec<[Term; 2]>;
+
+/// The most terms that are kept.
 const MOST_TERMS: usize = 12;
-const MOST_ATOMS: usize = 4;
 
 /// Something that a pattern takes for granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,14 +126,14 @@ pub enum Supposed {
 }
 
 /// The numbers of a value in all lanes: `lanes + sum of terms`, modulo two to the width.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// The width.
     pub bits: u32,
     /// The part that is known.
     pub lanes: Lanes,
     /// The part that is not, by monomial.
-    pub terms: Vec<Term>,
+    pub terms: Terms,
     /// What is taken for granted, in order.
     pub assumed: SmallVec<[Supposed; 2]>,
 }
@@ -203,13 +147,29 @@ pub struct BitView {
     pub unknown: u64,
 }
 
+impl Clone for Pattern {
+    fn clone(&self) -> Pattern {
+        Pattern {
+            bits: self.bits,
+            lanes: self.lanes.clone(),
+            // Most patterns have few terms and take nothing for granted.
+            terms: match &self.terms[..] {
+                [] => Terms::new(),
+                [only] => std::iter::once(only.clone()).collect(),
+                terms => terms.iter().cloned().collect(),
+            },
+            assumed: SmallVec::from_slice(&self.assumed),
+        }
+    }
+}
+
 impl Pattern {
     /// Numbers that are known.
     pub fn concrete(lanes: Lanes, bits: u32) -> Pattern {
         Pattern {
             bits,
-            lanes: lanes.map(|lane| lane & mask(bits)),
-            terms: Vec::new(),
+            lanes: lanes.masked(bits),
+            terms: Terms::new(),
             assumed: SmallVec::new(),
         }
     }
@@ -217,11 +177,11 @@ impl Pattern {
     /// An atom.
     pub fn atom(atom: Atom, bits: u32) -> Pattern {
         let term = Term {
-            monomial: std::iter::once(atom).collect(),
+            monomial: Monomial::atom(atom),
             factor: Lanes::Same(1),
         };
         Pattern {
-            terms: vec![term],
+            terms: std::iter::once(term).collect(),
             ..Pattern::concrete(Lanes::Same(0), bits)
         }
     }
@@ -238,32 +198,27 @@ impl Pattern {
         let mut result = Pattern::concrete(self.lanes.clone(), self.bits);
         for term in &self.terms {
             let mut factor = term.factor.clone();
-            let mut monomial = Monomial::new();
+            if !term.monomial.contains(&atom) {
+                result.merge(term.monomial, &factor);
+                continue;
+            }
+            let mut monomial = Monomial::one();
             for &own in &term.monomial {
                 match own == atom {
-                    true => factor = factor.map(|lane| lane.wrapping_mul(number)),
-                    false => monomial.push(own),
+                    true => factor = factor.times(&Lanes::Same(number)),
+                    // There are no more than there were.
+                    false => monomial = monomial.with(own).unwrap_or(monomial),
                 }
             }
             if monomial.is_empty() {
-                let sum = result.lanes.zip(&factor, u64::wrapping_add);
-                result.lanes = sum.map(|lane| lane & mask(self.bits));
+                result.lanes = result.lanes.plus(&factor).masked(self.bits);
                 continue;
             }
             // Products that differ by this atom only become one.
-            let place = result.terms.iter().position(|own| own.monomial == monomial);
-            match place {
-                Some(place) => {
-                    let sum = result.terms[place].factor.zip(&factor, u64::wrapping_add);
-                    result.terms[place].factor = sum.map(|lane| lane & mask(self.bits));
-                }
-                None => result.push(monomial, &factor),
-            }
+            result.merge(monomial, &factor);
         }
         result.terms.retain(|term| term.factor != Lanes::Same(0));
-        result
-            .terms
-            .sort_by(|left, right| left.monomial.cmp(&right.monomial));
+        result.terms.sort_by_key(|term| term.monomial);
         result.assuming(&self.assumed)
     }
 
@@ -272,7 +227,7 @@ impl Pattern {
         let moved = |lanes: &Lanes| Lanes::from_fn(|lane| lanes.get(source[lane]));
         let mut result = Pattern::concrete(moved(&self.lanes), self.bits);
         for term in &self.terms {
-            result.push(term.monomial.clone(), &moved(&term.factor));
+            result.push(term.monomial, &moved(&term.factor));
         }
         result.assuming(&self.assumed)
     }
@@ -308,23 +263,31 @@ impl Pattern {
     pub fn truncate(&self, bits: u32) -> Pattern {
         let mut result = Pattern::concrete(self.lanes.clone(), bits);
         for term in &self.terms {
-            result.push(term.monomial.clone(), &term.factor);
+            result.push(term.monomial, &term.factor);
         }
         result.assuming(&self.assumed)
     }
 
     /// Adds a term, which comes behind those there are.
     fn push(&mut self, monomial: Monomial, factor: &Lanes) {
-        let factor = factor.map(|lane| lane & mask(self.bits));
+        let factor = factor.masked(self.bits);
         if factor != Lanes::Same(0) {
             self.terms.push(Term { monomial, factor });
         }
     }
 
+    /// Adds a term to the one with this product, or behind those there are.
+    fn merge(&mut self, monomial: Monomial, factor: &Lanes) {
+        let bits = self.bits;
+        match self.terms.iter_mut().find(|own| own.monomial == monomial) {
+            Some(own) => own.factor = own.factor.plus(factor).masked(bits),
+            None => self.push(monomial, factor),
+        }
+    }
+
     /// `self * left + other * right`, by lane; nothing if that has too many terms.
     fn combine(&self, left: &Lanes, other: &Pattern, right: &Lanes) -> Option<Pattern> {
-        let scaled = |a: &Lanes, b: &Lanes| a.zip(b, u64::wrapping_mul);
-        let sum = scaled(&self.lanes, left).zip(&scaled(&other.lanes, right), u64::wrapping_add);
+        let sum = self.lanes.times(left).plus(&other.lanes.times(right));
         let mut result = Pattern::concrete(sum, self.bits);
         let (mut mine, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
@@ -336,11 +299,14 @@ impl Pattern {
             };
             let one = order.is_le().then(|| mine.next()).flatten();
             let two = order.is_ge().then(|| theirs.next()).flatten();
-            let zero = Lanes::Same(0);
-            let first = one.map_or(zero.clone(), |one| scaled(&one.factor, left));
-            let second = two.map_or(zero, |two| scaled(&two.factor, right));
-            let monomial = one.or(two).map(|term| term.monomial.clone())?;
-            result.push(monomial, &first.zip(&second, u64::wrapping_add));
+            let factor = match (one, two) {
+                (Some(one), Some(two)) => one.factor.times(left).plus(&two.factor.times(right)),
+                (Some(one), None) => one.factor.times(left),
+                (None, Some(two)) => two.factor.times(right),
+                (None, None) => break,
+            };
+            let monomial = one.or(two).map(|term| term.monomial)?;
+            result.push(monomial, &factor);
         }
         (result.terms.len() <= MOST_TERMS)
             .then(|| result.assuming(&self.assumed).assuming(&other.assumed))
@@ -358,19 +324,19 @@ impl Pattern {
 
     /// The sum with a number.
     pub fn plus(&self, number: u64) -> Pattern {
-        let lanes = self.lanes.map(|lane| lane.wrapping_add(number));
+        let lanes = self.lanes.plus(&Lanes::Same(number));
         Pattern {
-            lanes: lanes.map(|lane| lane & mask(self.bits)),
+            lanes: lanes.masked(self.bits),
             ..self.clone()
         }
     }
 
     /// The product with a number for each lane.
     pub fn scale(&self, factor: &Lanes) -> Pattern {
-        let mut result = Pattern::concrete(self.lanes.zip(factor, u64::wrapping_mul), self.bits);
+        let mut result = Pattern::concrete(self.lanes.times(factor), self.bits);
         for term in &self.terms {
-            let product = term.factor.zip(factor, u64::wrapping_mul);
-            result.push(term.monomial.clone(), &product);
+            let product = term.factor.times(factor);
+            result.push(term.monomial, &product);
         }
         result.assuming(&self.assumed)
     }
@@ -378,22 +344,23 @@ impl Pattern {
     /// The product; nothing if that has too many terms.
     pub fn multiply(&self, other: &Pattern) -> Option<Pattern> {
         let mut result = self.scale(&other.lanes).assuming(&other.assumed);
+        if self.is_concrete() {
+            for term in &other.terms {
+                let factor = self.lanes.times(&term.factor);
+                let one = Pattern::term(term.monomial, factor, self.bits);
+                result = result.add(&one)?;
+            }
+            return Some(result);
+        }
         for term in &other.terms {
             let mut partial = Pattern::concrete(Lanes::Same(0), self.bits);
-            let mut products: Vec<(Monomial, Lanes)> = vec![(
-                term.monomial.clone(),
-                self.lanes.zip(&term.factor, u64::wrapping_mul),
-            )];
+            let mut products: Vec<(Monomial, Lanes)> =
+                vec![(term.monomial, self.lanes.times(&term.factor))];
             for own in &self.terms {
-                let mut monomial: Monomial = own.monomial.clone();
-                monomial.extend(term.monomial.iter().copied());
-                if monomial.len() > MOST_ATOMS {
-                    return None;
-                }
-                monomial.sort_unstable();
-                products.push((monomial, own.factor.zip(&term.factor, u64::wrapping_mul)));
+                let monomial = own.monomial.times(term.monomial)?;
+                products.push((monomial, own.factor.times(&term.factor)));
             }
-            products.sort_by(|left, right| left.0.cmp(&right.0));
+            products.sort_by_key(|own| own.0);
             for (monomial, factor) in products {
                 let mut one = Pattern::concrete(Lanes::Same(0), self.bits);
                 one.push(monomial, &factor);
@@ -413,10 +380,12 @@ impl Pattern {
     /// What is known of the product of each term's atoms.
     pub fn monomials_known(&self, atoms: &dyn Fn(Atom) -> Known) -> SmallVec<[Known; 8]> {
         let of_term = |term: &Term| {
-            let factors = term.monomial.iter();
-            let factors = factors.map(|&atom| atoms(atom).truncate(self.bits));
-            let product = |product: Known, own: Known| times(product, own, self.bits);
-            factors.fold(Known::constant(1), product)
+            let mut factors = term.monomial.iter();
+            let mut factors = factors
+                .by_ref()
+                .map(|&atom| atoms(atom).truncate(self.bits));
+            let first = factors.next().unwrap_or(Known::constant(1));
+            factors.fold(first, |product, own| times(product, own, self.bits))
         };
         self.terms.iter().map(of_term).collect()
     }
@@ -433,6 +402,9 @@ impl Pattern {
 
     /// What is known of the sum of all terms in a lane.
     pub fn symbolic_known(&self, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
+        if self.is_concrete() {
+            return Known::constant(0);
+        }
         self.sum_known(lane, &self.monomials_known(atoms))
     }
 
@@ -440,6 +412,9 @@ impl Pattern {
     pub fn bit_view(&self, whole: Known, atoms: &dyn Fn(Atom) -> Known) -> Option<BitView> {
         let view = self.own_bit_view(atoms)?;
         let known = (whole.zeros | whole.ones) & view.unknown;
+        if known == 0 {
+            return Some(view);
+        }
         Some(BitView {
             lanes: view.lanes.map(|lane| lane | whole.ones & known),
             unknown: view.unknown & !known,

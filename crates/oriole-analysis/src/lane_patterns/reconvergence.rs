@@ -14,22 +14,44 @@ use super::active_lanes::Condition;
 use oriole_collections::BitSet;
 use oriole_ir::{Block, Instruction};
 use oriole_isa::{Flag, Opcode, Terminator};
+use std::rc::Rc;
 
 /// What an instruction does to lanes that went apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meeting {
+pub(super) enum Meeting {
     Together,
     Perhaps,
+}
+
+/// Where lanes meet or part, whichever warp it is.
+pub(super) struct Meetings {
+    /// By instruction: what the last one before it in its block that matters does.
+    before: Vec<Option<Meeting>>,
+    /// By block: what its last instruction that matters does.
+    last: Vec<Option<Meeting>>,
 }
 
 impl LanePatterns<'_> {
     /// Whether lanes may come to an instruction in parts.
     pub(super) fn may_come_in_parts(&mut self, instruction: Instruction) -> bool {
+        let meetings = self.known_meetings();
+        if let Some(before) = meetings.before[instruction.index()] {
+            return before == Meeting::Perhaps;
+        }
+        let block = self.block(instruction);
         if self.parted.is_none() {
             self.parted = Some(self.find_parted());
         }
         let parted = self.parted.as_ref();
-        parted.is_some_and(|parted| parted.contains(instruction))
+        parted.is_some_and(|parted| parted.contains(block))
+    }
+
+    fn known_meetings(&mut self) -> Rc<Meetings> {
+        if let Some(meetings) = &self.meetings {
+            return Rc::clone(meetings);
+        }
+        let meetings = self.meetings();
+        Rc::clone(self.meetings.insert(meetings))
     }
 
     fn meeting(&self, instruction: Instruction) -> Option<Meeting> {
@@ -44,16 +66,32 @@ impl LanePatterns<'_> {
         (meets && !is_guarded).then_some(Meeting::Together)
     }
 
-    fn find_parted(&mut self) -> BitSet<Instruction> {
-        let count = self.function.blocks().len();
+    /// The instructions at which lanes meet or may part, by block: the same for all warps.
+    fn meetings(&self) -> Rc<Meetings> {
+        let mut meetings = Meetings {
+            before: vec![None; self.function.instruction_bound()],
+            last: vec![None; self.function.blocks().len()],
+        };
+        for &block in self.flow.reverse_postorder() {
+            let mut last = None;
+            for instruction in self.function.instructions_of(block) {
+                meetings.before[instruction.index()] = last;
+                last = self.meeting(instruction).or(last);
+            }
+            meetings.last[block.index()] = last;
+        }
+        Rc::new(meetings)
+    }
+
+    /// The blocks that lanes may come to in parts.
+    fn find_parted(&mut self) -> BitSet<Block> {
         let order = self.flow.reverse_postorder().to_vec();
+        let meetings = self.known_meetings();
         // What the last instruction of a block that matters does.
-        let mut last: Vec<Option<Meeting>> = vec![None; count];
+        let last = &meetings.last;
         let mut entered = self.first_parted(&order);
         let mut worklist: Vec<Block> = Vec::new();
         for &block in &order {
-            let meetings = self.function.instructions_of(block);
-            last[block.index()] = meetings.filter_map(|own| self.meeting(own)).last();
             if entered.contains(block) || last[block.index()] == Some(Meeting::Perhaps) {
                 worklist.push(block);
             }
@@ -68,20 +106,7 @@ impl LanePatterns<'_> {
                 }
             }
         }
-        let mut parted = BitSet::with_domain(self.function.instruction_bound());
-        for &block in &order {
-            let mut in_parts = entered.contains(block);
-            for instruction in self.function.instructions_of(block) {
-                if in_parts {
-                    parted.insert(instruction);
-                }
-                match self.meeting(instruction) {
-                    None => {}
-                    Some(meeting) => in_parts = meeting == Meeting::Perhaps,
-                }
-            }
-        }
-        parted
+        entered
     }
 
     /// The blocks where lanes come from branches that they went apart at.

@@ -6,7 +6,9 @@
 //! where parameters start as numbers and have numbers as next values.
 
 use super::active_lanes::Apart;
-use super::pattern::{AtomData, AtomKey, Lanes, Monomial, Pattern};
+use super::lanes::Lanes;
+use super::monomial::Monomial;
+use super::pattern::{AtomData, AtomKey, Pattern};
 use super::{Entry, LanePatterns};
 use crate::known_bits::Known;
 use crate::loops::Loop;
@@ -76,9 +78,10 @@ impl LanePatterns<'_> {
     fn step_pattern(&mut self, step: &Step, bits: u32) -> Option<Pattern> {
         let mut sum = Pattern::concrete(step.lanes.clone(), bits);
         for (atoms, factor) in &step.terms {
-            let mut monomial: Monomial =
-                atoms.iter().map(|&atom| self.atoms.intern(atom)).collect();
-            monomial.sort_unstable();
+            let mut monomial = Monomial::one();
+            for &atom in atoms {
+                monomial = monomial.with(self.atoms.intern(atom))?;
+            }
             sum = sum.add(&Pattern::term(monomial, factor.clone(), bits))?;
         }
         Some(sum)

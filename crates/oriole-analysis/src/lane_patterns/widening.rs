@@ -1,7 +1,8 @@
 //! Patterns in more bits.
 
 use super::evaluate::Input;
-use super::pattern::{Atom, LANES, Lanes, Pattern, Supposed};
+use super::lanes::{LANES, Lanes};
+use super::pattern::{Atom, Pattern, Supposed};
 use super::{LanePatterns, Term};
 use crate::known_bits::{Known, mask, sign_extend};
 use oriole_ir::Value;
@@ -35,7 +36,14 @@ impl LanePatterns<'_> {
         };
         let result = if let Some(view) = pattern.bit_view(*known, &|atom| self.known(atom)) {
             let unknown = extended(view.unknown);
-            let lanes = Lanes::from_fn(|lane| extended(view.lanes.get(lane)) & !unknown);
+            let lanes = match signed {
+                true => view.lanes.sign_extended(from, to),
+                false => view.lanes,
+            };
+            let lanes = match unknown {
+                0 => lanes,
+                _ => lanes.map(|lane| lane & !unknown),
+            };
             self.of_bits(value, slot, lanes, unknown, to)?
         } else if let Some(exact) = self.widen_bounded(pattern, to, signed) {
             exact
@@ -123,7 +131,7 @@ impl LanePatterns<'_> {
             }
             let mut one = Pattern::concrete(Lanes::Same(0), from);
             one.terms.push(Term {
-                monomial: term.monomial.clone(),
+                monomial: term.monomial,
                 factor: Lanes::Same(1),
             });
             let known = one.symbolic_known(0, &|atom| self.known(atom));
@@ -133,8 +141,7 @@ impl LanePatterns<'_> {
             };
             let slot = slot + 1 + index as u32;
             let part = self.part_of(value, slot, widened(known), to, parameter);
-            let factor =
-                Lanes::from_fn(|lane| sign_extend(term.factor.get(lane), from) as u64 & mask(to));
+            let factor = term.factor.sign_extended(from, to);
             result = result.add(&part.scale(&factor))?;
         }
         let proved = pattern.has_one_group() && self.is_within(pattern, source, signed);
@@ -192,12 +199,14 @@ impl LanePatterns<'_> {
                 return None;
             }
         }
-        let lanes = Lanes::from_fn(|lane| constant(pattern.lanes.get(lane)) as u64 & mask(to));
+        let lanes = match signed {
+            true => pattern.lanes.sign_extended(from, to),
+            false => pattern.lanes.clone(),
+        };
         let mut result = Pattern::concrete(lanes, to);
         for term in &pattern.terms {
-            let factor =
-                Lanes::from_fn(|lane| sign_extend(term.factor.get(lane), from) as u64 & mask(to));
-            result = result.add(&Pattern::term(term.monomial.clone(), factor, to))?;
+            let factor = term.factor.sign_extended(from, to);
+            result = result.add(&Pattern::term(term.monomial, factor, to))?;
         }
         Some(result)
     }

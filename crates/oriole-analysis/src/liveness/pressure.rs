@@ -126,12 +126,22 @@ impl Pressure {
         intervals: &LiveIntervals,
         file: RegisterFile,
     ) -> Vec<u32> {
+        Pressure::into_blocks_weighted(program, intervals, file, |entity| program.units(entity))
+    }
+
+    /// Likewise, with other widths than the program's.
+    pub fn into_blocks_weighted(
+        program: &impl Program,
+        intervals: &LiveIntervals,
+        file: RegisterFile,
+        units: impl Fn(u32) -> u32,
+    ) -> Vec<u32> {
         let slots = intervals.slots();
-        let changes = changes(program, intervals, |entity| program.units(entity));
+        let changes = changes(program, intervals, &units);
         let changes = &changes[file_index(file)];
         let mut blocks = vec![0; program.block_count()];
         let (mut now, mut next) = (0i32, 0);
-        for (block, units) in blocks.iter_mut().enumerate() {
+        for (block, into) in blocks.iter_mut().enumerate() {
             let start = slots.position(slots.start(block as u32).number()) * 2;
             now += changes[next..=start].iter().sum::<i32>();
             next = start + 1;
@@ -139,9 +149,9 @@ impl Pressure {
                 .entry_definitions(block as u32)
                 .iter()
                 .filter(|&&entity| program.file(entity) == file)
-                .map(|&entity| program.units(entity))
+                .map(|&entity| units(entity))
                 .sum();
-            *units = (now as u32).saturating_sub(defined);
+            *into = (now as u32).saturating_sub(defined);
         }
         blocks
     }

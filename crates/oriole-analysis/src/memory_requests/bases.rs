@@ -10,7 +10,7 @@
 //! not tell those of the others, so nothing is tried.
 
 use super::cost::WarpCost;
-use super::{Request, RequestCost, Status, of_warp, summary};
+use super::{OfWarps, Request, RequestCost, Status, of_warp, summary};
 use crate::lane_patterns::{CauseKind, LanePatterns, Setting};
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
@@ -110,11 +110,11 @@ pub(super) fn settle(
             }
         }
     }
-    for (&index, warps) in open.iter().zip(&found) {
-        let Some(warps) = warps else {
+    for (&index, warps) in open.iter().zip(found) {
+        let Some(warps) = warps.map(OfWarps::each) else {
             continue;
         };
-        let other = summary(&costs[index].request, warps, costs[index].trips);
+        let other = summary(&costs[index].request, &warps, costs[index].trips);
         if other.status < costs[index].status {
             costs[index] = other;
         }

@@ -7,8 +7,9 @@ use crate::lane_patterns::{Atom, Cause, Entry, LANES, LanePatterns, Pattern};
 use oriole_ir::{AccessKind, Address, Base, Function, Instruction};
 use oriole_isa::memory_cost::{self, Operation, WarpCopy};
 
-/// Bytes of a line of a cache.
+/// Bytes of a line of a cache, and of a sector.
 const LINE: u64 = 128;
+const SECTOR: u64 = 32;
 
 /// What one side of a copy costs the warp that is asked about.
 pub(super) fn of_warp(
@@ -86,21 +87,32 @@ fn count(
     cost.count(request, &sides[usize::from(is_store)], known);
     let of_side = |pattern| Side::of(pattern, lanes, request.bytes, known);
     let (mut least, mut most) = (u64::MAX, 0);
-    if let (Some(from), Some(to)) = (of_side(&sides[0]), of_side(&sides[1])) {
-        // By way of the cache only differences between addresses count.
-        let tried = if bypasses { usize::MAX } else { 1 };
-        for &source in from.residues.iter().take(tried) {
-            for &target in to.residues.iter().take(tried) {
+    if let (Some(mut from), Some(mut to)) = (of_side(&sides[0]), of_side(&sides[1])) {
+        // By way of the cache only differences between addresses count, and of sectors the place in one.
+        for side in [&mut from, &mut to] {
+            match (bypasses, is_store) {
+                (false, _) => side.residues.truncate(1),
+                (true, false) => side.within_sectors(),
+                (true, true) => {}
+            }
+        }
+        let mut overlaps = None;
+        for &source in &from.residues {
+            let read = from.addresses(source);
+            for &target in &to.residues {
                 let copy = WarpCopy {
-                    from: &from.addresses(source),
+                    from: &read,
                     to: &to.addresses(target),
                     active: lanes,
                     width: request.bytes,
                     bypasses,
                 };
-                let own = match is_store {
-                    true => copy.wavefronts(),
-                    false => copy.sectors(),
+                let overlaps = bypasses && *overlaps.get_or_insert_with(|| copy.overlaps());
+                let own = match (is_store, bypasses && !overlaps) {
+                    (true, true) => copy.wavefronts_apart(),
+                    (false, true) => copy.sectors_apart(),
+                    (true, false) => copy.wavefronts(),
+                    (false, false) => copy.sectors(),
                 };
                 least = least.min(own.0);
                 most = most.max(own.1);
@@ -152,6 +164,15 @@ impl Side {
             residues: residues.collect(),
             offsets: std::array::from_fn(offset),
         })
+    }
+
+    /// Leaves what the first address may be modulo a sector.
+    fn within_sectors(&mut self) {
+        for residue in &mut self.residues {
+            *residue %= SECTOR;
+        }
+        self.residues.sort_unstable();
+        self.residues.dedup();
     }
 
     fn addresses(&self, residue: u64) -> [u64; LANES] {

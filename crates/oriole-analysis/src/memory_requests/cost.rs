@@ -3,7 +3,7 @@
 use super::waste::Phase;
 use super::{Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
-use crate::lane_patterns::{Atom, Cause, LANES, Lanes, Pattern, Supposed};
+use crate::lane_patterns::{Arriving, Atom, Cause, CauseKind, LANES, Lanes, Pattern, Supposed};
 use oriole_collections::SmallVec;
 use oriole_ir::Symbol;
 use oriole_isa::Space;
@@ -15,7 +15,7 @@ pub(super) struct WarpCost {
     /// The lanes that take part.
     pub lanes: u32,
     /// Those that do in other rounds of a loop, if it was followed.
-    pub masks: Vec<u32>,
+    pub masks: SmallVec<[u32; 2]>,
     pub least: u64,
     pub mean: f64,
     pub most: u64,
@@ -29,7 +29,7 @@ pub(super) struct WarpCost {
     /// Whether conditions were supposed to hold.
     pub is_supposed: bool,
     /// The groups of lanes that differ by known numbers.
-    pub groups: Vec<u32>,
+    pub groups: SmallVec<[u32; 2]>,
     /// What all groups cost at least if they have nothing in common.
     pub least_apart: u64,
     /// Whether they are taken to have nothing in common.
@@ -46,6 +46,10 @@ pub(super) struct WarpCost {
     pub has_wasteful_round: bool,
     /// Where in a sector it starts, if that is not known and decides the cost.
     pub phase: Option<Box<Phase>>,
+    /// Whether this is only one of several cases in which lanes are apart by other numbers.
+    pub is_of_cases: bool,
+    /// The lanes that come to it, if it was counted for those of one place of the kernel.
+    pub arriving: Option<Arriving>,
 }
 
 /// The first lane of some, as a mask.
@@ -77,7 +81,7 @@ impl WarpCost {
     pub fn none(lanes: u32) -> WarpCost {
         WarpCost {
             lanes,
-            masks: Vec::new(),
+            masks: SmallVec::new(),
             least: 0,
             mean: 0.0,
             most: 0,
@@ -86,7 +90,7 @@ impl WarpCost {
             assumed: Vec::new(),
             pointers: Vec::new(),
             is_supposed: false,
-            groups: Vec::new(),
+            groups: SmallVec::new(),
             least_apart: 0,
             is_apart: false,
             strides: Vec::new(),
@@ -95,6 +99,8 @@ impl WarpCost {
             boundary: Vec::new(),
             has_wasteful_round: false,
             phase: None,
+            is_of_cases: false,
+            arriving: None,
         }
     }
 
@@ -190,6 +196,7 @@ impl WarpCost {
         };
         let mut all = dearest.clone();
         let count = found.len() as f64;
+        all.is_of_cases = true;
         all.least = found.iter().map(|own| own.least).min().unwrap_or(0);
         all.mean = found.iter().map(|own| own.mean).sum::<f64>() / count;
         all.ideal = found.iter().map(|own| own.ideal).sum::<f64>() / count;
@@ -303,7 +310,30 @@ impl WarpCost {
 }
 
 impl WarpCost {
-    /// Whether something is known, and the same as of another warp.
+    /// Whether nothing more can be known of a warp to which the same lanes come, if this is what any warp costs: it is one number, or
+    /// depends on data or on what a caller gives, which is so in every warp.
+    pub fn is_settled(&self) -> bool {
+        let is_known = match self.cause.map(|cause| cause.kind) {
+            None => self.least == self.most,
+            Some(kind) => matches!(kind, CauseKind::Data | CauseKind::Call),
+        };
+        is_known && self.assumed.is_empty() && !self.is_of_cases
+    }
+
+    /// Whether this is what any warp costs to which these lanes come.
+    pub fn settles(&self, arriving: Arriving) -> bool {
+        self.is_settled() && self.arriving == Some(arriving)
+    }
+
+    /// The same, without what the first lanes alone cost.
+    pub fn without_boundary(&self) -> WarpCost {
+        WarpCost {
+            boundary: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether as much is known of another warp, and the same.
     pub fn is_like(&self, other: &WarpCost) -> bool {
         let assumed = |own: &WarpCost| {
             let mut assumed = own.assumed.clone();
@@ -311,11 +341,10 @@ impl WarpCost {
             assumed.dedup();
             assumed
         };
-        self.cause.is_none()
+        self.cause == other.cause
             && (self.lanes, &self.masks) == (other.lanes, &other.masks)
             && (self.least, self.most) == (other.least, other.most)
             && (self.ideal - other.ideal).abs() < 1e-9
-            && other.cause.is_none()
             && self.is_supposed == other.is_supposed
             && self.is_apart == other.is_apart
             && self.pointers == other.pointers
@@ -461,7 +490,7 @@ fn is_paired(pattern: &Pattern, groups: &[u32], lanes: u32) -> Option<bool> {
 }
 
 /// Groups of lanes that differ by known numbers, as masks.
-pub(super) fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
+pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
     let varying: SmallVec<[&Lanes; 4]> = pattern
         .terms
         .iter()
@@ -469,9 +498,9 @@ pub(super) fn groups(pattern: &Pattern, lanes: u32) -> Vec<u32> {
         .filter(|factor| factor.as_same().is_none())
         .collect();
     if varying.is_empty() && lanes != 0 {
-        return vec![lanes];
+        return SmallVec::from_slice(&[lanes]);
     }
-    let mut groups: Vec<u32> = Vec::new();
+    let mut groups: SmallVec<[u32; 2]> = SmallVec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
         // Lanes of one group are mostly neighbours.
         let with = groups.iter_mut().rev().find(|group| {
@@ -578,14 +607,23 @@ impl GroupCost {
         }
         let (mut least, mut most, mut sum) = (u64::MAX, 0, 0);
         let (mut rest, mut before) = (residues, 0);
+        // What has no gaps is as one access of all.
+        let is_dense = |pair: &[u64]| pair[1] - pair[0] <= u64::from(bytes);
+        let whole = sorted.windows(2).all(is_dense);
+        let start = sorted.first().copied().unwrap_or(MIDDLE);
+        let end = sorted.last().copied().unwrap_or(MIDDLE) + u64::from(bytes);
         while rest != 0 {
             let residue = u64::from(rest.trailing_zeros());
             rest &= rest - 1;
-            for address in sorted.iter_mut() {
-                *address += residue - before;
-            }
-            before = residue;
-            let cost = memory_cost::distinct_sectors(sorted, bytes);
+            let cost = if whole {
+                ((end + residue - 1) >> 5) - ((start + residue) >> 5) + 1
+            } else {
+                for address in sorted.iter_mut() {
+                    *address += residue - before;
+                }
+                before = residue;
+                memory_cost::distinct_sectors(sorted, bytes)
+            };
             (least, most) = (least.min(cost), most.max(cost));
             sum += cost;
         }
@@ -605,6 +643,9 @@ fn first_lanes(
     addresses: &[u64; LANES],
     lanes: u32,
 ) -> Vec<u64> {
+    if memory == Memory::Global {
+        return first_sectors(request.bytes, addresses, lanes);
+    }
     let mut first = 0;
     let mut costs = Vec::new();
     while first | lowest(lanes & !first) != lanes {
@@ -616,6 +657,25 @@ fn first_lanes(
             _ => memory_cost::sectors(addresses, first, request.bytes),
         };
         costs.push(cost);
+    }
+    costs
+}
+
+/// Likewise, of global memory: each lane adds the sectors that those before it do not touch.
+fn first_sectors(bytes: u32, addresses: &[u64; LANES], lanes: u32) -> Vec<u64> {
+    let mut sectors: SmallVec<[u64; LANES]> = SmallVec::new();
+    let mut costs = Vec::with_capacity(LANES - 1);
+    let mut rest = lanes;
+    while rest & rest.wrapping_sub(1) != 0 {
+        let address = addresses[rest.trailing_zeros() as usize];
+        rest &= rest - 1;
+        for sector in address >> 5..=address.wrapping_add(u64::from(bytes) - 1) >> 5 {
+            // The last ones are the most likely.
+            if !sectors.iter().rev().any(|&own| own == sector) {
+                sectors.push(sector);
+            }
+        }
+        costs.push(sectors.len() as u64);
     }
     costs
 }

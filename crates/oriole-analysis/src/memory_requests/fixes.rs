@@ -295,7 +295,7 @@ fn sample(
         let atoms: Vec<Atom> = low
             .terms
             .iter()
-            .flat_map(|term| term.monomial.clone())
+            .flat_map(|term| term.monomial.iter().copied())
             .collect();
         for atom in atoms
             .into_iter()

@@ -42,12 +42,13 @@ pub use waste::{Repetition, Wasteful};
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{
-    ANY_WARP, Atom, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+    ANY_WARP, Arriving, Atom, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
 };
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
+use oriole_collections::SmallVec;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Opcode, ScalarType, Space};
@@ -149,9 +150,9 @@ pub struct WarpClaim {
     /// The lanes that take part.
     pub lanes: u32,
     /// The lanes that take part in one or the other round of the loops around it, where these were followed.
-    pub masks: Vec<u32>,
+    pub masks: SmallVec<[u32; 2]>,
     /// The groups of lanes that differ by known numbers.
-    pub groups: Vec<u32>,
+    pub groups: SmallVec<[u32; 2]>,
 }
 
 /// The cost of a request over the warps of a block that make it.
@@ -375,12 +376,17 @@ fn first_costs(
 ) -> Vec<RequestCost> {
     let flow = analyses.get::<ControlFlow>(function);
     let all = requests(function, &flow);
-    let of_warps = warp_costs(function, analyses, setting, evolution, &all);
+    let of_warps = {
+        let query = evolution.on(function);
+        let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
+        by_warps(function, &mut patterns, &all, None)
+    };
     let loops = analyses.get::<Loops>(function);
     let mut costs: Vec<RequestCost> = Vec::new();
     {
         let mut query = evolution.on(function);
-        for (request, warps) in all.iter().zip(&of_warps) {
+        for (request, warps) in all.iter().zip(of_warps) {
+            let warps = &warps.unwrap_or_default();
             let block = function.block_of(request.instruction);
             let trips = block.map_or(1.0, |block| executions(&mut query, &loops, block));
             costs.push(summary(request, warps, trips));
@@ -415,8 +421,7 @@ fn settle(
         cost if cost.status == Status::Unknown => own.cause.is_some() && own.cause == cost.cause,
         _ => own.cause.is_some() || own.least != own.most,
     };
-    let mut asking = |warp, requests: &[Request]| ask(function, &mut patterns, warp, requests);
-    let again = by_warps(supposing, &requests, &mut asking, Some(&stays_open));
+    let again = by_warps(function, &mut patterns, &requests, Some(&stays_open));
     for (&index, warps) in open.iter().zip(&again) {
         let Some(warps) = warps else {
             continue;
@@ -430,79 +435,116 @@ fn settle(
     }
 }
 
-/// What requests cost, by request and warp.
-fn warp_costs(
-    function: &Function,
-    analyses: &mut Analyses,
-    setting: &Setting,
-    evolution: &ScalarEvolution,
-    all: &[Request],
-) -> Vec<Vec<WarpCost>> {
-    let query = evolution.on(function);
-    let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
-    let mut asking = |warp, requests: &[Request]| ask(function, &mut patterns, warp, requests);
-    let all = by_warps(setting, all, &mut asking, None);
-    all.into_iter().map(Option::unwrap_or_default).collect()
+/// What a request costs the warps of a block.
+#[derive(Clone, Debug, Default)]
+struct OfWarps {
+    /// By warp; only one where all are alike.
+    costs: Vec<WarpCost>,
+    warps: u32,
 }
 
-/// What requests cost a warp.
+impl OfWarps {
+    /// All warps cost the same.
+    fn alike(cost: WarpCost, warps: u32) -> OfWarps {
+        OfWarps {
+            costs: vec![cost],
+            warps,
+        }
+    }
+
+    fn each(costs: Vec<WarpCost>) -> OfWarps {
+        OfWarps {
+            warps: costs.len() as u32,
+            costs,
+        }
+    }
+
+    /// The costs of all warps, in order.
+    fn iter(&self) -> impl Iterator<Item = &WarpCost> {
+        let times = match self.costs.len() {
+            1 => self.warps as usize,
+            _ => 1,
+        };
+        self.costs
+            .iter()
+            .flat_map(move |cost| std::iter::repeat_n(cost, times))
+    }
+}
+
+/// What requests cost a warp, given what they cost any warp, if that was asked.
+///
+/// Where it is known what any warp costs, if lanes come together, without taking anything for granted of numbers, a warp to which
+/// the same lanes come, under the same condition, costs as much: its addresses need not be computed.
 fn ask(
     function: &Function,
     patterns: &mut LanePatterns<'_>,
     warp: u32,
-    requests: &[Request],
+    requests: &[(Request, Option<&WarpCost>)],
 ) -> Vec<WarpCost> {
     let mut costs = patterns.ask(warp, |patterns| {
-        let cost = |request: &Request| of_warp(function, patterns, request);
-        requests.iter().map(cost).collect::<Vec<WarpCost>>()
+        let cost = |(request, any): &(Request, Option<&WarpCost>)| {
+            let arriving = arriving(patterns, request);
+            match any.filter(|any| any.settles(arriving)) {
+                // What is said of warps that a condition cuts short is said of any warp.
+                Some(any) => (any.without_boundary(), true),
+                None => (of_lanes(function, patterns, request, arriving), false),
+            }
+        };
+        requests.iter().map(cost).collect::<Vec<_>>()
     });
     let more = patterns.assumed_of_loops();
-    for cost in &mut costs {
-        cost.assumed.extend_from_slice(more);
+    for (cost, is_settled) in &mut costs {
+        if !*is_settled {
+            cost.assumed.extend_from_slice(more);
+        }
     }
-    costs
+    costs.into_iter().map(|own| own.0).collect()
 }
 
 /// Whether a request, by place, is left, given what it costs a warp.
 type Leaving<'a> = dyn Fn(usize, &WarpCost) -> bool + 'a;
 
-/// Costs by request and warp. Where it is known what a warp costs and which lanes take part, whichever it is, or where all warps have
-/// the same bounds and the first and the last one do, the others are not asked about. If `is_left` is given, nothing of requests, by
+/// Costs by request and warp. Where it is known what a warp costs and which lanes take part, whichever it is, or where as much is known of
+/// all warps as of the first and the last one, the others are not asked about. If `is_left` is given, nothing of requests, by
 /// place, of which it says so given what one of the warps costs.
 fn by_warps(
-    setting: &Setting,
+    function: &Function,
+    patterns: &mut LanePatterns<'_>,
     all: &[Request],
-    ask: &mut dyn FnMut(u32, &[Request]) -> Vec<WarpCost>,
     is_left: Option<&Leaving<'_>>,
-) -> Vec<Option<Vec<WarpCost>>> {
-    let warps = setting.warps();
+) -> Vec<Option<OfWarps>> {
+    let warps = patterns.setting().warps();
     let ends = match is_left {
         Some(_) => [0, ANY_WARP, warps - 1],
         None => [ANY_WARP, 0, warps - 1],
     };
-    let order: Vec<u32> = match setting.has_like_warps() {
+    let order: Vec<u32> = match patterns.setting().has_like_warps() {
         true => ends.into_iter().chain(1..warps - 1).collect(),
         false => (0..warps).collect(),
     };
     let mut open: Vec<usize> = (0..all.len()).collect();
     // By request and warp, as far as they were asked for.
-    let mut found: Vec<Vec<Option<WarpCost>>> = vec![vec![None; warps as usize]; all.len()];
+    let mut found: Vec<Vec<(u32, WarpCost)>> = vec![Vec::new(); all.len()];
     let mut any: Vec<Option<WarpCost>> = vec![None; all.len()];
-    let mut done: Vec<Option<Vec<WarpCost>>> = vec![None; all.len()];
+    let mut done: Vec<Option<OfWarps>> = vec![None; all.len()];
     for warp in order {
         if open.is_empty() {
             break;
         }
-        let requests: Vec<Request> = open.iter().map(|&index| all[index]).collect();
-        let mut costs = ask(warp, &requests).into_iter();
+        let requests = open.iter().map(|&index| (all[index], any[index].as_ref()));
+        let requests: Vec<_> = requests.collect();
+        let mut costs = ask(function, patterns, warp, &requests).into_iter();
+        // What is known of any warp, and cannot be better known of one, is known of all.
+        let is_general = warp == ANY_WARP && is_left.is_none() && patterns.has_like_arrivals();
         open.retain(|&index| {
             let Some(cost) = costs.next() else {
                 return false;
             };
             if warp == ANY_WARP {
                 let is_exact = cost.cause.is_none() && cost.least == cost.most && !cost.is_supposed;
+                let is_exact = is_exact || is_general && cost.is_settled();
                 if is_exact {
-                    done[index] = Some(vec![cost; warps as usize]);
+                    done[index] = Some(OfWarps::alike(cost, warps));
                 } else {
                     any[index] = Some(cost);
                 }
@@ -512,13 +554,13 @@ fn by_warps(
                 return false;
             }
             let own = &mut found[index];
-            let is_like = |end: Option<&Option<WarpCost>>| {
-                let both = any[index].as_ref().zip(end.and_then(Option::as_ref));
-                both.is_some_and(|(any, end)| any.is_like(end))
-            };
-            own[warp as usize] = Some(cost);
-            let is_one = warp == warps - 1 && is_like(own.first()) && is_like(own.last());
-            if is_one && let Some(mut first) = own.first_mut().and_then(Option::take) {
+            own.push((warp, cost));
+            let is_end = warp == warps - 1 && own.first().is_some_and(|own| own.0 == 0);
+            let is_one = is_end
+                && any[index]
+                    .as_ref()
+                    .is_some_and(|any| own.iter().all(|own| any.is_like(&own.1)));
+            if is_one && let Some((_, mut first)) = own.drain(..).next() {
                 if let Some(any) = any[index].take() {
                     first.boundary = any.boundary;
                     first.phase = any.phase;
@@ -526,21 +568,23 @@ fn by_warps(
                     first.strides = any.strides;
                     first.stride_pointers = any.stride_pointers;
                 }
-                done[index] = Some(vec![first; warps as usize]);
+                done[index] = Some(OfWarps::alike(first, warps));
             }
             !is_one
         });
     }
     for index in open {
-        let mut costs: Option<Vec<WarpCost>> = found[index].drain(..).collect();
-        if let (Some(costs), Some(any)) = (&mut costs, &any[index]) {
+        let mut costs = std::mem::take(&mut found[index]);
+        costs.sort_unstable_by_key(|own| own.0);
+        let mut costs: Vec<WarpCost> = costs.into_iter().map(|own| own.1).collect();
+        if let Some(any) = &any[index] {
             for cost in costs.iter_mut().filter(|cost| cost.lanes == any.lanes) {
                 cost.strides.clone_from(&any.strides);
                 cost.stride_pointers.clone_from(&any.stride_pointers);
                 cost.phase.clone_from(&any.phase);
             }
         }
-        done[index] = costs;
+        done[index] = (costs.len() == warps as usize).then(|| OfWarps::each(costs));
     }
     done
 }
@@ -569,12 +613,32 @@ pub fn executions(query: &mut Query<'_>, loops: &Loops, block: Block) -> f64 {
     product
 }
 
+/// The lanes of the warp that is asked about that make a request.
+fn arriving(patterns: &mut LanePatterns<'_>, request: &Request) -> Arriving {
+    let arriving = patterns.active(request.instruction);
+    Arriving {
+        lanes: arriving.lanes & request.lanes & patterns.lanes(),
+        ..arriving
+    }
+}
+
 /// What a request costs the warp that is asked about.
 fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Request) -> WarpCost {
-    let arriving = patterns.active(request.instruction);
-    let lanes = arriving.lanes & request.lanes & patterns.lanes();
+    let arriving = arriving(patterns, request);
+    of_lanes(function, patterns, request, arriving)
+}
+
+/// Likewise, given the lanes that make it.
+fn of_lanes(
+    function: &Function,
+    patterns: &mut LanePatterns<'_>,
+    request: &Request,
+    arriving: Arriving,
+) -> WarpCost {
+    let lanes = arriving.lanes;
     let mut cost = WarpCost::none(lanes);
     cost.is_supposed = arriving.is_supposed || request.is_partial;
+    cost.arriving = Some(arriving);
     if lanes == 0 {
         return cost;
     }
@@ -645,7 +709,7 @@ fn of_warp(function: &Function, patterns: &mut LanePatterns<'_>, request: &Reque
         cost.take_apart();
     }
     // What it costs any warp, or this one if they are not alike, that a condition cuts short.
-    if arriving.is_supposed && is_general {
+    if arriving.is_supposed && is_general && !setting.brief && !setting.without_boundary {
         match cost.pointers.is_empty() && settled.is_none() {
             true => cost.count_boundary(request, &pattern, &plain),
             false => cost.count_boundary(request, &pattern, &aligned),
@@ -692,13 +756,14 @@ fn strides(warps: &[&WarpCost]) -> Vec<StrideRow> {
     }
 }
 
-fn summary(request: &Request, warps: &[WarpCost], trips: f64) -> RequestCost {
+fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
     let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
     let count = executing.len().max(1) as f64;
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
     let strides = strides(&executing);
     let mut assumptions = Vec::new();
-    for warp in &executing {
+    // Where all warps are alike, the first one has all of them.
+    for warp in executing.iter().take(warps.costs.len()) {
         assumptions.extend(warp.assumed.iter().map(|&supposed| match supposed {
             Supposed::NoWrap(value) => Assumption::NoWrap(value),
             Supposed::Multiple(number) => Assumption::Multiple(number),

@@ -8,7 +8,7 @@
 //! at least what it costs in the cheapest and at most what it costs in the dearest.
 
 use super::cost::WarpCost;
-use super::{Request, RequestCost, Status, of_warp, summary};
+use super::{OfWarps, Request, RequestCost, Status, of_warp, summary};
 use crate::dominators::Dominators;
 use crate::lane_patterns::{ANY_WARP, CauseKind, LanePatterns, Lanes, Setting};
 use crate::loops::{Loop, Loops};
@@ -154,18 +154,19 @@ fn by_warps(
     setting: &Setting,
     requests: usize,
     follow: &mut dyn FnMut(u32) -> Option<Vec<WarpCost>>,
-) -> Option<Vec<Vec<WarpCost>>> {
+) -> Option<Vec<OfWarps>> {
     let warps = setting.warps();
     let first = follow(0)?;
     if setting.has_like_warps()
         && let (Some(any), Some(last)) = (follow(ANY_WARP), follow(warps - 1))
     {
         let mut all = any.iter().zip(first.iter().zip(&last));
-        if all.all(|(any, (first, last))| any.is_like(first) && any.is_like(last)) {
+        let is_like = |any: &WarpCost, other: &WarpCost| any.cause.is_none() && any.is_like(other);
+        if all.all(|(any, (first, last))| is_like(any, first) && is_like(any, last)) {
             let alike = first.into_iter().zip(any).map(|(mut own, any)| {
                 own.strides = any.strides;
                 own.stride_pointers = any.stride_pointers;
-                vec![own; warps as usize]
+                OfWarps::alike(own, warps)
             });
             return Some(alike.collect());
         }
@@ -176,7 +177,7 @@ fn by_warps(
             own.push(cost);
         }
     }
-    Some(of_warps)
+    Some(of_warps.into_iter().map(OfWarps::each).collect())
 }
 
 /// Counts again what is not settled and in loops that can be followed round by round.

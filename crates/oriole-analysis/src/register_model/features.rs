@@ -7,7 +7,8 @@
 
 use super::call_closure::CallClosures;
 use super::counts::Counts;
-use super::folding::{Folded, Order, View, is_load};
+use super::folding::{Folded, View, is_load};
+use super::reordered::{Order, Reordering};
 use super::steps::{step, steps};
 use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Slot, Values};
 use crate::{Analyses, ControlFlow, Loops, unrolling};
@@ -185,14 +186,6 @@ pub const NAMES: [&str; PEAKS * 2 + HIGHEST + COUNTS + FLAGS + STEPPED.len() * 4
     "step_written_14",
 ];
 
-/// The place of a feature among the [`NAMES`].
-fn index_of(name: &str) -> usize {
-    NAMES
-        .iter()
-        .position(|own| *own == name)
-        .unwrap_or_else(|| panic!("there is no feature `{name}`"))
-}
-
 /// The features of one function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
@@ -218,7 +211,8 @@ impl Features {
     /// # Panics
     /// If there is no such feature.
     pub fn get(&self, name: &str) -> f32 {
-        self.values[index_of(name)]
+        let index = NAMES.iter().position(|own| *own == name);
+        self.values[index.expect("there is such a feature")]
     }
 }
 
@@ -256,7 +250,7 @@ impl Summary {
         let values = Values::of(function);
         let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
         let written = Pressure::of(registers, &LiveIntervals::of(registers));
-        let view = View::new(function, &values, &folded, Order::Written);
+        let view = View::new(function, &values, &folded);
         let intervals = LiveIntervals::of(&view);
         let plain = Pressure::of(&view, &intervals);
         let count = values.value_count();
@@ -265,19 +259,18 @@ impl Summary {
             if uniform { 0 } else { view.units(entity) }
         };
         let data = Pressure::weighted(&view, &intervals, divergent_units);
-        let hoisted_view = View::new(function, &values, &folded, Order::LoadsFirst);
-        let hoisted_intervals = LiveIntervals::of(&hoisted_view);
-        let hoisted = Pressure::of(&hoisted_view, &hoisted_intervals);
-        let hoisted_data = Pressure::weighted(&hoisted_view, &hoisted_intervals, divergent_units);
-        let late_view = View::new(function, &values, &folded, Order::OnDemand);
-        let late_intervals = LiveIntervals::of(&late_view);
-        let late = Pressure::of(&late_view, &late_intervals);
-        let late_data = Pressure::weighted(&late_view, &late_intervals, divergent_units);
-        let scheduled_view = View::new(function, &values, &folded, Order::FewAlive(&intervals));
-        let scheduled_intervals = LiveIntervals::of(&scheduled_view);
-        let scheduled = Pressure::of(&scheduled_view, &scheduled_intervals);
-        let scheduled_data =
-            Pressure::weighted(&scheduled_view, &scheduled_intervals, divergent_units);
+        let reordering = Reordering::new(
+            function,
+            &values,
+            &folded,
+            &view,
+            &intervals,
+            divergent_units,
+        );
+        let in_order = |order: Order| reordering.peaks(order).map(|peak| peak as f32);
+        let [hoisted, hoisted_data] = in_order(Order::LoadsFirst);
+        let [late, late_data] = in_order(Order::OnDemand);
+        let [scheduled, scheduled_data] = in_order(Order::FewAlive);
         let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
         let block_of = |number: u32| {
             function
@@ -404,16 +397,16 @@ impl Summary {
                 peak(&written),
                 peak(&plain),
                 peak(&data),
-                peak(&hoisted),
-                peak(&hoisted_data),
+                hoisted,
+                hoisted_data,
                 loop_peak as f32,
                 loop_data as f32,
                 sum as f32 / view.instruction_count().max(1) as f32,
-                peak(&late),
-                peak(&late).min(peak(&plain)).min(peak(&scheduled)),
-                peak(&scheduled),
-                peak(&scheduled_data),
-                peak(&scheduled_data).min(peak(&late_data)).min(peak(&data)),
+                late,
+                late.min(peak(&plain)).min(scheduled),
+                scheduled,
+                scheduled_data,
+                scheduled_data.min(late_data).min(peak(&data)),
             ],
             highest: [
                 plain.peak(RegisterFile::Predicate).units,
@@ -436,7 +429,7 @@ impl Summary {
                 counts.block_loads,
                 written.peak(RegisterFile::Data).units,
                 plain.peak(RegisterFile::Data).units,
-                hoisted.peak(RegisterFile::Data).units,
+                hoisted as u32,
                 calls.iter().map(|call| call.1 as u32).max().unwrap_or(0),
                 registers
                     .calls()

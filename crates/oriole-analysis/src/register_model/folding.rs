@@ -1,11 +1,11 @@
 //! The function as `ptxas` is going to see it, for the pressures among the [features](super::features).
 //!
 //! Dead code is gone; parameters of a kernel, constants and sizes of the launch come from constant banks and take no register;
-//! copies and address-space casts are other names of one value, and so are sums with constants that only addresses read; and,
-//! if asked for, loads stand before everything that does not feed them, as far as memory order allows.
+//! copies and address-space casts are other names of one value, and so are sums with constants that only addresses read. Orders of
+//! instructions in which loads stand before everything that does not feed them, as far as memory order allows, or in which everything
+//! stands just before what needs it.
 
-use super::scheduling::Scheduler;
-use crate::liveness::{Access, AccessKind, Lists, LiveIntervals, Program, RegisterFile, Values};
+use crate::liveness::{Access, AccessKind, Lists, Program, RegisterFile, Values};
 use crate::{Analyses, Uniformity};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
@@ -264,20 +264,7 @@ impl Folded {
     }
 }
 
-/// In which order a block's instructions stand.
-#[derive(Clone, Copy)]
-pub(super) enum Order<'a> {
-    /// As they are written.
-    Written,
-    /// Loads before everything that does not feed them.
-    LoadsFirst,
-    /// Each just before what first needs it.
-    OnDemand,
-    /// So that few values are alive, given the live intervals of the order that is written.
-    FewAlive(&'a LiveIntervals),
-}
-
-/// The function as the assembler would see it: dead code gone, names of one value made one, loads moved up if asked for.
+/// The function as the assembler would see it: dead code gone, names of one value made one.
 pub(super) struct View<'a> {
     values: &'a Values,
     units: Vec<u32>,
@@ -290,12 +277,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(
-        function: &Function,
-        values: &'a Values,
-        folded: &Folded,
-        order_of: Order<'_>,
-    ) -> View<'a> {
+    pub(super) fn new(function: &Function, values: &'a Values, folded: &Folded) -> View<'a> {
         let mut view = View {
             values,
             units: (0..values.entity_count() as u32)
@@ -322,35 +304,14 @@ impl<'a> View<'a> {
             }
         };
         let needed = |entity: u32| entity >= count || folded.needed[entity as usize];
-        let mut scheduler = match order_of {
-            Order::FewAlive(intervals) => Some(Scheduler::new(function, values, folded, intervals)),
-            _ => None,
-        };
-        let mut order: Vec<u32> = Vec::new();
-        let mut first: Vec<bool> = vec![false; values.instruction_count()];
-        let mut wanted: Vec<bool> = vec![false; values.value_count()];
-        let mut definers: Vec<u32> = vec![u32::MAX; values.value_count()];
+        let mut defined: Vec<u32> = Vec::new();
         for block in 0..values.block_count() as u32 {
-            order.clear();
-            order.extend(values.instructions(block));
-            match order_of {
-                Order::Written => {}
-                Order::LoadsFirst => {
-                    hoist_loads(function, values, &mut order, &mut first, &mut wanted);
-                }
-                Order::OnDemand => order = on_demand(function, values, &order, &mut definers),
-                Order::FewAlive(_) => {
-                    if let Some(scheduler) = &mut scheduler {
-                        order = scheduler.order(block, &order);
-                    }
-                }
-            }
-            for &number in &order {
+            for number in values.instructions(block) {
                 let instruction = values.instruction(number);
                 if folded.is_idle(function, instruction) {
                     continue;
                 }
-                let mut defined = Vec::new();
+                defined.clear();
                 for &access in values.accesses(number) {
                     let entity = root(access.entity());
                     if access.defines() && entity < count {
@@ -359,7 +320,7 @@ impl<'a> View<'a> {
                         view.accesses.push(Access::new(entity, access.kind()));
                     }
                 }
-                for entity in defined {
+                for &entity in &defined {
                     view.accesses.push(Access::new(entity, AccessKind::Define));
                 }
                 view.accesses.close();
@@ -403,7 +364,7 @@ pub(super) fn is_fence(function: &Function, instruction: Instruction) -> bool {
 
 /// Puts every instruction just before the first that needs it; loads before the next instruction that orders memory, the
 /// rest at the latest before the end of the block.
-fn on_demand(
+pub(super) fn on_demand(
     function: &Function,
     values: &Values,
     order: &[u32],
@@ -487,7 +448,7 @@ fn on_demand(
 }
 
 /// Puts loads and what they need before the rest, between one instruction that orders memory and the next.
-fn hoist_loads(
+pub(super) fn hoist_loads(
     function: &Function,
     values: &Values,
     order: &mut Vec<u32>,

@@ -8,5 +8,6 @@ mod folding;
 #[cfg(test)]
 mod model_text;
 pub mod prediction;
+mod reordered;
 mod scheduling;
 mod steps;

@@ -7,7 +7,9 @@
 //! compared for each place, so that long blocks take linear time.
 
 use super::folding::{Folded, is_fence};
-use crate::liveness::{LiveIntervals, Values};
+use crate::liveness::{Lists, LiveIntervals, Values};
+use oriole_collections::SmallVec;
+use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Value};
 use std::collections::BTreeSet;
 
@@ -47,16 +49,16 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The values an instruction reads, as folded, once each.
-    fn reads(&self, instruction: Instruction) -> Vec<Value> {
-        let mut reads: Vec<Value> = self
-            .function
-            .uses(instruction)
-            .map(|value| self.folded.root(value))
-            .collect();
-        reads.sort_unstable();
-        reads.dedup();
-        reads
+    /// Adds the values an instruction reads, as folded, once each.
+    fn read(&self, instruction: Instruction, reads: &mut Lists<Value>) {
+        let mut own: SmallVec<[Value; 8]> = SmallVec::new();
+        let uses = self.function.uses(instruction);
+        own.extend(uses.map(|value| self.folded.root(value)));
+        own.sort_unstable();
+        own.dedup();
+        for value in own {
+            reads.push(value);
+        }
     }
 
     /// Orders the instructions of a block, given in an order that is possible.
@@ -74,24 +76,23 @@ impl<'a> Scheduler<'a> {
             .iter()
             .map(|&instruction| self.folded.is_idle(self.function, instruction))
             .collect();
-        let mut reads: Vec<Vec<Value>> = Vec::with_capacity(count);
+        let mut reads: Lists<Value> = Lists::default();
         for (at, &instruction) in instructions.iter().enumerate() {
             for result in self.function.results(instruction) {
                 self.definers[result.index()] = at as u32;
             }
-            reads.push(if idle[at] {
-                Vec::new()
-            } else {
-                self.reads(instruction)
-            });
-            for &value in &reads[at] {
+            if !idle[at] {
+                self.read(instruction, &mut reads);
+            }
+            reads.close();
+            for &value in reads.of(at as u32) {
                 self.readers[value.index()] += 1;
                 self.places[value.index()] ^= at as u32;
             }
         }
         let mut growth: Vec<i32> = Vec::with_capacity(count);
-        for (&instruction, reads) in instructions.iter().zip(&reads) {
-            growth.push(self.growth(block, instruction, reads));
+        for (at, &instruction) in instructions.iter().enumerate() {
+            growth.push(self.growth(block, instruction, reads.of(at as u32)));
         }
         let (mut waits, followers) = self.dependences(&instructions);
         let mut ready: BTreeSet<u32> = (0..count as u32)
@@ -112,7 +113,7 @@ impl<'a> Scheduler<'a> {
             let at = best.1;
             ready.remove(&at);
             result.push(order[at as usize]);
-            for &value in &reads[at as usize] {
+            for &value in reads.of(at) {
                 self.readers[value.index()] -= 1;
                 self.places[value.index()] ^= at;
                 // The last one that reads it frees it.
@@ -121,7 +122,7 @@ impl<'a> Scheduler<'a> {
                     growth[last] -= self.freed(block, value);
                 }
             }
-            for &follower in &followers[at as usize] {
+            for &follower in followers.of(at) {
                 waits[follower as usize] -= 1;
                 if waits[follower as usize] == 0 {
                     ready.insert(follower);
@@ -160,23 +161,25 @@ impl<'a> Scheduler<'a> {
     }
 
     /// For each instruction how many it waits for, and those that wait for it.
-    fn dependences(&self, instructions: &[Instruction]) -> (Vec<u32>, Vec<Vec<u32>>) {
+    fn dependences(&self, instructions: &[Instruction]) -> (Vec<u32>, Adjacency) {
         let count = instructions.len();
         let mut waits = vec![0u32; count];
-        let mut followers: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(3 * count);
         let mut last_fence = None;
         let mut loads: Vec<u32> = Vec::new();
+        let mut before: Vec<u32> = Vec::new();
         for (at, &instruction) in instructions.iter().enumerate() {
-            let mut before: Vec<u32> = self
-                .function
-                .uses(instruction)
-                .map(|value| self.definers[value.index()])
-                .filter(|&definer| definer != u32::MAX && definer != at as u32)
-                .collect();
+            before.clear();
+            let uses = self.function.uses(instruction);
+            before.extend(
+                uses.map(|value| self.definers[value.index()])
+                    .filter(|&definer| definer != u32::MAX && definer != at as u32),
+            );
             let last = at + 1 == count;
             let fence = is_fence(self.function, instruction);
             if last {
-                before = (0..at as u32).collect();
+                before.clear();
+                before.extend(0..at as u32);
             } else if fence || !self.function.format(instruction).effects.is_pure() {
                 before.extend(last_fence);
                 if fence {
@@ -189,10 +192,8 @@ impl<'a> Scheduler<'a> {
             before.sort_unstable();
             before.dedup();
             waits[at] = before.len() as u32;
-            for definer in before {
-                followers[definer as usize].push(at as u32);
-            }
+            pairs.extend(before.iter().map(|&definer| (definer, at as u32)));
         }
-        (waits, followers)
+        (waits, Adjacency::new(count, pairs.into_iter()))
     }
 }
