@@ -439,7 +439,12 @@ impl LanePatterns<'_> {
         let &[otherwise] = function.otherwise(instruction) else {
             return None;
         };
-        let guard = self.operand(function.guard(instruction)?, Some(ScalarType::Pred), block, false)?;
+        let guard = self.operand(
+            function.guard(instruction)?,
+            Some(ScalarType::Pred),
+            block,
+            false,
+        )?;
         let otherwise = self
             .operand(otherwise, None, block, false)?
             .pattern
