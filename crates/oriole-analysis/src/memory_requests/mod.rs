@@ -42,7 +42,8 @@ pub use waste::{Repetition, Wasteful};
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{
-    ANY_WARP, Arriving, Atom, AtomKey, Cause, Entry, LANES, LanePatterns, Setting, Supposed,
+    ANY_WARP, Arriving, Atom, AtomKey, Cause, CauseKind, Entry, LANES, LanePatterns, Setting,
+    Supposed,
 };
 use crate::loops::Loops;
 use crate::manager::Analyses;
@@ -204,6 +205,12 @@ impl RequestCost {
         let is_one_word =
             lanes.clone().next().is_some() && lanes.all(|offset| Some(offset) == first);
         self.request.kind == AccessKind::Atomic && is_one_word
+    }
+
+    /// Whether nothing is known of it because of data, or of what a caller gives.
+    fn is_beyond(&self) -> bool {
+        let kind = self.cause.map(|cause| cause.kind);
+        matches!(kind, Some(CauseKind::Data | CauseKind::Call))
     }
 
     /// Sectors or wavefronts beyond what would do, on average.
@@ -405,7 +412,8 @@ fn settle(
 ) {
     let is_open = |cost: &RequestCost| match cost.status {
         Status::Bounded => supposing.multiple.is_some(),
-        Status::Unknown => supposing.supposing,
+        // What depends on data, or on what a caller gives, does so whatever is supposed.
+        Status::Unknown => supposing.supposing && !cost.is_beyond(),
         Status::Proved | Status::ProvedIf => false,
     };
     let open: Vec<usize> = (0..costs.len()).filter(|&it| is_open(&costs[it])).collect();
