@@ -153,7 +153,7 @@ fn access_json(access: &AccessReport) -> Value {
         "trips": rounded(cost.trips),
         "trips_expression": access.trips,
         "weight": rounded(cost.weight()),
-        "offsets": cost.offsets,
+        "offsets": cost.offsets.as_ref().map(|own| own.iter().collect::<Vec<_>>()),
     })
 }
 

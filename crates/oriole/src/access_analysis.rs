@@ -520,7 +520,7 @@ impl Analyzer<'_> {
         let dependences = pairs.into_iter();
         let dependences = dependences.filter_map(|pair| reporter.dependence(pair));
         let dependences = dependences.collect();
-        let mut accesses = Vec::new();
+        let mut accesses = Vec::with_capacity(costs.len());
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
         for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
             let Some(report) = reporter.report(cost) else {

@@ -76,7 +76,7 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
     }
     let is_shared = matches!(request.space, Space::Shared | Space::SharedCluster);
     let wastes = warp.most as f64 > warp.ideal;
-    let Some(offsets) = warp.offsets else {
+    let Some(offsets) = &warp.offsets else {
         let lanes = warp.lanes.count_ones() as usize;
         return match (is_shared, wastes) {
             (true, false) => Class::ConflictFree,
@@ -93,7 +93,7 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
             false => Class::Coalesced,
         };
     }
-    let present: Vec<i64> = offsets.into_iter().flatten().collect();
+    let present: Vec<i64> = offsets.iter().flatten().collect();
     // Atomics on one word wait for each other.
     let waits = is_shared && wastes;
     if present.len() > 1 && present.iter().all(|&offset| offset == 0) && !waits {

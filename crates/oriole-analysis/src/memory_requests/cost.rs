@@ -1,7 +1,7 @@
 //! What a pattern of addresses costs a warp.
 
 use super::waste::Phase;
-use super::{Request, StrideRow};
+use super::{Offsets, Request, StrideRow};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Arriving, Atom, Cause, CauseKind, LANES, Lanes, Pattern, Supposed};
 use oriole_collections::SmallVec;
@@ -39,7 +39,7 @@ pub(super) struct WarpCost {
     /// Parameters that were taken to be aligned for that.
     pub stride_pointers: Vec<(Symbol, u32)>,
     /// How far each lane that takes part is from the first one, if all are in one group.
-    pub offsets: Option<[Option<i64>; LANES]>,
+    pub offsets: Option<Offsets>,
     /// What it costs if only the first lanes take part, by their number less one; empty if that is not known.
     pub boundary: Vec<u64>,
     /// Whether it costs more than would do in a round of a loop that is always executed.
@@ -228,14 +228,11 @@ impl WarpCost {
     fn count_case(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);
         self.groups.clone_from(&groups);
-        let first = self.lanes.trailing_zeros() as usize;
-        let numbers: [u64; LANES] = std::array::from_fn(|lane| pattern.lanes.get(lane));
+        let numbers = pattern.lanes.to_array();
         let spread = |from: usize, lane: usize| {
             sign_extend(numbers[lane].wrapping_sub(numbers[from]), pattern.bits)
         };
-        self.offsets = (groups.len() == 1).then(|| {
-            std::array::from_fn(|lane| (self.lanes >> lane & 1 != 0).then(|| spread(first, lane)))
-        });
+        self.offsets = (groups.len() == 1).then(|| Offsets::of(pattern, self.lanes));
         let memory = memory(request.space);
         let whole = [u32::MAX];
         // Only wide loads from shared memory go in other passes by that.
@@ -293,7 +290,9 @@ impl WarpCost {
         if memory == Memory::Shared {
             let ideal = memory_cost::ideal_wavefronts(request.operation, self.lanes, request.bytes);
             self.ideal = ideal.min(self.most) as f64;
-            if request.operation == Operation::Reduction && is_uniform(self.offsets.as_ref()) {
+            if request.operation == Operation::Reduction
+                && self.offsets.as_ref().is_some_and(Offsets::is_uniform)
+            {
                 // One lane may do it for all.
                 self.least = 1;
             }
@@ -457,11 +456,6 @@ fn possible(known: Known, most: usize) -> Option<Vec<u64>> {
 fn passes(request: &Request, lanes: u32, is_paired: bool) -> Vec<u32> {
     let all = memory_cost::passes(request.operation, request.bytes, is_paired);
     all.filter(|pass| pass & lanes != 0).collect()
-}
-
-/// Whether all lanes that take part have one address.
-fn is_uniform(offsets: Option<&[Option<i64>; LANES]>) -> bool {
-    offsets.is_some_and(|offsets| offsets.iter().flatten().all(|&offset| offset == 0))
 }
 
 /// Whether each lane has the address of the lane beside it, or each that of the lane two further, if that is known.

@@ -23,6 +23,7 @@
 
 mod bases;
 mod chains;
+mod claims;
 mod class;
 mod copies;
 mod cost;
@@ -33,6 +34,7 @@ mod strides;
 mod waste;
 
 pub use chains::chains;
+pub use claims::{Offsets, WarpClaim, WarpClaims};
 pub use class::Class;
 pub use fixes::{Fix, FixKind, Surroundings, fixes};
 pub use nests::{Nest, WINDOW};
@@ -42,14 +44,12 @@ pub use waste::{Repetition, Wasteful};
 use crate::control_flow::ControlFlow;
 use crate::known_bits::Known;
 use crate::lane_patterns::{
-    ANY_WARP, Arriving, Atom, AtomKey, Cause, CauseKind, Entry, LANES, LanePatterns, Setting,
-    Supposed,
+    ANY_WARP, Arriving, Atom, AtomKey, Cause, CauseKind, Entry, LanePatterns, Setting, Supposed,
 };
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
-use oriole_collections::SmallVec;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Opcode, ScalarType, Space};
@@ -141,21 +141,6 @@ impl Status {
     }
 }
 
-/// What is claimed of a warp.
-#[derive(Clone, Debug)]
-pub struct WarpClaim {
-    /// It costs this at least.
-    pub least: u64,
-    /// And this at most.
-    pub most: u64,
-    /// The lanes that take part.
-    pub lanes: u32,
-    /// The lanes that take part in one or the other round of the loops around it, where these were followed.
-    pub masks: SmallVec<[u32; 2]>,
-    /// The groups of lanes that differ by known numbers.
-    pub groups: SmallVec<[u32; 2]>,
-}
-
 /// The cost of a request over the warps of a block that make it.
 #[derive(Clone, Debug)]
 pub struct RequestCost {
@@ -186,9 +171,9 @@ pub struct RequestCost {
     /// What it costs by what a parameter of the kernel is, if that decides it.
     pub strides: Vec<StrideRow>,
     /// What is claimed of each warp.
-    pub warps: Vec<WarpClaim>,
+    pub warps: WarpClaims,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
-    pub offsets: Option<[Option<i64>; LANES]>,
+    pub offsets: Option<Offsets>,
     /// What it costs a warp that a condition like `i < n` cuts short, by the number of its first lanes that take part less one, if
     /// a full warp is an assumption, this is known and the same in all warps.
     pub boundary: Vec<u64>,
@@ -197,7 +182,8 @@ pub struct RequestCost {
 impl RequestCost {
     /// Whether it is an atomic operation that several lanes do to one word.
     pub fn is_contended(&self) -> bool {
-        let Some(offsets) = self.offsets.filter(|_| self.status != Status::Unknown) else {
+        let offsets = self.offsets.as_ref();
+        let Some(offsets) = offsets.filter(|_| self.status != Status::Unknown) else {
             return false;
         };
         let mut lanes = offsets.iter().flatten();
@@ -389,7 +375,7 @@ fn first_costs(
         by_warps(function, &mut patterns, &all, None)
     };
     let loops = analyses.get::<Loops>(function);
-    let mut costs: Vec<RequestCost> = Vec::new();
+    let mut costs: Vec<RequestCost> = Vec::with_capacity(all.len());
     {
         let mut query = evolution.on(function);
         for (request, warps) in all.iter().zip(of_warps) {
@@ -809,6 +795,13 @@ fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
             dearest = Some(warp);
         }
     }
+    let claims = warps.costs.iter().map(|warp| WarpClaim {
+        least: warp.least,
+        most: warp.most,
+        lanes: warp.lanes,
+        masks: warp.masks.clone(),
+        groups: warp.groups.clone(),
+    });
     let mut cost = RequestCost {
         request: *request,
         least: executing.iter().map(|warp| warp.least).min().unwrap_or(0),
@@ -823,17 +816,8 @@ fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
         wasteful_if: Vec::new(),
         trips,
         strides,
-        warps: warps
-            .iter()
-            .map(|warp| WarpClaim {
-                least: warp.least,
-                most: warp.most,
-                lanes: warp.lanes,
-                masks: warp.masks.clone(),
-                groups: warp.groups.clone(),
-            })
-            .collect(),
-        offsets: dearest.and_then(|warp| warp.offsets),
+        warps: WarpClaims::new(claims.collect(), warps.warps as usize),
+        offsets: dearest.and_then(|warp| warp.offsets.clone()),
         boundary: match executing.split_first() {
             Some((first, others)) if others.iter().all(|own| own.boundary == first.boundary) => {
                 first.boundary.clone()

@@ -93,7 +93,7 @@ fn atomics(subject: &Subject<'_>, found: &mut Vec<Found>) {
     let function = subject.function;
     for cost in subject.costs {
         let request = &cost.request;
-        let Some(lanes) = cost.offsets.filter(|_| cost.is_contended()) else {
+        let Some(lanes) = cost.offsets.as_ref().filter(|_| cost.is_contended()) else {
             continue;
         };
         let lanes = lanes.iter().flatten().count();

@@ -23,10 +23,10 @@ struct Row {
 
 /// The picture of an access whose lanes are known, one line for each bank or sector that they touch, counted from that of the first lane.
 pub fn picture(access: &AccessReport) -> Option<String> {
-    let offsets = access.cost.offsets?;
+    let offsets = access.cost.offsets.as_ref()?;
     let bytes = i64::from(access.cost.request.bytes);
     let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
-    let least = offsets.iter().flatten().copied().min()?;
+    let least = offsets.iter().flatten().min()?;
     for (lane, offset) in offsets.iter().enumerate() {
         let Some(offset) = offset else {
             continue;
