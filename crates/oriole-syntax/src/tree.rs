@@ -243,6 +243,22 @@ impl Module {
         &self.header_directives[start as usize..end as usize]
     }
 
+    /// Adds a directive behind those between a function's header and its body.
+    pub fn add_function_directive(&mut self, function: usize, words: &[&str]) {
+        let words: Vec<Text> = words.iter().map(|word| self.add_text(word)).collect();
+        let directive = Directive {
+            words: self.top.add_words(words),
+            semicolon: false,
+        };
+        // Runs have no gaps, so the function's own moves to the end.
+        let own = self.functions[function].directives.clone();
+        let start = self.header_directives.len();
+        self.header_directives
+            .extend_from_within(own.start as usize..own.end as usize);
+        self.header_directives.push(directive);
+        self.functions[function].directives = start as u32..self.header_directives.len() as u32;
+    }
+
     /// The first argument of `.target`: the architecture.
     pub fn target(&self) -> Option<&str> {
         self.directive(".target")?.next()

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stderr)]
 
-use oriole::machine::{Assembler, Measurement, keep_better};
+use oriole::machine::{Assembler, Measurement, Worse, keep_better};
 use oriole::{Options, optimize, parse, print};
 use oriole_isa::Target;
 use std::collections::BTreeMap;
@@ -138,4 +138,63 @@ fn nothing_is_left_that_is_worse() {
             }
         }
     }
+}
+
+#[test]
+fn registers_are_limited_where_only_they_got_worse() {
+    let Some((ptxas, _)) = tools() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::from_text("sm_90").unwrap();
+    let name = "nvcc/attention.O3.sm_80.ptx";
+    let original = parse(name, corpus(name)).unwrap();
+    let mut module = original.clone();
+    optimize(&mut module, &Options::default()).unwrap();
+    let mut assembler = Assembler::new(&ptxas, folder.path(), target);
+    let selection = keep_better(&original, &mut module, &mut assembler).unwrap();
+    let limited: Vec<_> = selection
+        .comparisons
+        .iter()
+        .filter_map(|own| Some((own, own.register_limit?)))
+        .collect();
+    let [(kernel, limit)] = limited[..] else {
+        panic!("one kernel takes more registers, and none once it may not: {selection:#?}");
+    };
+    assert_eq!(kernel.name, "attention_16");
+    assert_eq!(limit, kernel.before.code.registers);
+    assert_eq!(kernel.after.compare(&kernel.before), None);
+    assert!(kernel.after.code.instructions < kernel.before.code.instructions);
+    assert!(!kernel.is_put_back && kernel.after.code.registers <= limit);
+    let text = print(&module);
+    assert_eq!(text.matches(&format!(".maxnreg {limit}")).count(), 1);
+    assert_eq!(text.matches(".maxnreg").count(), 1);
+}
+
+#[test]
+fn a_limit_that_does_not_help_is_taken_back() {
+    let Some((ptxas, _)) = tools() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::from_text("sm_90").unwrap();
+    let kernel = |live: usize| {
+        let lines = |line: &dyn Fn(usize) -> String| (0..live).map(line).collect::<String>();
+        let loads =
+            lines(&|at| format!("ld.volatile.global.u32 %r{at}, [%rd1+{}];\n", 4 * at));
+        let stores =
+            lines(&|at| format!("st.volatile.global.u32 [%rd1+{}], %r{at};\n", 4 * at));
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .b64 %rd<2>;\n.reg .b32 %r<{live}>;\nld.param.u64 %rd1, [p];\n{loads}{stores}ret;\n}}\n"
+        )
+    };
+    // The copy needs many registers at once, which a limit only turns into spills.
+    let original = parse("k.ptx", kernel(16)).unwrap();
+    let mut module = parse("k.ptx", kernel(100)).unwrap();
+    let mut assembler = Assembler::new(&ptxas, folder.path(), target);
+    let selection = keep_better(&original, &mut module, &mut assembler).unwrap();
+    let [comparison] = &selection.comparisons[..] else {
+        panic!("one kernel: {selection:#?}");
+    };
+    assert!(comparison.is_put_back && comparison.register_limit.is_none());
+    assert_eq!(comparison.worse, Some(Worse::Occupancy));
+    assert!(comparison.after.code.registers > 100, "without the limit");
+    assert_eq!(print(&module), print(&original));
 }

@@ -120,7 +120,10 @@ fn row(comparison: &Comparison) -> [String; 8] {
         (Some(worse), true) => format!(": original kept: {worse}"),
         (Some(worse), false) => format!(": {worse}"),
         (None, true) => ": original kept: it is part of one that got worse".to_owned(),
-        (None, false) => String::new(),
+        (None, false) => match comparison.register_limit {
+            Some(limit) => format!(": with .maxnreg {limit}"),
+            None => String::new(),
+        },
     };
     [
         change(|own| own.code.instructions.to_string()),

@@ -3,11 +3,16 @@
 //! ## Method
 //! The module is assembled as it was and as it is, and kernels are compared one by one. One that is worse gets its original back, and so
 //! do the functions it may call: their code is part of it, inlined or beside it. That may make other kernels worse that call them
-//! too, so this is done until none is worse that could get anything back. Each round puts back at least one function; after
-//! [`MOST_ROUNDS`] of them all are put back.
+//! too, so this is done until none is worse that could get anything back. Each round puts back at least one function, or limits
+//! the registers of a kernel for the first time; after [`MOST_ROUNDS`] of them all are put back.
+//!
+//! A kernel that is worse for its registers alone, whose code is all its own and which says nothing of registers itself, is first given a
+//! `.maxnreg` of as many as the original has: often `ptxas` took more only because nothing kept it from doing so. It stays if the
+//! kernel is then no worse.
 
 use super::{Assembler, AssemblerError, MachineCode, Measurement, Worse};
 use crate::Module;
+use oriole_ir::FunctionId;
 use oriole_syntax::scopes::{Global, Globals};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +34,8 @@ pub struct Comparison {
     pub worse: Option<Worse>,
     /// Whether its original was put back.
     pub is_put_back: bool,
+    /// The `.maxnreg` it was given to be no worse; `after` is with it.
+    pub register_limit: Option<u32>,
 }
 
 /// What became of the functions of a module.
@@ -90,6 +97,7 @@ pub fn keep_better(
         .map(|measured| (measured.code.name.clone(), measured))
         .collect();
     let callees = Callees::of(original);
+    let mut limits = RegisterLimits::of(original);
     let mut is_put_back = vec![false; module.functions.len()];
     let mut comparisons: Vec<Comparison> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -106,15 +114,26 @@ pub fn keep_better(
             let Some(before) = before.get(&after.code.name) else {
                 continue;
             };
-            let worse = after.compare(before);
-            if worse.is_some() {
-                let mut functions = callees.closure(&before.code);
-                functions.extend(callees.closure(&after.code));
-                for function in functions {
+            let mut functions = callees.closure(&before.code);
+            functions.extend(callees.closure(&after.code));
+            let mut now = Comparison {
+                name: before.code.name.clone(),
+                before: before.clone(),
+                worse: after.compare(before),
+                after,
+                is_put_back: false,
+                register_limit: None,
+            };
+            if now.worse.is_none() {
+                now.register_limit = limits.limit_of(&functions, before);
+            } else if limits.limit(module, &functions, &now) {
+                is_done = false;
+            } else {
+                now = limits.give_up(&functions).unwrap_or(now);
+                for &function in &functions {
                     if !is_put_back[function] {
                         is_put_back[function] = true;
-                        let body = original.functions[function].body.clone();
-                        module.functions[function].body = body;
+                        put_back(original, module, function);
                         is_done = false;
                     }
                 }
@@ -122,15 +141,9 @@ pub fn keep_better(
             let place = *places.entry(&before.code.name).or_insert(comparisons.len());
             match comparisons.get_mut(place) {
                 // An earlier round found it worse: that is why it is as it is now.
-                Some(known) if known.worse.is_some() => {}
-                Some(known) => (known.after, known.worse) = (after, worse),
-                None => comparisons.push(Comparison {
-                    name: before.code.name.clone(),
-                    before: before.clone(),
-                    after,
-                    worse,
-                    is_put_back: false,
-                }),
+                Some(known) if known.worse.is_some() && now.register_limit.is_none() => {}
+                Some(known) => *known = now,
+                None => comparisons.push(now),
             }
         }
         if is_done {
@@ -144,6 +157,9 @@ pub fn keep_better(
     for comparison in &mut comparisons {
         let own = callees.by_name.get(&comparison.name);
         comparison.is_put_back = own.is_some_and(|&own| is_put_back[own]);
+        if comparison.is_put_back {
+            comparison.register_limit = None;
+        }
     }
     let put_back = original.functions.iter().zip(is_put_back);
     Ok(Selection {
@@ -155,9 +171,82 @@ pub fn keep_better(
     })
 }
 
+/// Makes a function what it was.
+fn put_back(original: &Module, module: &mut Module, function: usize) {
+    let (own, original) = (
+        &mut module.functions[function],
+        &original.functions[function],
+    );
+    own.body.clone_from(&original.body);
+    // Directives are only ever added behind all others, so this run means in the copy what it means in the original.
+    own.directives.clone_from(&original.directives);
+}
+
 fn put_all_back(original: &Module, module: &mut Module) {
-    for (own, original) in module.functions.iter_mut().zip(&original.functions) {
-        own.body.clone_from(&original.body);
+    for function in 0..module.functions.len() {
+        put_back(original, module, function);
+    }
+}
+
+/// What became of the registers of a kernel.
+#[derive(Clone, Default)]
+enum Limit {
+    /// They may be limited.
+    #[default]
+    Possible,
+    /// Its directives speak of registers or of resident blocks, or a limit did not help.
+    Impossible,
+    /// They were limited because of this.
+    Tried(Box<Comparison>),
+}
+
+/// Which kernels were given a `.maxnreg`, by their index in the module.
+struct RegisterLimits(Vec<Limit>);
+
+impl RegisterLimits {
+    fn of(module: &Module) -> RegisterLimits {
+        let (globals, _) = Globals::of(module);
+        let declared = oriole_translate::module_of(module, &globals);
+        let of = |index| {
+            let bounds = declared.bounds(FunctionId::from_index(index));
+            match (bounds.maximum_registers, bounds.minimum_blocks) {
+                (None, None) => Limit::Possible,
+                _ => Limit::Impossible,
+            }
+        };
+        RegisterLimits((0..module.functions.len()).map(of).collect())
+    }
+
+    /// Limits the registers of a kernel that got worse to those it had. Whether that was done.
+    fn limit(&mut self, module: &mut Module, functions: &[usize], now: &Comparison) -> bool {
+        let (Some(Worse::Occupancy | Worse::Registers), Some(&kernel)) =
+            (now.worse, functions.first())
+        else {
+            return false;
+        };
+        let is_alone = functions.iter().all(|&function| function == kernel);
+        if !is_alone || !now.after.code.is_kernel || !matches!(self.0[kernel], Limit::Possible) {
+            return false;
+        }
+        let most = now.before.code.registers.to_string();
+        module.add_function_directive(kernel, &[".maxnreg", &most]);
+        self.0[kernel] = Limit::Tried(Box::new(now.clone()));
+        true
+    }
+
+    /// What the registers of a kernel are limited to, if they are.
+    fn limit_of(&self, functions: &[usize], before: &Measurement) -> Option<u32> {
+        let kernel = functions.first()?;
+        matches!(self.0[*kernel], Limit::Tried(_)).then_some(before.code.registers)
+    }
+
+    /// What a kernel was without its limit, which did not help.
+    fn give_up(&mut self, functions: &[usize]) -> Option<Comparison> {
+        let kernel = functions.first()?;
+        match std::mem::replace(&mut self.0[*kernel], Limit::Impossible) {
+            Limit::Tried(without) => Some(*without),
+            Limit::Possible | Limit::Impossible => None,
+        }
     }
 }
 
