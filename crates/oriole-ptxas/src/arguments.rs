@@ -49,6 +49,7 @@ const WITH_VALUE: [&str; 42] = [
     "--split-compile",
 ];
 const OUTPUT: [&str; 2] = ["-o", "--output-file"];
+const TARGET: [&str; 2] = ["-arch", "--gpu-name"];
 const DEBUG: [&str; 2] = ["-g", "--device-debug"];
 
 /// Where among the arguments something is.
@@ -69,6 +70,8 @@ pub struct Parsed {
     pub output: Option<Place>,
     /// Whether the code is to be as it was written: `-O0`, `-g`.
     pub is_unoptimized: bool,
+    /// The architecture, such as `sm_90a`.
+    pub target: Option<String>,
 }
 
 impl Place {
@@ -109,13 +112,19 @@ pub fn parse(given: &[OsString]) -> Parsed {
         } else if OUTPUT.contains(&text) {
             index += 1;
             parsed.output = Some(Place::Whole(index));
-        } else if let Some((option, _)) = text.split_once('=') {
+        } else if let Some((option, value)) = text.split_once('=') {
+            if TARGET.contains(&option) {
+                parsed.target = Some(value.to_owned());
+            }
             if OUTPUT.contains(&option) {
                 parsed.output = Some(Place::Behind(index, option.len() + 1));
             }
             parsed.is_unoptimized |= matches!(text, "-O=0" | "--opt-level=0");
         } else if WITH_VALUE.contains(&text) {
             parsed.is_unoptimized |= matches!(text, "-O" | "--opt-level") && next == Some("0");
+            if TARGET.contains(&text) {
+                parsed.target = next.map(str::to_owned);
+            }
             index += 1;
         } else {
             parsed.is_unoptimized |= DEBUG.contains(&text) || text == "-O0";
@@ -161,6 +170,9 @@ mod tests {
             assert!(!parsed.is_unoptimized);
         }
         assert_eq!(parsed("--version").1, Parsed::default());
+        for line in ["-arch=sm_90a a.ptx", "a.ptx --gpu-name sm_90a"] {
+            assert_eq!(parsed(line).1.target.as_deref(), Some("sm_90a"), "{line}");
+        }
     }
 
     #[test]

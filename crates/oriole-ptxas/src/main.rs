@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
     let optimized = match parsed.is_unoptimized {
         true => Optimized::default(),
-        false => optimize::inputs(&given, &parsed, &settings),
+        false => optimize::inputs(&given, &parsed, &settings, &ptxas),
     };
     real::run_optimized(&ptxas, &given, &parsed, &optimized, &settings)
 }

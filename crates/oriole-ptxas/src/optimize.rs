@@ -4,8 +4,10 @@ use crate::arguments::Parsed;
 use crate::cache::{self, Cache};
 use crate::say;
 use crate::settings::{Reports, Settings};
-use oriole::{Options, Report};
+use oriole::machine::{Assembler, SelectionError, keep_better};
+use oriole::{Module, Options, Report};
 use oriole_files::temporary::{self, Folder};
+use oriole_isa::Target;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -27,8 +29,14 @@ struct Outcome {
     report: Option<Report>,
 }
 
+/// What machine code is compared with: that of this program for this architecture.
+struct Judge<'a> {
+    ptxas: &'a Path,
+    target: Target,
+}
+
 /// Optimizes what can be optimized.
-pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Optimized {
+pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings, ptxas: &Path) -> Optimized {
     let mut texts = Vec::new();
     for &index in &parsed.inputs {
         let file = Path::new(&given[index]);
@@ -39,7 +47,16 @@ pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings) -> Optim
         let Some(text) = text.filter(|text| is_for_us(text)) else {
             continue;
         };
-        match optimized(file, &text, settings) {
+        let named = parsed.target.as_deref().or_else(|| target_of(&text));
+        let target = named.and_then(Target::from_text);
+        let judge = target.filter(|_| settings.is_compared);
+        let judge = judge.map(|target| Judge { ptxas, target });
+        if settings.is_compared && judge.is_none() {
+            let why = "its architecture is unknown, so nothing can be compared";
+            passed_through(&file.display().to_string(), why, settings);
+            continue;
+        }
+        match optimized(file, &text, settings, judge.as_ref()) {
             Ok(outcome) => {
                 report(file, &outcome, settings);
                 if outcome.text != text {
@@ -70,11 +87,35 @@ fn is_for_us(text: &str) -> bool {
         && !lines.any(|line| line.starts_with(".target") && line.contains("debug"))
 }
 
+/// The architecture that a text names.
+fn target_of(text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(str::trim_start);
+    let named = lines.find_map(|line| line.strip_prefix(".target"))?;
+    named.split([',', '/']).next().map(str::trim)
+}
+
 /// The text that takes the place of another one, or why there is none.
-fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, String> {
+fn optimized(
+    file: &Path,
+    text: &str,
+    settings: &Settings,
+    judge: Option<&Judge<'_>>,
+) -> Result<Outcome, String> {
     // The key is a hash of the whole text: a fifth of the work, which only a cache needs.
     let cache = settings.cache.as_ref().map(|folder| {
-        let key = cache::key(&[&identity(), &[settings.level_number], text.as_bytes()]);
+        let own = std::env::current_exe();
+        let judged_by = judge.map_or_else(Vec::new, |judge| {
+            let mut parts = identity(judge.ptxas);
+            parts.extend(judge.target.to_string().into_bytes());
+            parts
+        });
+        let key = cache::key(&[
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &own.map_or_else(|_| Vec::new(), |own| identity(&own)),
+            &[settings.level_number],
+            &judged_by,
+            text.as_bytes(),
+        ]);
         (Cache::new(folder, settings.cache_bytes), key)
     });
     if let Some(found) = cache.as_ref().and_then(|(cache, key)| cache.get(key)) {
@@ -86,7 +127,7 @@ fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, St
     // A panic is caught below, and said in one line.
     std::panic::set_hook(Box::new(|_| {}));
     let name = file.display().to_string();
-    let run = AssertUnwindSafe(|| optimize(&name, text, settings));
+    let run = AssertUnwindSafe(|| optimize(&name, text, settings, judge));
     let result = std::panic::catch_unwind(run);
     let _ = std::panic::take_hook();
     let (text, report) = result.map_err(|panic| {
@@ -107,7 +148,12 @@ fn optimized(file: &Path, text: &str, settings: &Settings) -> Result<Outcome, St
     })
 }
 
-fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Report), String> {
+fn optimize(
+    name: &str,
+    text: &str,
+    settings: &Settings,
+    judge: Option<&Judge<'_>>,
+) -> Result<(String, Report), String> {
     #[cfg(debug_assertions)]
     if std::env::var_os("ORIOLE_PTXAS_PANIC").is_some() {
         panic!("on purpose");
@@ -119,8 +165,14 @@ fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Repo
         })
     };
     let mut module = oriole::parse(name, text).map_err(first)?;
+    let original = judge.map(|_| module.clone());
     let options = Options::level(settings.level);
-    let report = oriole::optimize(&mut module, &options).map_err(first)?;
+    let mut report = oriole::optimize(&mut module, &options).map_err(first)?;
+    if let (Some(judge), Some(original)) = (judge, original)
+        && report.rewrites > 0
+    {
+        judge.keep_better(&original, &mut module, &mut report)?;
+    }
     // What is as it was is handed on as it was written, lines included.
     let text = match report.rewrites {
         0 => text.to_owned(),
@@ -129,11 +181,32 @@ fn optimize(name: &str, text: &str, settings: &Settings) -> Result<(String, Repo
     Ok((text, report))
 }
 
-/// What tells this program from another version of it.
-fn identity() -> Vec<u8> {
-    let mut identity = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-    let data = std::env::current_exe().and_then(|own| own.metadata());
-    if let Ok(data) = data {
+impl Judge<'_> {
+    /// Puts functions back whose machine code got worse.
+    fn keep_better(
+        &self,
+        original: &Module,
+        module: &mut Module,
+        report: &mut Report,
+    ) -> Result<(), String> {
+        let folder = temporary::folder().map_err(|error| error.to_string())?;
+        let mut assembler = Assembler::new(self.ptxas, folder.path(), self.target);
+        match keep_better(original, module, &mut assembler) {
+            Ok(selection) => {
+                report.put_back(|name| selection.put_back.iter().any(|own| own == name));
+                Ok(())
+            }
+            // The original is what the real one will complain about, and what it gets if it does not accept what became of it.
+            Err(SelectionError::Original(_)) => Err("ptxas does not accept it".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// What tells a program from another version of it.
+fn identity(program: &Path) -> Vec<u8> {
+    let mut identity = program.as_os_str().as_encoded_bytes().to_vec();
+    if let Ok(data) = program.metadata() {
         identity.extend(data.len().to_le_bytes());
         let since = |time: std::time::SystemTime| time.duration_since(std::time::UNIX_EPOCH).ok();
         if let Some(time) = data.modified().ok().and_then(since) {

@@ -22,6 +22,8 @@ pub enum Reports {
 pub struct Settings {
     /// Whether nothing is optimized.
     pub is_off: bool,
+    /// Whether functions whose machine code got worse stay as they were.
+    pub is_compared: bool,
     /// The optimization level.
     pub level: Level,
     /// Its number, for the key of the cache.
@@ -45,11 +47,13 @@ impl Settings {
 
     fn read(variable: &dyn Fn(&str) -> Option<std::ffi::OsString>) -> Result<Settings, String> {
         let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
-        let is_off = match text("ORIOLE_PTXAS_OFF").as_deref() {
-            None | Some("0") => false,
-            Some("1") => true,
-            Some(other) => return Err(format!("ORIOLE_PTXAS_OFF is `{other}`, not 0 or 1")),
+        let is_set = |name: &str| match text(name).as_deref() {
+            None | Some("0") => Ok(false),
+            Some("1") => Ok(true),
+            Some(other) => Err(format!("{name} is `{other}`, not 0 or 1")),
         };
+        let is_off = is_set("ORIOLE_PTXAS_OFF")?;
+        let is_compared = is_set("ORIOLE_PTXAS_COMPARE")?;
         let (level, level_number) = match text("ORIOLE_PTXAS_LEVEL").as_deref() {
             Some("0") => (Level::None, 0),
             Some("1") => (Level::Less, 1),
@@ -76,6 +80,7 @@ impl Settings {
         };
         Ok(Settings {
             is_off,
+            is_compared,
             level,
             level_number,
             reports,
@@ -122,10 +127,12 @@ mod tests {
     fn variables_are_read() {
         let plain = read(&[("HOME", "/home/u")]).unwrap();
         assert_eq!((plain.is_off, plain.level_number), (false, 2));
+        assert!(!plain.is_compared);
         assert_eq!(plain.reports, Reports::Nowhere);
         assert_eq!(plain.cache, Some("/home/u/.cache/oriole/ptxas".into()));
         let set = read(&[
             ("ORIOLE_PTXAS_OFF", "1"),
+            ("ORIOLE_PTXAS_COMPARE", "1"),
             ("ORIOLE_PTXAS_LEVEL", "3"),
             ("ORIOLE_PTXAS_REPORT", "report.jsonl"),
             ("ORIOLE_PTXAS_CACHE", "/c"),
@@ -133,6 +140,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!((set.is_off, set.level_number), (true, 3));
+        assert!(set.is_compared);
         assert_eq!(set.reports, Reports::File("report.jsonl".into()));
         assert_eq!((set.cache, set.cache_bytes), (Some("/c".into()), 64 << 10));
         assert_eq!(read(&[("ORIOLE_PTXAS_CACHE", "off")]).unwrap().cache, None);
@@ -145,6 +153,7 @@ mod tests {
     fn what_makes_no_sense_is_said() {
         for (name, value) in [
             ("ORIOLE_PTXAS_OFF", "maybe"),
+            ("ORIOLE_PTXAS_COMPARE", "yes"),
             ("ORIOLE_PTXAS_LEVEL", "9"),
             ("ORIOLE_PTXAS_CACHE_SIZE", "much"),
         ] {

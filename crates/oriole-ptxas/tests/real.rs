@@ -100,6 +100,50 @@ fn the_cubin_is_that_of_the_optimized_file() {
     }
 }
 
+#[test]
+fn compared_no_kernel_takes_more_registers() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = corpus("nvcc/attention.O3.sm_80.ptx");
+    let registers = |compare: &str, off: &str| {
+        let output = Command::new(WRAPPER)
+            .current_dir(folder.path())
+            .env("ORIOLE_REAL_PTXAS", &real)
+            .env("ORIOLE_PTXAS_CACHE", folder.path().join("cache"))
+            .env("ORIOLE_PTXAS_COMPARE", compare)
+            .env("ORIOLE_PTXAS_OFF", off)
+            .args(["-v", "-arch", "sm_90"])
+            .arg(&file)
+            .args(["-o", "k.cubin"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let used = said.split("Used ").skip(1);
+        let used: Vec<u32> = used
+            .map(|rest| rest.split(' ').next().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(used.len(), 2, "{said}");
+        used
+    };
+    let (original, optimized) = (registers("0", "1"), registers("0", "0"));
+    assert!(
+        original.iter().zip(&optimized).any(|(a, b)| b > &(a + 4)),
+        "{original:?} and {optimized:?}: choose another kernel"
+    );
+    // The second time the cache has it.
+    for _ in 0..2 {
+        let compared = registers("1", "0");
+        assert!(
+            original.iter().zip(&compared).all(|(a, b)| b <= &(a + 4)),
+            "{original:?} and {compared:?}"
+        );
+        assert_ne!(original, compared, "what is better stays");
+    }
+}
+
 /// The bytes of a cubin without the arguments and paths that are noted in it.
 fn without_paths(cubin: &[u8]) -> Vec<u8> {
     let start = cubin.windows(6).position(|window| window == b".text.");

@@ -226,6 +226,16 @@ fn finish(
 }
 
 impl Report {
+    /// Says that functions are as they were, as [`crate::machine::keep_better`] may leave them.
+    pub fn put_back(&mut self, is_put_back: impl Fn(&str) -> bool) {
+        for function in &mut self.functions {
+            if is_put_back(&function.name) {
+                function.after = function.before;
+                function.is_better = false;
+            }
+        }
+    }
+
     /// Adds what was done to a function behind those so far.
     pub(crate) fn merge(&mut self, other: Report) {
         self.statistics.merge(&other.statistics);

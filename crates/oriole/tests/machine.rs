@@ -176,10 +176,8 @@ fn a_limit_that_does_not_help_is_taken_back() {
     let target = Target::from_text("sm_90").unwrap();
     let kernel = |live: usize| {
         let lines = |line: &dyn Fn(usize) -> String| (0..live).map(line).collect::<String>();
-        let loads =
-            lines(&|at| format!("ld.volatile.global.u32 %r{at}, [%rd1+{}];\n", 4 * at));
-        let stores =
-            lines(&|at| format!("st.volatile.global.u32 [%rd1+{}], %r{at};\n", 4 * at));
+        let loads = lines(&|at| format!("ld.volatile.global.u32 %r{at}, [%rd1+{}];\n", 4 * at));
+        let stores = lines(&|at| format!("st.volatile.global.u32 [%rd1+{}], %r{at};\n", 4 * at));
         format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
              .reg .b64 %rd<2>;\n.reg .b32 %r<{live}>;\nld.param.u64 %rd1, [p];\n{loads}{stores}ret;\n}}\n"

@@ -50,23 +50,13 @@ impl Judge {
             }
             Err(error @ SelectionError::Optimized(_)) => {
                 report.message("warning", "NOT OPTIMIZED: the output is the file as it was");
-                take_back(done, |_| true);
+                done.put_back(|_| true);
                 return Ok(Some(Failure::Wrong(error.to_string())));
             }
             Err(error) => return Err(Failure::message(error.to_string())),
         };
-        take_back(done, |name| put_back.iter().any(|own| own == name));
+        done.put_back(|name| put_back.iter().any(|own| own == name));
         Ok(None)
-    }
-}
-
-/// Says in the report that functions are as they were.
-fn take_back(done: &mut Report, is_put_back: impl Fn(&str) -> bool) {
-    for function in &mut done.functions {
-        if is_put_back(&function.name) {
-            function.after = function.before;
-            function.is_better = false;
-        }
     }
 }
 
