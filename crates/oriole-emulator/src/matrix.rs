@@ -150,6 +150,17 @@ fn width(scalar_type: ScalarType) -> u32 {
     }
 }
 
+/// The rows of the result, its columns, and the terms of each sum.
+fn shape(context: &Context<'_>) -> Outcome<(usize, usize, usize)> {
+    let named = context.special.mnemonic.modifiers().shape;
+    let named = named.ok_or_else(|| context.missing())?;
+    Ok((
+        usize::from(named.m),
+        usize::from(named.n),
+        usize::from(named.k),
+    ))
+}
+
 fn whole_warp(context: &Context<'_>) -> Outcome<()> {
     if context.state.active != u32::MAX {
         return Err(Fault::new(
@@ -256,22 +267,14 @@ impl Executor<'_> {
     fn mma(&self, context: &mut Context<'_>) -> Outcome<()> {
         let mnemonic = &context.special.mnemonic;
         let sparse = mnemonic.opcode() == Opcode::MmaSp;
-        let shape = mnemonic
-            .modifiers()
-            .shape
-            .ok_or_else(|| context.missing())?;
+        let (m, n, k) = shape(context)?;
         let &[d_type, a_type, b_type, c_type] = mnemonic.types() else {
             return Err(context.missing());
         };
         let scaled = context.special.operands.len() > if sparse { 6 } else { 4 };
-        if scaled || (shape.m == 8 && shape.k == 4 && a_type == ScalarType::F16) {
+        if scaled || (m == 8 && k == 4 && a_type == ScalarType::F16) {
             return Err(context.missing());
         }
-        let (m, n, k) = (
-            usize::from(shape.m),
-            usize::from(shape.n),
-            usize::from(shape.k),
-        );
         let saturate = mnemonic.has(Flag::SaturateFinite);
         let one_bit = (a_type == ScalarType::B1).then(|| mnemonic.has_modifier("xor"));
         let stored = if sparse { k / 2 } else { k };
@@ -343,15 +346,7 @@ impl Executor<'_> {
     /// Loads or stores a `wmma` fragment.
     fn wmma_memory(&self, context: &mut Context<'_>, loads: bool) -> Outcome<()> {
         let mnemonic = context.special.mnemonic.clone();
-        let shape = mnemonic
-            .modifiers()
-            .shape
-            .ok_or_else(|| context.missing())?;
-        let (m, n, k) = (
-            usize::from(shape.m),
-            usize::from(shape.n),
-            usize::from(shape.k),
-        );
+        let (m, n, k) = shape(context)?;
         let scalar_type = mnemonic.first_type().ok_or_else(|| context.missing())?;
         let (rows, columns) = if mnemonic.has_modifier("a") {
             (m, k)
@@ -437,15 +432,7 @@ impl Executor<'_> {
 
     fn wmma(&self, context: &mut Context<'_>) -> Outcome<()> {
         let mnemonic = &context.special.mnemonic;
-        let shape = mnemonic
-            .modifiers()
-            .shape
-            .ok_or_else(|| context.missing())?;
-        let (m, n, k) = (
-            usize::from(shape.m),
-            usize::from(shape.n),
-            usize::from(shape.k),
-        );
+        let (m, n, k) = shape(context)?;
         let [d_type, a_type, b_type, c_type] = match *mnemonic.types() {
             [d, c] => [d, ScalarType::F16, ScalarType::F16, c],
             [d, a, b, c] => [d, a, b, c],
@@ -498,11 +485,8 @@ impl Executor<'_> {
     fn matrix_memory(&self, context: &mut Context<'_>) -> Outcome<()> {
         let mnemonic = context.special.mnemonic.clone();
         let loads = mnemonic.opcode() == Opcode::Ldmatrix;
-        let shape = mnemonic
-            .modifiers()
-            .shape
-            .ok_or_else(|| context.missing())?;
-        if (shape.m, shape.n) != (8, 8) || mnemonic.first_type() != Some(ScalarType::B16) {
+        let (m, n, _) = shape(context)?;
+        if (m, n) != (8, 8) || mnemonic.first_type() != Some(ScalarType::B16) {
             return Err(context.missing());
         }
         let transposed = mnemonic.has(Flag::Transpose);
@@ -577,11 +561,7 @@ impl Executor<'_> {
 
     fn wgmma(&self, context: &mut Context<'_>) -> Outcome<()> {
         let mnemonic = context.special.mnemonic.clone();
-        let shape = mnemonic
-            .modifiers()
-            .shape
-            .ok_or_else(|| context.missing())?;
-        let (n, k) = (usize::from(shape.n), usize::from(shape.k));
+        let (_, n, k) = shape(context)?;
         let &[d_type, a_type, b_type] = mnemonic.types() else {
             return Err(context.missing());
         };

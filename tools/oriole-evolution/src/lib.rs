@@ -19,6 +19,7 @@ use oriole_analysis::scalar_evolution::{
 };
 use oriole_analysis::{ControlFlow, sign_extend};
 use oriole_emulator::{Argument, Machine, Observer, Step};
+use oriole_generate::Shapes;
 use oriole_ir::{Block, Formats, Function, FunctionId, Instruction, Symbol, Value};
 use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
 use oriole_syntax::scopes::Globals;
@@ -31,6 +32,26 @@ pub fn parsed_arguments(machine: &mut Machine, texts: &[String]) -> Vec<oriole_e
     let texts = texts.iter().enumerate();
     let parsed = texts.filter_map(|(index, text)| Argument::parse(text, index, 0).ok());
     machine.arguments(&parsed.collect::<Vec<_>>())
+}
+
+/// A generated kernel; every third has all the shapes there are.
+pub fn generated(seed: u64) -> oriole_generate::Kernel {
+    let shapes = match seed % 3 {
+        0 => Shapes::ALL,
+        _ => Shapes::default(),
+    };
+    let options = oriole_generate::Options {
+        shapes,
+        ..oriole_generate::Options::default()
+    };
+    oriole_generate::generate(seed, options)
+}
+
+/// Arguments of generated kernels.
+pub fn generated_arguments(machine: &mut Machine) -> Vec<oriole_emulator::Value> {
+    let input = machine.buffer("input", &oriole_generate::differential::input());
+    let output = machine.buffer("output", &vec![0; oriole_generate::Kernel::output_bytes()]);
+    [input, output].map(oriole_emulator::Value::Buffer).into()
 }
 
 /// A loop and what is said of it.

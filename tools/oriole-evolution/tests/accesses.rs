@@ -9,8 +9,8 @@ use oriole::AccessOptions;
 use oriole_corpus::{Run, launches};
 use oriole_emulator::{Launch, Machine, Options, Value};
 use oriole_evolution::accesses::{ComparedRequests, RequestWatcher};
-use oriole_evolution::{addresses, parsed_arguments, tiles};
-use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
+use oriole_evolution::{addresses, generated, generated_arguments, parsed_arguments, tiles};
+use oriole_generate::{BLOCK, GRID};
 use oriole_syntax::tree::{FunctionKind, Module};
 use rayon::prelude::*;
 use std::path::Path;
@@ -139,21 +139,9 @@ fn generated_kernels_cost_what_is_said() {
     let results = (0..kernels(60))
         .into_par_iter()
         .map(|seed| {
-            let options = oriole_generate::Options {
-                shapes: if seed % 3 == 0 {
-                    Shapes::ALL
-                } else {
-                    Shapes::default()
-                },
-                ..oriole_generate::Options::default()
-            };
-            let kernel = oriole_generate::generate(seed, options);
+            let kernel = generated(seed);
             let module = module(&kernel.module());
-            let arguments = |machine: &mut Machine| {
-                let input = machine.buffer("input", &oriole_generate::differential::input());
-                let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
-                vec![Value::Buffer(input), Value::Buffer(output)]
-            };
+            let arguments = generated_arguments;
             let run = Run {
                 kernel: kernel.name.clone(),
                 grid: [GRID, 1, 1],

@@ -8,8 +8,10 @@
 use oriole_analysis::launch::LaunchShape;
 use oriole_corpus::launches;
 use oriole_emulator::{Launch, Machine, Options, Value};
-use oriole_evolution::{Compared, Watcher, loops, parsed_arguments, predict};
-use oriole_generate::{BLOCK, GRID, Kernel, Shapes};
+use oriole_evolution::{
+    Compared, Watcher, generated, generated_arguments, loops, parsed_arguments, predict,
+};
+use oriole_generate::{BLOCK, GRID};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 use std::path::Path;
@@ -112,21 +114,9 @@ fn generated_kernels_do_as_predicted() {
     let results = (0..kernels(60))
         .into_par_iter()
         .map(|seed| {
-            let options = oriole_generate::Options {
-                shapes: if seed % 3 == 0 {
-                    Shapes::ALL
-                } else {
-                    Shapes::default()
-                },
-                ..oriole_generate::Options::default()
-            };
-            let kernel = oriole_generate::generate(seed, options);
+            let kernel = generated(seed);
             let module = module(&kernel.module());
-            let arguments = |machine: &mut Machine| {
-                let input = machine.buffer("input", &oriole_generate::differential::input());
-                let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
-                vec![Value::Buffer(input), Value::Buffer(output)]
-            };
+            let arguments = generated_arguments;
             let shape = ([GRID, 1, 1], [BLOCK, 1, 1]);
             let (compared, violations) = watch(&module, &kernel.name, shape, arguments, 50_000_000);
             (seed, compared, violations)
