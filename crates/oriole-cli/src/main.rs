@@ -12,6 +12,7 @@ mod arguments;
 mod assembler;
 mod batch;
 mod check;
+mod deferred;
 mod diff;
 mod documents;
 mod dump;
