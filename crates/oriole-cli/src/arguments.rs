@@ -1,5 +1,6 @@
 //! The command line: every flag is defined here once; help, completions and man pages come from it.
 
+use crate::deferred::Deferred;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oriole::{Finding, FindingKind, FindingSeverity, Profile};
@@ -69,23 +70,23 @@ pub enum Format {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Optimize PTX and print the result
-    Opt(OptArguments),
+    Opt(Deferred<OptArguments>),
     /// Check PTX files: syntax, names, translation into SSA form and back
-    Check(CheckArguments),
+    Check(Deferred<CheckArguments>),
     /// List or write the PTX in fat binaries, objects, libraries, executables and folders
-    Extract(ExtractArguments),
+    Extract(Deferred<ExtractArguments>),
     /// Show what Oriole makes of PTX: syntax tree, SSA form, control flow graph
-    Dump(DumpArguments),
+    Dump(Deferred<DumpArguments>),
     /// Run a kernel in the emulator
-    Run(RunArguments),
+    Run(Deferred<RunArguments>),
     /// Shrink a file while a command still succeeds on it
-    Reduce(ReduceArguments),
+    Reduce(Deferred<ReduceArguments>),
     /// Show register pressure, predicted registers and occupancy
-    Pressure(PressureArguments),
+    Pressure(Deferred<PressureArguments>),
     /// Show how often loops run, and integers as functions of their iterations
-    Scev(ScevArguments),
+    Scev(Deferred<ScevArguments>),
     /// Show which memory accesses waste sectors or wavefronts and how sure that is, and what else is wrong
-    Analyze(AnalyzeArguments),
+    Analyze(Deferred<AnalyzeArguments>),
     /// Explain a kind of finding of `oriole analyze`: what it is, why it costs, how to fix it; without one, list all
     Explain {
         /// The kind.
@@ -93,7 +94,7 @@ pub enum Command {
         kind: Option<String>,
     },
     /// Show what got better and worse between two versions of kernels
-    Diff(DiffArguments),
+    Diff(Deferred<DiffArguments>),
     /// List the passes and the pipeline of each level
     Passes,
     /// List the knobs of all passes

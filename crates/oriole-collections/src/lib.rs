@@ -5,6 +5,7 @@
 //! - [`ScopedMap`]: a map that follows a walk of the dominator tree.
 //! - [`entity!`], [`IndexVec`], [`PackedOption`]: 32-bit indices with a type.
 //! - [`BitSet`], [`UnionFind`], [`SmallVec`].
+//! - [`recycling`]: a memory allocator for programs with many small blocks.
 //! - [`extra`]: maps in insertion order, maps with room inside themselves, interners, pools of lists.
 //!
 //! ```
@@ -52,6 +53,8 @@ pub mod map;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub mod raw;
+#[cfg(feature = "std")]
+pub mod recycling;
 pub mod scoped_map;
 mod secret;
 #[cfg(feature = "serde")]

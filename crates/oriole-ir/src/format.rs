@@ -5,6 +5,7 @@
 //! assigning roles to operands and finding effects is done once each, and an instruction is 16 bytes.
 //! [`crate::Formats`] finds them.
 
+use crate::access::{Access, access_of_format};
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
@@ -187,6 +188,8 @@ pub struct FormatData {
     pub opaque: bool,
     /// What it does besides computing results.
     pub effects: Effects,
+    /// What instructions of this format do to memory but for the address, if they are loads, stores or atomics and not opaque.
+    pub(crate) access: Option<Access>,
     /// The integer arithmetic that instructions of this format are, as far as spelling tells.
     pub arithmetic: Option<Node>,
     /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
@@ -276,6 +279,10 @@ impl FormatData {
             address: match opaque {
                 true => None,
                 false => AddressShape::of(&shape),
+            },
+            access: match opaque {
+                true => None,
+                false => access_of_format(&mnemonic, &effects),
             },
             plain,
             pure: effects.is_pure(),

@@ -332,20 +332,26 @@ impl Assigner<'_> {
     fn free_registers(&self) -> FreeRegisters {
         let function = self.function;
         let mut is_taken: BitSet<Register> = BitSet::with_domain(function.registers().len());
-        let read = function.values().keys();
-        let read = read.filter(|&value| self.use_counts[value] > 0);
-        let unreachable = function.block_order().iter().copied();
-        let unreachable = unreachable.filter(|&block| !self.flow.is_reachable(block));
-        let mentioned = unreachable.flat_map(|block| {
-            let instructions = function.instructions_of(block);
-            instructions.flat_map(|instruction| {
-                let results = function.results(instruction);
-                results.chain(function.uses(instruction))
-            })
-        });
-        for value in self.defined.iter().copied().chain(read).chain(mentioned) {
+        let mut take = |value: Value| {
             if let Some(home) = self.assignment.registers[value].expand() {
                 is_taken.insert(home);
+            }
+        };
+        for &value in &self.defined {
+            take(value);
+        }
+        for (value, &count) in self.use_counts.iter() {
+            if count > 0 {
+                take(value);
+            }
+        }
+        if self.flow.reverse_postorder().len() < function.block_order().len() {
+            let blocks = function.block_order().iter();
+            for &block in blocks.filter(|&&block| !self.flow.is_reachable(block)) {
+                for instruction in function.instructions_of(block) {
+                    function.results(instruction).for_each(&mut take);
+                    function.uses(instruction).for_each(&mut take);
+                }
             }
         }
         let mut free = FreeRegisters::default();

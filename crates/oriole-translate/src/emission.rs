@@ -386,7 +386,9 @@ impl Emitter<'_> {
                 if let Some(copies) = assignment.ties.get(&instruction) {
                     self.copies(copies);
                 }
-                self.body.statements.append(&mut self.pending);
+                if !self.pending.is_empty() {
+                    self.body.statements.append(&mut self.pending);
+                }
                 if is_written {
                     let turned = is_terminator && ending == Ending::Turned;
                     self.instruction(block, instruction, format, turned);

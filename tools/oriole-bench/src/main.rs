@@ -10,10 +10,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use oriole_bench::{BENCHMARKS, Benchmark, Mix, Prepared, SHAPES, Shape, clock, large_file, ptxas};
+use oriole_collections::recycling::Recycling;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: Recycling = Recycling;
 
 fn time(benchmark: &Benchmark, prepared: &Prepared) -> Duration {
     let start = clock::now();

@@ -46,9 +46,13 @@ pub fn hazards(function: &Function) -> Vec<Hazard> {
     let mut takes_apart = false;
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            match narrow_load(function, instruction) {
-                Some(element) => loads.push((instruction, element)),
-                None => takes_apart |= part_bits(function, instruction) == Some(16),
+            match function.format(instruction).mnemonic.opcode() {
+                Opcode::Ld | Opcode::Ldu => {
+                    let element = narrow_load(function, instruction);
+                    loads.extend(element.map(|element| (instruction, element)));
+                }
+                Opcode::Mov => takes_apart |= part_bits(function, instruction) == Some(16),
+                _ => {}
             }
         }
     }

@@ -1,0 +1,273 @@
+//! A memory allocator for compilers: most blocks are small, and are freed soon by the thread that asked for them.
+//!
+//! ## Method
+//! Sizes are rounded up to one of forty classes. Each thread keeps the blocks that were freed on it, a list for each class, and cuts
+//! new ones off a chunk: to allocate or to free is to take from or put on such a list, without a lock, a header or a search. A block
+//! may be freed on another thread than it came from, and then stays there. What is larger than the largest class, or aligned
+//! more strictly than [`ALIGNMENT`], is left to the system's allocator.
+//!
+//! ## Not done
+//! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
+//! thread has kept is lost when it ends. So this is for commands with a pool of threads, not for servers with a thread for each request.
+//!
+//! ```
+//! use oriole_collections::recycling::Recycling;
+//! #[global_allocator]
+//! static ALLOCATOR: Recycling = Recycling;
+//! assert_eq!(vec![1; 100].iter().sum::<i32>(), 100);
+//! ```
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use core::ptr::{self, null_mut};
+use std::alloc::System;
+
+/// All blocks begin at multiples of this.
+const ALIGNMENT: usize = 16;
+/// Up to this size there is a class for every multiple of the alignment, and four for each power of two beyond.
+const FINE: usize = 128;
+/// The largest class.
+const LARGEST: usize = 32 << 10;
+/// How many classes there are.
+const CLASSES: usize = class_of(LARGEST) + 1;
+/// What is asked of the system at once. Pages of it cost nothing before they are used.
+const CHUNK: usize = 1 << 20;
+
+/// The class of a size, which is neither 0 nor above [`LARGEST`].
+#[inline]
+const fn class_of(size: usize) -> usize {
+    let last = size - 1;
+    if size <= FINE {
+        return last / ALIGNMENT;
+    }
+    let power = last.ilog2() as usize;
+    let quarter = (last >> (power - 2)) % 4;
+    FINE / ALIGNMENT + 4 * (power - FINE.ilog2() as usize) + quarter
+}
+
+/// The size of the blocks of a class.
+#[inline]
+const fn size_of_class(class: usize) -> usize {
+    match class.checked_sub(FINE / ALIGNMENT) {
+        None => (class + 1) * ALIGNMENT,
+        Some(beyond) => (beyond % 4 + 5) << (FINE.ilog2() as usize + beyond / 4 - 2),
+    }
+}
+
+/// The class of what is asked for, if there is one.
+#[inline]
+fn class_for(layout: Layout) -> Option<usize> {
+    let is_small = layout.size() - 1 < LARGEST && layout.align() <= ALIGNMENT;
+    is_small.then(|| class_of(layout.size()))
+}
+
+/// A block that is free: its first bytes say which is the next.
+struct Free {
+    next: *mut Free,
+}
+
+/// What a thread keeps.
+struct Kept {
+    /// The free blocks of each class.
+    free: [Cell<*mut Free>; CLASSES],
+    /// What is left of the chunk: where it begins, and how many bytes there are.
+    rest: Cell<*mut u8>,
+    left: Cell<usize>,
+}
+
+thread_local! {
+    // Needs neither a first use nor an end, so that the allocator can use it whenever it is called.
+    static KEPT: Kept = const {
+        Kept {
+            free: [const { Cell::new(null_mut()) }; CLASSES],
+            rest: Cell::new(null_mut()),
+            left: Cell::new(0),
+        }
+    };
+}
+
+impl Kept {
+    #[inline]
+    fn take(&self, class: usize) -> *mut u8 {
+        let list = &self.free[class];
+        let block = list.get();
+        if block.is_null() {
+            return self.cut(size_of_class(class));
+        }
+        // SAFETY: what is on a list was put there by `put`, which wrote it, and nobody else has had it since.
+        list.set(unsafe { (*block).next });
+        block.cast()
+    }
+
+    /// # Safety
+    /// The block is one of this class, and nobody uses it any more.
+    #[inline]
+    unsafe fn put(&self, class: usize, block: *mut u8) {
+        let list = &self.free[class];
+        let block: *mut Free = block.cast();
+        // SAFETY: every class has room for it, and every block is aligned for it.
+        unsafe { block.write(Free { next: list.get() }) };
+        list.set(block);
+    }
+
+    /// A block that was never used, or nothing if the system has no memory left.
+    #[cold]
+    fn cut(&self, size: usize) -> *mut u8 {
+        if self.left.get() < size {
+            // SAFETY: a chunk has a size.
+            let chunk = unsafe { System.alloc(CHUNK_LAYOUT) };
+            if chunk.is_null() {
+                return null_mut();
+            }
+            self.rest.set(chunk);
+            self.left.set(CHUNK);
+        }
+        let block = self.rest.get();
+        // SAFETY: so many bytes are left of the chunk.
+        self.rest.set(unsafe { block.add(size) });
+        self.left.set(self.left.get() - size);
+        block
+    }
+}
+
+const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK, ALIGNMENT) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the alignment is a power of two"),
+};
+
+/// The allocator; see the module.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recycling;
+
+// SAFETY: a block comes from the list of its class or is cut off a chunk, is as long as its class and aligned as all are, and is on
+// no list while it is in use. Which class a block has follows from its layout, so it goes back to where it came from.
+unsafe impl GlobalAlloc for Recycling {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match class_for(layout) {
+            Some(class) => KEPT.with(|kept| kept.take(class)),
+            // SAFETY: the caller's.
+            None => unsafe { System.alloc(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match class_for(layout) {
+            // SAFETY: it was allocated with this layout, and the caller gives it up.
+            Some(class) => KEPT.with(|kept| unsafe { kept.put(class, block) }),
+            // SAFETY: the caller's.
+            None => unsafe { System.dealloc(block, layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let Some(class) = class_for(layout) else {
+            // SAFETY: the caller's.
+            return unsafe { System.alloc_zeroed(layout) };
+        };
+        let block = KEPT.with(|kept| kept.take(class));
+        if !block.is_null() {
+            // SAFETY: a block of this class has so many bytes.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller says that the size, rounded up, does not overflow.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        match (class_for(layout), class_for(wanted)) {
+            (Some(class), Some(other)) if class == other => block,
+            // SAFETY: the caller's; both are the system's.
+            (None, None) => unsafe { System.realloc(block, layout, size) },
+            _ => {
+                // SAFETY: the new block is as long as the old one or as long as is asked for, and no part of the old one, which
+                // was allocated with this layout and is given up.
+                unsafe {
+                    let moved = self.alloc(wanted);
+                    if !moved.is_null() {
+                        ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    moved
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_class_is_the_smallest_that_has_room() {
+        for size in 1..=LARGEST {
+            let class = class_of(size);
+            assert!(size <= size_of_class(class), "{size}");
+            assert!(class == 0 || size_of_class(class - 1) < size, "{size}");
+            assert_eq!(size_of_class(class) % ALIGNMENT, 0);
+        }
+        assert_eq!(size_of_class(CLASSES - 1), LARGEST);
+    }
+
+    fn layout(size: usize, align: usize) -> Layout {
+        Layout::from_size_align(size, align).unwrap()
+    }
+
+    /// Fills blocks of many sizes, moves them to other sizes, and finds in each what was written.
+    fn blocks_keep_what_is_in_them() {
+        let mut blocks: Vec<(*mut u8, Layout, u8)> = Vec::new();
+        let step = if cfg!(miri) { 61 } else { 1 };
+        for (number, size) in (1..LARGEST + 3000).step_by(97 * step).enumerate() {
+            let layout = layout(size, 1 << (number % 7));
+            let mark = number as u8;
+            // SAFETY: layouts are as long as what is written, and blocks are freed with theirs once.
+            unsafe {
+                let zeroed = Recycling.alloc_zeroed(layout);
+                assert!((0..size).all(|at| zeroed.add(at).read() == 0));
+                zeroed.write_bytes(0xff, size);
+                Recycling.dealloc(zeroed, layout);
+                let block = Recycling.alloc(layout);
+                assert_eq!(block as usize % layout.align(), 0);
+                block.write_bytes(mark, size);
+                blocks.push((block, layout, mark));
+            }
+        }
+        for (number, (block, own, mark)) in blocks.into_iter().enumerate() {
+            let size = [own.size() + 1, own.size() * 2, own.size().div_ceil(3)][number % 3];
+            // SAFETY: as above.
+            unsafe {
+                let moved = Recycling.realloc(block, own, size);
+                assert!((0..own.size().min(size)).all(|at| moved.add(at).read() == mark));
+                Recycling.dealloc(moved, layout(size, own.align()));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_several_threads_do_not_meet() {
+        let threads = [(); 3].map(|()| std::thread::spawn(blocks_keep_what_is_in_them));
+        blocks_keep_what_is_in_them();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_freed_is_used_again() {
+        let layout = layout(200, 8);
+        // SAFETY: blocks are freed once.
+        unsafe {
+            let first = Recycling.alloc(layout);
+            Recycling.dealloc(first, layout);
+            let second = Recycling.alloc(layout);
+            assert_eq!(first, second);
+            Recycling.dealloc(second, layout);
+        }
+    }
+}
