@@ -141,6 +141,11 @@ impl Numbering {
         self.classes[class].first
     }
 
+    /// Whether an instruction of a class is in another block than the first of the class.
+    pub fn is_far(&self, class: Class, member: Member) -> bool {
+        self.first(class).block != member.block
+    }
+
     /// Gives a parameter the number of what every edge brings.
     pub fn parameter(&mut self, parameter: Value, arguments: impl Iterator<Item = Value>) {
         let mut only = None;
