@@ -412,10 +412,11 @@ impl Query<'_> {
         if let Some(value) = self.state.expressions.as_constant(expression) {
             return Some(Range::constant(value, bits));
         }
+        let (unsigned, signed) = self.state.tables.range_of(expression)?;
         Some(Range {
             bits,
-            unsigned: *self.state.tables.unsigned_ranges.get(&expression)?,
-            signed: *self.state.tables.signed_ranges.get(&expression)?,
+            unsigned,
+            signed,
         })
     }
 
@@ -461,8 +462,8 @@ impl Query<'_> {
 
     fn set_range(&mut self, expression: Expression, range: Range) {
         let tables = &mut self.state.tables;
-        let before = tables.unsigned_ranges.insert(expression, range.unsigned);
-        tables.signed_ranges.insert(expression, range.signed);
+        let entry = tables.ranges.ensure(expression, None);
+        let before = entry.replace((range.unsigned, range.signed));
         // One that waited for itself was found on the way.
         if before.is_none() {
             tables.filled();

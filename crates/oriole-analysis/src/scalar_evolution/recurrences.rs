@@ -17,7 +17,7 @@ use super::expression::{Expression, Expressions, Kind, Leaf};
 use super::shape::Shape;
 use super::tables::Key;
 use crate::known_bits::literal_bits;
-use oriole_collections::{DenseMap, DenseSet, SmallVec};
+use oriole_collections::{DenseMap, DenseSet, PackedOption, SmallVec};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType};
 
@@ -86,7 +86,7 @@ impl Query<'_> {
 
     fn known_fold(&self, expression: Expression) -> Option<Expression> {
         match needs_entry(&self.state.expressions, expression) {
-            true => self.state.tables.folded.get(&expression).copied(),
+            true => self.state.tables.fold_of(expression),
             false => Some(expression),
         }
     }
@@ -144,13 +144,13 @@ impl Query<'_> {
             }
             self.rebuild(key, expression, &folded)
         };
-        if self
+        let entry = self
             .state
             .tables
             .folded
-            .insert(expression, folded)
-            .is_none()
-        {
+            .ensure(expression, PackedOption::none());
+        let before = std::mem::replace(entry, PackedOption::some(folded));
+        if before.is_none() {
             self.state.tables.filled();
         }
     }
