@@ -80,15 +80,21 @@ impl Access {
 
 impl Function {
     /// What a load, store or atomic does; nothing for other instructions.
+    #[inline]
     pub fn access(&self, instruction: Instruction) -> Option<Access> {
         let format = self.format(instruction);
-        let mnemonic = &format.mnemonic;
-        let kind = match mnemonic.opcode() {
+        let kind = match format.mnemonic.opcode() {
             Opcode::Ld | Opcode::Ldu => AccessKind::Load,
             Opcode::St => AccessKind::Store,
             Opcode::Atom | Opcode::Red => AccessKind::Atomic,
             _ => return None,
         };
+        self.access_of_kind(instruction, kind)
+    }
+
+    fn access_of_kind(&self, instruction: Instruction, kind: AccessKind) -> Option<Access> {
+        let format = self.format(instruction);
+        let mnemonic = &format.mnemonic;
         if format.opaque {
             return None;
         }

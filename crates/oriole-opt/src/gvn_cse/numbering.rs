@@ -580,8 +580,10 @@ fn plain_access(function: &Function, instruction: Instruction) -> Option<Access>
         && !format.is_guarded()
         && format.operand_count == 2
         && !format.shape.iter().any(is_modified);
-    let access = function.access(instruction).filter(|_| is_plain)?;
-    access.is_weak().then_some(access)
+    if !is_plain {
+        return None;
+    }
+    function.access(instruction).filter(Access::is_weak)
 }
 
 /// The values a load gives or a store writes; the results of anything else.
