@@ -425,7 +425,8 @@ impl Query<'_> {
         if let Some(found) = self.known_range(expression) {
             return found;
         }
-        let mut stack = vec![expression];
+        let mut stack: SmallVec<[Expression; 16]> = SmallVec::new();
+        stack.push(expression);
         // Those that wait for their operands, once there are many.
         let mut waiting: DenseSet<Expression> = DenseSet::new();
         while let Some(&top) = stack.last() {

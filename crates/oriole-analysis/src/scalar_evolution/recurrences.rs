@@ -27,6 +27,9 @@ enum Task {
     Parameter(Value),
 }
 
+/// A few tasks.
+type Tasks = SmallVec<[Task; 8]>;
+
 impl Query<'_> {
     /// The expression of a value.
     pub fn expression(&mut self, value: Value) -> Expression {
@@ -54,9 +57,10 @@ impl Query<'_> {
         if let Some(found) = self.known_fold(leafy) {
             return found;
         }
-        let mut stack = vec![Task::Fold(leafy)];
+        let mut stack = Tasks::new();
+        stack.push(Task::Fold(leafy));
         let mut in_progress: DenseSet<Value> = DenseSet::new();
-        let mut missing: Vec<Task> = Vec::new();
+        let mut missing = Tasks::new();
         while let Some(&task) = stack.last() {
             missing.clear();
             match task {
@@ -102,12 +106,7 @@ impl Query<'_> {
     }
 
     /// Folds an expression whose operands are folded; else says what is missing.
-    fn fold(
-        &mut self,
-        expression: Expression,
-        in_progress: &DenseSet<Value>,
-        missing: &mut Vec<Task>,
-    ) {
+    fn fold(&mut self, expression: Expression, in_progress: &DenseSet<Value>, missing: &mut Tasks) {
         let key = Key::Folded(expression);
         let folded = if let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(expression) {
             self.state.tables.read(key, Key::Definition(value));
@@ -181,7 +180,7 @@ impl Query<'_> {
     }
 
     /// Finds out what a parameter of a header is, or says what is missing for that.
-    fn fill_parameter(&mut self, parameter: Value, missing: &mut Vec<Task>) {
+    fn fill_parameter(&mut self, parameter: Value, missing: &mut Tasks) {
         let bits = self.function.values()[parameter].scalar_type.bits();
         let leaf = match bits {
             0 | 65.. => Expressions::could_not_compute(),
@@ -255,7 +254,7 @@ impl Query<'_> {
     }
 
     /// A folded expression, or the task to fold it.
-    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Vec<Task>) -> Option<Expression> {
+    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Tasks) -> Option<Expression> {
         let found = self.known_fold(leafy);
         match found {
             None => missing.push(Task::Fold(leafy)),
