@@ -51,6 +51,14 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
     has_stable_operands(function, instruction).then_some(kind)
 }
 
+/// Whether an instruction is the only reader of a value: then no other gives the same, unless values are told to be equal. What is
+/// kept under a false guard need not be the same, so guarded instructions are not looked at.
+#[inline]
+pub(crate) fn reads_alone(function: &Function, instruction: Instruction) -> bool {
+    !function.format(instruction).is_guarded()
+        && (function.uses(instruction)).any(|value| function.use_count(value) == 1)
+}
+
 /// Whether the operands are what they are wherever the instruction stands: no pinned registers, no clocks.
 pub(crate) fn has_stable_operands(function: &Function, instruction: Instruction) -> bool {
     let operands = function.operands(instruction);

@@ -81,10 +81,15 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let dominators = analyses.get::<Dominators>(editor.function());
     let look_through_copies = !context.knobs.switch(DISABLE_MOVE_COMMONING);
     let gate = context.knobs.number(LATE_COMMONING_PER_INSTR);
-    let found = Search::new(editor.function(), look_through_copies, gate).run(&flow, &dominators);
-    if found.is_empty() {
+    let search = |looks_at| {
+        let search = Search::new(editor.function(), look_through_copies, gate, looks_at);
+        search.run(&flow, &dominators)
+    };
+    // Most functions have nothing to find, and few candidates that show it.
+    if search(Candidates::First).is_empty() {
         return;
     }
+    let found = search(Candidates::All);
     let bound = count_bound(editor.function());
     let mut guard = match context.knobs.switch(FORCE_LATE_COMMONING) {
         true => None,
@@ -223,12 +228,23 @@ fn complement_of(function: &Function, instruction: Instruction) -> Option<Instru
     same.then_some(earlier)
 }
 
+/// Which instructions are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Candidates {
+    /// Those of which the first pair may be: each value that such an instruction reads has another reader or is given by a `mov`. Until
+    /// a pair is found no other values are known to be equal.
+    First,
+    /// All that [`LATE_COMMONING_PER_INSTR`] lets through.
+    All,
+}
+
 /// Finds pairs of instructions that give the same.
 struct Search<'function> {
     function: &'function Function,
     look_through_copies: bool,
     /// Instructions that still take part.
     gate: u64,
+    looks_at: Candidates,
     /// What each value stands for.
     same_as: Vec<Value>,
     /// Values that hold what needs no instruction to compute.
@@ -248,11 +264,13 @@ impl<'function> Search<'function> {
         function: &'function Function,
         look_through_copies: bool,
         gate: u64,
+        looks_at: Candidates,
     ) -> Search<'function> {
         Search {
             function,
             look_through_copies,
             gate,
+            looks_at,
             same_as: (0..function.values().len())
                 .map(Value::from_index)
                 .collect(),
@@ -298,6 +316,9 @@ impl<'function> Search<'function> {
             for instruction in self.function.instructions_of(block) {
                 self.visit(instruction);
             }
+            if self.looks_at == Candidates::First && !self.found.is_empty() {
+                break;
+            }
             ends[block.index()] = (self.classes, self.stamps.clone());
             stack.extend(dominators.children(block).rev().map(Walk::Enter));
         }
@@ -315,6 +336,9 @@ impl<'function> Search<'function> {
     fn visit(&mut self, instruction: Instruction) {
         let function = self.function;
         let format = function.format(instruction);
+        if self.looks_at == Candidates::First && self.reads_alone(instruction) {
+            return;
+        }
         let Some(kind) = kind_of(function, instruction) else {
             if format.mnemonic.opcode() == Opcode::Mov {
                 self.copy(instruction);
@@ -322,10 +346,12 @@ impl<'function> Search<'function> {
             self.change(clobbers(format));
             return;
         };
-        if self.gate == 0 {
-            return;
+        if self.looks_at == Candidates::All {
+            if self.gate == 0 {
+                return;
+            }
+            self.gate -= 1;
         }
-        self.gate -= 1;
         let version = match kind {
             Kind::Pure => 0,
             Kind::Load(spaces) => self.stamps.newest(spaces),
@@ -358,6 +384,25 @@ impl<'function> Search<'function> {
             self.versions.insert(instruction, version);
         }
         self.known.insert_if_absent(hash, instruction);
+    }
+
+    /// Whether an instruction changes no memory, and is the only reader of a value that neither is a copy nor holds what needs no
+    /// instruction to compute: then no other gives the same.
+    fn reads_alone(&self, instruction: Instruction) -> bool {
+        let function = self.function;
+        let format = function.format(instruction);
+        let is_move = |definition: Definition| match definition {
+            Definition::Instruction(definer) => {
+                function.format(definer).mnemonic.opcode() == Opcode::Mov
+            }
+            _ => false,
+        };
+        !format.is_guarded()
+            && format.mnemonic.opcode() != Opcode::Mov
+            && clobbers(format).is_empty()
+            && function.uses(instruction).any(|value| {
+                function.use_count(value) == 1 && !is_move(function.values()[value].definition)
+            })
     }
 
     /// Lets the result of a copy stand for what it is a copy of.

@@ -14,10 +14,10 @@
 
 use crate::statistics::Statistics;
 use oriole_analysis::liveness::{
-    LiveIntervals, Liveness, Moment, Place, Pressure, Program, RegisterFile, Values,
+    LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, ValueLiveness, Values,
 };
 use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Environment, Function, Instruction, LaunchBounds};
+use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Value};
 use oriole_isa::ScalarType;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
@@ -46,8 +46,6 @@ const CHEAP: u64 = 2 * MACHINE_INSTRUCTION;
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
     liveness: Liveness,
-    /// The number of each instruction in order.
-    numbers: DenseMap<Instruction, u32>,
     /// The pressure at each instruction, with what was allowed since.
     pressure: RangeMaximum,
     /// The least pressure that is too much.
@@ -65,23 +63,16 @@ impl PressureGuard {
         if function.instruction_bound() < FEW_INSTRUCTIONS {
             return None;
         }
-        let program = Values::of(function);
-        let intervals = LiveIntervals::of(&program);
-        let pressure = Pressure::of(&program, &intervals);
-        let peak = pressure.peak(RegisterFile::Data).units;
+        let liveness = Liveness::of(function);
+        let peak = liveness.peak();
         let too_many = too_many(peak, environment.bounds());
         let most = (most as u64).saturating_mul(u64::from(WIDEST));
         if u64::from(peak) + most < u64::from(too_many) {
             return None;
         }
-        let along = pressure.along(RegisterFile::Data);
-        let numbers = (0..along.len() as u32)
-            .map(|number| (program.instruction(number), number))
-            .collect();
         Some(PressureGuard {
-            pressure: RangeMaximum::of(along),
-            liveness: Liveness { program, intervals },
-            numbers,
+            pressure: RangeMaximum::of(liveness.along()),
+            liveness,
             too_many,
             model: CostModel::of(environment.target()),
         })
@@ -95,32 +86,29 @@ impl PressureGuard {
         late: Instruction,
         statistics: &mut Statistics,
     ) -> bool {
-        let (Some(&first), Some(&last)) = (self.numbers.get(&early), self.numbers.get(&late))
-        else {
+        let numbers = [early, late].map(|instruction| self.liveness.number(instruction));
+        let [Some(first), Some(last)] = numbers else {
             return true;
         };
-        let is_cheap = self.model.cost(&function.format(late).mnemonic) <= CHEAP;
+        let is_cheap = is_cheap(&self.model, function, late);
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
-        let Liveness { program, intervals } = &self.liveness;
-        let needed = intervals.slots().slot(last, Moment::EarlyClobber);
         for result in function.results(early) {
-            let entity = result.as_u32();
-            let units = program.units(entity);
-            if program.file(entity) != RegisterFile::Data
+            let scalar_type = function.values()[result].scalar_type;
+            let units = scalar_type.bits().div_ceil(32);
+            if scalar_type == ScalarType::Pred
                 || units == 0
-                || intervals.is_live_at(entity, needed)
+                || self.liveness.is_live_before(result, last)
             {
                 continue;
             }
             // From where the value dies now; if that is no instruction in between, from where it is defined.
-            let end = intervals.segments(entity).last().map(|segment| segment.end);
-            let from = match end.and_then(|end| intervals.slots().place(end)) {
-                Some(Place::Instruction(number)) if (first..last).contains(&number) => number,
+            let from = match self.liveness.last_instruction(result, first) {
+                Some(number) if (first..last).contains(&number) => number,
                 _ => first,
             };
             let range = match from < last {
                 true => from as usize + 1..last as usize,
-                false => 0..self.numbers.len(),
+                false => 0..self.liveness.along().len(),
             };
             if is_cheap && self.pressure.maximum(range.clone()) + units >= self.too_many {
                 statistics.add(REFUSED, 1);
@@ -133,6 +121,93 @@ impl PressureGuard {
         }
         true
     }
+}
+
+/// The live ranges of values: quickly found for small functions.
+enum Liveness {
+    Small(ValueLiveness),
+    Any {
+        intervals: LiveIntervals,
+        pressure: Pressure,
+        /// The number of each instruction in order.
+        numbers: DenseMap<Instruction, u32>,
+    },
+}
+
+impl Liveness {
+    fn of(function: &Function) -> Liveness {
+        if let Some(liveness) = ValueLiveness::of(function) {
+            return Liveness::Small(liveness);
+        }
+        let program = Values::of(function);
+        let intervals = LiveIntervals::of(&program);
+        let pressure = Pressure::of(&program, &intervals);
+        let numbers = (0..program.instruction_count() as u32)
+            .map(|number| (program.instruction(number), number))
+            .collect();
+        Liveness::Any {
+            intervals,
+            pressure,
+            numbers,
+        }
+    }
+
+    /// The registers that are live at each instruction, in order.
+    fn along(&self) -> &[u32] {
+        match self {
+            Liveness::Small(liveness) => liveness.along(),
+            Liveness::Any { pressure, .. } => pressure.along(RegisterFile::Data),
+        }
+    }
+
+    /// The most of them.
+    fn peak(&self) -> u32 {
+        self.along().iter().copied().max().unwrap_or(0)
+    }
+
+    /// The number of an instruction in order, if it was there.
+    fn number(&self, instruction: Instruction) -> Option<u32> {
+        match self {
+            Liveness::Small(liveness) => liveness.number(instruction),
+            Liveness::Any { numbers, .. } => numbers.get(&instruction).copied(),
+        }
+    }
+
+    /// Whether a value, defined before an instruction, is needed there or behind.
+    fn is_live_before(&self, value: Value, number: u32) -> bool {
+        match self {
+            Liveness::Small(liveness) => liveness.is_live_before(value, number),
+            Liveness::Any { intervals, .. } => {
+                let needed = intervals.slots().slot(number, Moment::EarlyClobber);
+                intervals.is_live_at(value.as_u32(), needed)
+            }
+        }
+    }
+
+    /// The last instruction in order at which a value that `definer` gives is live, if it is not live at the end of the block of that.
+    fn last_instruction(&self, value: Value, definer: u32) -> Option<u32> {
+        match self {
+            Liveness::Small(liveness) => liveness.last_instruction(value, definer),
+            Liveness::Any { intervals, .. } => {
+                let last = intervals.segments(value.as_u32()).last()?;
+                match intervals.slots().place(last.end)? {
+                    Place::Instruction(number) => Some(number),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+/// Whether an instruction is cheap enough to be refused: all others are always allowed.
+pub(crate) fn is_cheap(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
+    model.cost(&function.format(instruction).mnemonic) <= CHEAP
+}
+
+/// Whether an instruction gives anything that takes registers: only that counts.
+pub(crate) fn takes_registers(function: &Function, instruction: Instruction) -> bool {
+    let mut results = function.results(instruction);
+    results.any(|result| function.values()[result].scalar_type != ScalarType::Pred)
 }
 
 /// Numbers that can be raised a range at a time, and the highest of any range (a segment tree).
@@ -220,10 +295,7 @@ pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
     if units.map(u64::from).sum::<u64>() < u64::from(most) {
         return false;
     }
-    let program = Values::of(function);
-    let intervals = LiveIntervals::of(&program);
-    let pressure = Pressure::of(&program, &intervals);
-    pressure.peak(RegisterFile::Data).units >= most
+    Liveness::of(function).peak() >= most
 }
 
 /// The least pressure that takes another unit of registers, or that `ptxas` has to spill for.

@@ -4,6 +4,7 @@
 //!   the tree and of the values of the SSA form.
 //! - [`SlotIndexes`] number the places of a program, [`LiveSets`] say what is live between blocks, [`LiveIntervals`] where
 //!   everything is live and with which value.
+//! - [`ValueLiveness`] says a part of that of small functions in SSA form, quickly.
 //! - [`slow`] computes the same in the plainest way, to compare with.
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
@@ -18,6 +19,7 @@ mod pressure;
 mod program;
 mod slot_indexes;
 pub mod slow;
+mod value_liveness;
 mod verifier;
 
 pub use lists::Lists;
@@ -26,6 +28,7 @@ pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
+pub use value_liveness::ValueLiveness;
 pub use verifier::verify;
 
 use crate::manager::{Analyses, Analysis, Reads};

@@ -224,6 +224,7 @@ impl Analysis for ScalarEvolution {
         effects: true,
         variables: false,
     };
+    const IS_UPDATED_LATE: bool = true;
 
     fn compute(function: &Function, analyses: &mut Analyses) -> ScalarEvolution {
         let flow = ControlFlow::clone(&analyses.get::<ControlFlow>(function));

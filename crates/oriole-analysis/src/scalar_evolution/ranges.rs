@@ -412,10 +412,11 @@ impl Query<'_> {
         if let Some(value) = self.state.expressions.as_constant(expression) {
             return Some(Range::constant(value, bits));
         }
+        let (unsigned, signed) = self.state.tables.range_of(expression)?;
         Some(Range {
             bits,
-            unsigned: *self.state.tables.unsigned_ranges.get(&expression)?,
-            signed: *self.state.tables.signed_ranges.get(&expression)?,
+            unsigned,
+            signed,
         })
     }
 
@@ -424,7 +425,8 @@ impl Query<'_> {
         if let Some(found) = self.known_range(expression) {
             return found;
         }
-        let mut stack = vec![expression];
+        let mut stack: SmallVec<[Expression; 16]> = SmallVec::new();
+        stack.push(expression);
         // Those that wait for their operands, once there are many.
         let mut waiting: DenseSet<Expression> = DenseSet::new();
         while let Some(&top) = stack.last() {
@@ -461,8 +463,8 @@ impl Query<'_> {
 
     fn set_range(&mut self, expression: Expression, range: Range) {
         let tables = &mut self.state.tables;
-        let before = tables.unsigned_ranges.insert(expression, range.unsigned);
-        tables.signed_ranges.insert(expression, range.signed);
+        let entry = tables.ranges.ensure(expression, None);
+        let before = entry.replace((range.unsigned, range.signed));
         // One that waited for itself was found on the way.
         if before.is_none() {
             tables.filled();

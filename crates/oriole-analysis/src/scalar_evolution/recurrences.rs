@@ -17,7 +17,7 @@ use super::expression::{Expression, Expressions, Kind, Leaf};
 use super::shape::Shape;
 use super::tables::Key;
 use crate::known_bits::literal_bits;
-use oriole_collections::{DenseMap, DenseSet, SmallVec};
+use oriole_collections::{DenseMap, DenseSet, PackedOption, SmallVec};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType};
 
@@ -26,6 +26,9 @@ enum Task {
     Fold(Expression),
     Parameter(Value),
 }
+
+/// A few tasks.
+type Tasks = SmallVec<[Task; 8]>;
 
 impl Query<'_> {
     /// The expression of a value.
@@ -54,9 +57,10 @@ impl Query<'_> {
         if let Some(found) = self.known_fold(leafy) {
             return found;
         }
-        let mut stack = vec![Task::Fold(leafy)];
+        let mut stack = Tasks::new();
+        stack.push(Task::Fold(leafy));
         let mut in_progress: DenseSet<Value> = DenseSet::new();
-        let mut missing: Vec<Task> = Vec::new();
+        let mut missing = Tasks::new();
         while let Some(&task) = stack.last() {
             missing.clear();
             match task {
@@ -86,7 +90,7 @@ impl Query<'_> {
 
     fn known_fold(&self, expression: Expression) -> Option<Expression> {
         match needs_entry(&self.state.expressions, expression) {
-            true => self.state.tables.folded.get(&expression).copied(),
+            true => self.state.tables.fold_of(expression),
             false => Some(expression),
         }
     }
@@ -102,12 +106,7 @@ impl Query<'_> {
     }
 
     /// Folds an expression whose operands are folded; else says what is missing.
-    fn fold(
-        &mut self,
-        expression: Expression,
-        in_progress: &DenseSet<Value>,
-        missing: &mut Vec<Task>,
-    ) {
+    fn fold(&mut self, expression: Expression, in_progress: &DenseSet<Value>, missing: &mut Tasks) {
         let key = Key::Folded(expression);
         let folded = if let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(expression) {
             self.state.tables.read(key, Key::Definition(value));
@@ -144,13 +143,13 @@ impl Query<'_> {
             }
             self.rebuild(key, expression, &folded)
         };
-        if self
+        let entry = self
             .state
             .tables
             .folded
-            .insert(expression, folded)
-            .is_none()
-        {
+            .ensure(expression, PackedOption::none());
+        let before = std::mem::replace(entry, PackedOption::some(folded));
+        if before.is_none() {
             self.state.tables.filled();
         }
     }
@@ -181,7 +180,7 @@ impl Query<'_> {
     }
 
     /// Finds out what a parameter of a header is, or says what is missing for that.
-    fn fill_parameter(&mut self, parameter: Value, missing: &mut Vec<Task>) {
+    fn fill_parameter(&mut self, parameter: Value, missing: &mut Tasks) {
         let bits = self.function.values()[parameter].scalar_type.bits();
         let leaf = match bits {
             0 | 65.. => Expressions::could_not_compute(),
@@ -255,7 +254,7 @@ impl Query<'_> {
     }
 
     /// A folded expression, or the task to fold it.
-    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Vec<Task>) -> Option<Expression> {
+    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Tasks) -> Option<Expression> {
         let found = self.known_fold(leafy);
         match found {
             None => missing.push(Task::Fold(leafy)),

@@ -45,8 +45,10 @@ pub(super) enum Key {
 }
 
 impl Key {
-    fn code(self) -> u64 {
-        let one = |kind: u64, number: u32| kind << 60 | u64::from(number);
+    /// Its kind, below [`KINDS`], and its number among those of the kind.
+    #[inline]
+    fn place(self) -> (usize, u64) {
+        let one = |kind: usize, number: u32| (kind, u64::from(number));
         match self {
             Key::Definition(value) => one(0, value.as_u32()),
             Key::Incoming(block) => one(1, block.as_u32()),
@@ -57,12 +59,13 @@ impl Key {
             Key::Recurrence(value) => one(6, value.as_u32()),
             Key::Folded(expression) => one(7, expression.as_u32()),
             Key::Range(expression) => one(8, expression.as_u32()),
-            Key::Exit(header, from) => {
-                9 << 60 | u64::from(header.as_u32()) << 30 | u64::from(from.as_u32())
-            }
-            Key::Count(block) => one(10, block.as_u32()),
-            Key::Predicated(block) => one(11, block.as_u32()),
-            Key::Nobody => one(12, 0),
+            Key::Count(block) => one(9, block.as_u32()),
+            Key::Predicated(block) => one(10, block.as_u32()),
+            Key::Nobody => one(11, 0),
+            Key::Exit(header, from) => (
+                EXITS,
+                u64::from(header.as_u32()) << 32 | u64::from(from.as_u32()),
+            ),
         }
     }
 
@@ -75,6 +78,52 @@ impl Key {
                 | Key::Loop(_)
                 | Key::Dominance(_)
         )
+    }
+}
+
+/// The kind of the counts of exits, the only ones whose numbers are not dense: they have two.
+const EXITS: usize = 12;
+
+/// How many kinds of sources and entries have dense numbers.
+const KINDS: usize = EXITS;
+
+/// The first of the readers of each source and entry, [`END`] where there are none.
+#[derive(Debug, Default)]
+struct Readers {
+    dense: [Vec<u32>; KINDS],
+    exits: DenseMap<u64, u32>,
+}
+
+impl Readers {
+    /// The first reader, to change it.
+    #[inline]
+    fn head(&mut self, key: Key) -> &mut u32 {
+        let (kind, number) = key.place();
+        let Some(heads) = self.dense.get_mut(kind) else {
+            return self.exits.get_or_insert(number, END);
+        };
+        let number = number as usize;
+        if number >= heads.len() {
+            heads.resize(number + 1, END);
+        }
+        &mut heads[number]
+    }
+
+    /// Takes the readers away; the first of them.
+    fn take(&mut self, key: Key) -> u32 {
+        let (kind, number) = key.place();
+        match self.dense.get_mut(kind) {
+            Some(heads) => heads
+                .get_mut(number as usize)
+                .map_or(END, |head| std::mem::replace(head, END)),
+            None => self.exits.remove(&number).unwrap_or(END),
+        }
+    }
+
+    fn clear(&mut self) {
+        let Readers { dense, exits } = self;
+        dense.iter_mut().for_each(Vec::clear);
+        exits.clear();
     }
 }
 
@@ -153,23 +202,20 @@ const END: u32 = u32::MAX;
 pub(super) struct Tables {
     /// 1: value → expression.
     pub value_expressions: IndexVec<Value, Option<ValueEntry>>,
-    /// 2: expression → unsigned range.
-    pub unsigned_ranges: DenseMap<Expression, UnsignedRange>,
-    /// 3: expression → signed range.
-    pub signed_ranges: DenseMap<Expression, SignedRange>,
+    /// 2 and 3: expression → unsigned and signed range.
+    pub ranges: IndexVec<Expression, Option<(UnsignedRange, SignedRange)>>,
     /// 4: header → backedge-taken counts.
     pub backedge_taken: DenseMap<Block, BackedgeTaken>,
     /// 5: header and exiting block → count of the exit.
     pub exit_counts: DenseMap<(Block, Block), ExitCount>,
     /// 6: recurrences of parameters, and expressions folded with them.
     pub recurrences: DenseMap<Value, Expression>,
-    pub folded: DenseMap<Expression, Expression>,
+    pub folded: IndexVec<Expression, PackedOption<Expression>>,
     /// 7: header → backedge-taken count under assumptions.
     pub predicated: DenseMap<Block, PredicatedCount>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
     pub results: IndexVec<Instruction, PackedOption<Value>>,
-    /// The first of the readers of each source and entry.
-    readers: DenseMap<u64, u32>,
+    readers: Readers,
     /// Readers, each with the next.
     links: Vec<(Key, u32)>,
     entries: u64,
@@ -184,7 +230,7 @@ impl Tables {
         if reader == Key::Nobody {
             return;
         }
-        let head = self.readers.get_or_insert(read.code(), END);
+        let head = self.readers.head(read);
         if *head != END && self.links[*head as usize].0 == reader {
             return;
         }
@@ -215,12 +261,24 @@ impl Tables {
         *self.value_expressions.get(value)?
     }
 
+    /// The ranges of an expression.
+    #[inline]
+    pub fn range_of(&self, expression: Expression) -> Option<(UnsignedRange, SignedRange)> {
+        *self.ranges.get(expression)?
+    }
+
+    /// What an expression folds to.
+    #[inline]
+    pub fn fold_of(&self, expression: Expression) -> Option<Expression> {
+        self.folded.get(expression)?.expand()
+    }
+
     fn has(&self, key: Key) -> bool {
         match key {
             Key::Value(value) => self.value(value).is_some(),
             Key::Recurrence(value) => self.recurrences.contains_key(&value),
-            Key::Folded(expression) => self.folded.contains_key(&expression),
-            Key::Range(expression) => self.unsigned_ranges.contains_key(&expression),
+            Key::Folded(expression) => self.fold_of(expression).is_some(),
+            Key::Range(expression) => self.range_of(expression).is_some(),
             Key::Exit(header, from) => self.exit_counts.contains_key(&(header, from)),
             Key::Count(block) => self.backedge_taken.contains_key(&block),
             Key::Predicated(block) => self.predicated.contains_key(&block),
@@ -236,11 +294,14 @@ impl Tables {
                 .get_mut(value)
                 .is_some_and(|entry| entry.take().is_some()),
             Key::Recurrence(value) => self.recurrences.erase(&value),
-            Key::Folded(expression) => self.folded.erase(&expression),
-            Key::Range(expression) => {
-                self.signed_ranges.erase(&expression);
-                self.unsigned_ranges.erase(&expression)
-            }
+            Key::Folded(expression) => self
+                .folded
+                .get_mut(expression)
+                .is_some_and(|folded| std::mem::take(folded).is_some()),
+            Key::Range(expression) => self
+                .ranges
+                .get_mut(expression)
+                .is_some_and(|ranges| ranges.take().is_some()),
             Key::Exit(header, from) => self.exit_counts.erase(&(header, from)),
             Key::Count(block) => self.backedge_taken.erase(&block),
             Key::Predicated(block) => self.predicated.erase(&block),
@@ -270,7 +331,7 @@ impl Tables {
             if levels == 0 {
                 continue;
             }
-            let mut next = self.readers.remove(&key.code()).unwrap_or(END);
+            let mut next = self.readers.take(key);
             while next != END {
                 let (reader, after) = self.links[next as usize];
                 stack.push((reader, levels - 1));
@@ -283,8 +344,7 @@ impl Tables {
     pub fn clear(&mut self) {
         let Tables {
             value_expressions,
-            unsigned_ranges,
-            signed_ranges,
+            ranges,
             backedge_taken,
             exit_counts,
             recurrences,
@@ -298,8 +358,7 @@ impl Tables {
             forgotten,
         } = self;
         value_expressions.clear();
-        unsigned_ranges.clear();
-        signed_ranges.clear();
+        ranges.clear();
         backedge_taken.clear();
         exit_counts.clear();
         recurrences.clear();
@@ -316,44 +375,48 @@ impl Tables {
         if (self.links.len() as u64) < 1024 + 16 * self.entries {
             return;
         }
-        let readers = std::mem::take(&mut self.readers);
+        let Readers { mut dense, exits } = std::mem::take(&mut self.readers);
         let links = std::mem::take(&mut self.links);
-        for (source, first) in readers.into_sorted_vec() {
-            let mut kept: Vec<Key> = Vec::new();
-            let mut next = first;
-            while next != END {
-                let (reader, after) = links[next as usize];
-                if self.has(reader) {
-                    kept.push(reader);
-                }
-                next = after;
-            }
-            kept.sort_unstable_by_key(|key| key.code());
-            kept.dedup();
-            let mut head = END;
-            for reader in kept {
-                self.links.push((reader, head));
-                head = self.links.len() as u32 - 1;
-            }
-            if head != END {
-                self.readers.insert(source, head);
-            }
+        for head in dense.iter_mut().flatten() {
+            *head = self.link_again(*head, &links);
         }
+        let exits = exits.into_sorted_vec().into_iter();
+        let exits = exits.map(|(number, head)| (number, self.link_again(head, &links)));
+        let exits = exits.filter(|&(_, head)| head != END).collect();
+        self.readers = Readers { dense, exits };
     }
 
-    /// What is wrong between the tables: ranges that have only one sign, or a count of entries that is not theirs.
+    /// Links the readers of a list again that are still there; the first of them.
+    fn link_again(&mut self, first: u32, links: &[(Key, u32)]) -> u32 {
+        let mut kept: Vec<Key> = Vec::new();
+        let mut next = first;
+        while next != END {
+            let (reader, after) = links[next as usize];
+            if self.has(reader) {
+                kept.push(reader);
+            }
+            next = after;
+        }
+        kept.sort_unstable_by_key(|key| key.place());
+        kept.dedup();
+        let mut head = END;
+        for reader in kept {
+            self.links.push((reader, head));
+            head = self.links.len() as u32 - 1;
+        }
+        head
+    }
+
+    /// What is wrong with the tables: a count of entries that is not theirs.
     pub fn inconsistencies(&self) -> Vec<String> {
         let mut wrong = Vec::new();
-        if self.unsigned_ranges.len() != self.signed_ranges.len() {
-            wrong.push("an expression has one range of two".to_owned());
-        }
         let values = self.value_expressions.values().flatten().count();
         let count = values
-            + self.unsigned_ranges.len()
+            + self.ranges.values().flatten().count()
             + self.backedge_taken.len()
             + self.exit_counts.len()
             + self.recurrences.len()
-            + self.folded.len()
+            + self.folded.values().filter(|it| it.is_some()).count()
             + self.predicated.len();
         if count as u64 != self.entries {
             wrong.push(format!("{count} entries, counted as {}", self.entries));

@@ -53,7 +53,7 @@ use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::fusion::may_fuse;
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
-use crate::pressure_guard::PressureGuard;
+use crate::pressure_guard::{self, PressureGuard};
 use crate::remark::Rewrite;
 use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
@@ -61,7 +61,8 @@ use numbering::{Class, Complement, Convergent, Member, Numbering, Part};
 use oriole_analysis::memory::{LocalVariables, MemoryVersions};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Editor, Environment, Function, Instruction, Operand, Use, Value};
+use oriole_isa::cost::CostModel;
 use oriole_isa::{Opcode, ScalarType, build};
 use scope_tree::ScopeTree;
 
@@ -136,11 +137,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
-    let is_far =
-        |&&(class, member): &&(Class, Member)| numbering.first(class).block != member.block;
-    let guard = match numbering.shared.iter().filter(is_far).count() {
-        0 => None,
-        far => PressureGuard::of(editor.function(), context.environment, far),
+    let guard = match may_refuse(function, &numbering, &dominators, context.environment) {
+        true => {
+            let far = numbering.shared.iter();
+            let far = far.filter(|&&(class, member)| numbering.is_far(class, member));
+            PressureGuard::of(function, context.environment, far.count())
+        }
+        false => None,
     };
     let mut elimination = Elimination {
         dominators: &dominators,
@@ -236,6 +239,33 @@ fn number(
         memory.leave(block);
     }
     numbering
+}
+
+/// Whether there is an instruction that a guard may be asked about and may refuse: one that is cheap and has an equal in another block
+/// that dominates its own, or may have once code was moved.
+fn may_refuse(
+    function: &Function,
+    numbering: &Numbering,
+    dominators: &Dominators,
+    environment: &Environment,
+) -> bool {
+    let model = CostModel::of(environment.target());
+    // Classes with an instruction that the first of the class does not dominate: it may dominate those that follow, and code may be
+    // moved for it.
+    let mut scattered: DenseSet<Class> = DenseSet::new();
+    numbering.shared.iter().any(|&(class, member)| {
+        let is_dominated = match numbering.is_far(class, member) {
+            true => dominators.dominates(numbering.first(class).block, member.block),
+            false => return false,
+        };
+        let may_be_asked_about = is_dominated || scattered.contains(&class);
+        if !is_dominated {
+            scattered.insert(class);
+        }
+        may_be_asked_about
+            && pressure_guard::is_cheap(&model, function, member.instruction)
+            && pressure_guard::takes_registers(function, member.instruction)
+    })
 }
 
 /// Whether equal operations were found that are equal only if all lanes execute them together.

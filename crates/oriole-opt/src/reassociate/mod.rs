@@ -35,23 +35,24 @@
 //! ## Not done
 //! Constants that come from a register. Trees across blocks.
 
+mod commoning;
 mod distribution;
+mod parts;
 mod plan;
 mod tree;
 
 use crate::associative::{integer, mask, node_of, power};
-use crate::copy_propagation::is_acceptable;
-use crate::equality::{self, Kind, kind_of};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard;
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Loops, Uniformity};
-use oriole_collections::{BitSet, DenseMap};
+use oriole_collections::BitSet;
 use oriole_ir::arithmetic::{Family, Node, Operation};
 use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
-use oriole_isa::{Opcode, ScalarType, Space, build};
+use oriole_isa::{ScalarType, build};
 use plan::Plan;
+use std::rc::Rc;
 use tree::{Leaf, Part, Rank, Source, Step, Term, Terms};
 
 /// The pass.
@@ -79,7 +80,6 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
     let loops = analyses.get::<Loops>(editor.function());
-    let uniformity = analyses.get::<Uniformity>(editor.function());
     let skip = context.knobs.number(REASSOCIATE_CSE_SKIP);
     let budget = context.knobs.number(REASSOCIATE_CSE_BUDGET);
     let mut reassociation = Reassociation {
@@ -91,6 +91,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         places: Vec::new(),
         loop_starts: Vec::new(),
         facts: Vec::new(),
+        has_parts: false,
+        uniformity: None,
         plan: Plan::default(),
         taken: BitSet::new(),
         terms: Terms::default(),
@@ -101,9 +103,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     for _ in 0..ROUNDS {
         reassociation.again = false;
-        reassociation.number(editor, &flow, &loops, &uniformity);
-        let finished = reassociation.trees(editor, &flow, context)
-            && reassociation.common(editor, &flow, context);
+        reassociation.number(editor, &flow, &loops);
+        let finished = reassociation.trees(editor, &flow, analyses, context)
+            && reassociation.common(editor, &flow, analyses, context);
         if !finished || !reassociation.again {
             break;
         }
@@ -189,6 +191,10 @@ struct Reassociation {
     /// For each block in a loop, the place where its innermost loop begins.
     loop_starts: Vec<Option<u32>>,
     facts: Vec<Facts>,
+    /// Whether the facts say which part of a sum each value belongs to: most functions have no tree that depends on it.
+    has_parts: bool,
+    /// Uniformity as it was before the first change; not there while nobody has asked and nothing has changed.
+    uniformity: Option<Rc<Uniformity>>,
     plan: Plan,
     /// Instructions that are part of a tree.
     taken: BitSet<Instruction>,
@@ -207,18 +213,13 @@ impl Reassociation {
     }
 
     /// Finds out where everything is defined and how often it is read.
-    fn number(
-        &mut self,
-        editor: &Editor<'_>,
-        flow: &ControlFlow,
-        loops: &Loops,
-        uniformity: &Uniformity,
-    ) {
+    fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops) {
         let function = editor.function();
         self.places.clear();
         self.places.resize(function.instruction_bound(), 0);
         self.facts.clear();
         self.facts.resize(function.values().len(), Facts::default());
+        self.has_parts = false;
         self.taken = BitSet::with_domain(function.instruction_bound());
         for (value, data) in function.values().iter() {
             if data.definition == Definition::Undefined {
@@ -240,10 +241,6 @@ impl Reassociation {
             for (index, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
                 let facts = &mut self.facts[parameter.index()];
                 (facts.place, facts.index) = (count * 2, index as u32);
-                facts.part = match uniformity.is_uniform(parameter) {
-                    true => Part::Scalar,
-                    false => Part::Divergent,
-                };
             }
             for instruction in function.instructions_of(block) {
                 let place = count * 2 + 1;
@@ -257,12 +254,10 @@ impl Reassociation {
                 let anchor = node
                     .and_then(|node| self.anchor(editor, instruction, node))
                     .unwrap_or(place);
-                let part = self.part_of(function, instruction, uniformity);
                 for (index, result) in function.results(instruction).enumerate() {
                     let facts = &mut self.facts[result.index()];
                     (facts.place, facts.index) = (place, index as u32);
                     (facts.anchor, facts.node) = (anchor, node);
-                    facts.part = part;
                 }
                 let uses = function.uses(instruction);
                 uses.for_each(|value| self.facts[value.index()].uses += 1);
@@ -282,30 +277,6 @@ impl Reassociation {
                     facts.bound += 1;
                 }
             }
-        }
-    }
-
-    /// The part that the results of an instruction belong to, once that of its operands is known.
-    fn part_of(
-        &self,
-        function: &Function,
-        instruction: Instruction,
-        uniformity: &Uniformity,
-    ) -> Part {
-        let mnemonic = &function.format(instruction).mnemonic;
-        // What is loaded comes to each thread, unless it is a constant or a parameter of a kernel.
-        let is_loaded_once = || {
-            function.is_invariant_load(instruction)
-                && matches!(mnemonic.space(), Some(Space::Param | Space::Const))
-        };
-        let is_scalar = (function.format(instruction).is_pure() || is_loaded_once())
-            && (function.results(instruction)).all(|result| uniformity.is_uniform(result))
-            && (function.uses(instruction))
-                .all(|value| self.facts[value.index()].part != Part::Divergent);
-        match mnemonic.opcode() {
-            _ if !is_scalar => Part::Divergent,
-            Opcode::Mul | Opcode::Mad | Opcode::Shl => Part::ScalarProduct,
-            _ => Part::Scalar,
         }
     }
 
@@ -332,12 +303,18 @@ impl Reassociation {
         &mut self,
         editor: &mut Editor<'_>,
         flow: &ControlFlow,
+        analyses: &mut Analyses,
         context: &mut Context<'_>,
     ) -> bool {
-        self.plan_trees(editor, flow);
-        self.taken = BitSet::with_domain(editor.function().instruction_bound());
+        self.plan_trees(editor, flow, analyses);
         let is_tight = || pressure_guard::is_tight(editor.function(), context.environment);
-        for (block, root) in self.plan.worthwhile(is_tight) {
+        let worthwhile = self.plan.worthwhile(is_tight);
+        if worthwhile.is_empty() {
+            return true;
+        }
+        self.find_parts(editor.function(), flow, analyses);
+        self.taken = BitSet::with_domain(editor.function().instruction_bound());
+        for (block, root) in worthwhile {
             let function = editor.function();
             if self.taken.contains(root) || function.block_of(root) != Some(block) {
                 continue;
@@ -354,7 +331,7 @@ impl Reassociation {
     }
 
     /// Looks at the trees of all blocks, from the last instruction of a block to the first.
-    fn plan_trees(&mut self, editor: &Editor<'_>, flow: &ControlFlow) {
+    fn plan_trees(&mut self, editor: &Editor<'_>, flow: &ControlFlow, analyses: &mut Analyses) {
         self.plan.clear();
         let function = editor.function();
         for &block in flow.reverse_postorder() {
@@ -369,7 +346,12 @@ impl Reassociation {
                 let node = node_of(function, root);
                 if let Some(node) = node.filter(|node| node.operation != Operation::Neg) {
                     self.flatten(editor, block, root, node);
-                    self.consider(editor, block, root, node);
+                    if self.terms.depend_on_order() {
+                        self.find_parts(function, flow, analyses);
+                    }
+                    self.consider(editor, block, root, node, |own| {
+                        own.find_parts(function, flow, analyses);
+                    });
                 }
             }
         }
@@ -475,11 +457,6 @@ impl Reassociation {
             let facts = &self.facts[value.index()];
             (facts.place, facts.index)
         };
-        let is_divergent = |value: Value| self.facts[value.index()].part == Part::Divergent;
-        let part = match factors.iter().any(|factor| factor.is_ok_and(is_divergent)) {
-            true => Part::Divergent,
-            false => Part::ScalarProduct,
-        };
         let (leaf, late, early) = match factors {
             [Err(one), Err(other)] => {
                 self.terms
@@ -510,7 +487,7 @@ impl Reassociation {
         };
         self.terms.terms.push(Term {
             rank: Rank {
-                part,
+                part: self.part_of_leaf(leaf),
                 anchor: late.0,
                 is_simple: true,
                 place: early.0,
@@ -769,100 +746,6 @@ impl Reassociation {
             count += 1;
         }
         (format, operands, count)
-    }
-
-    /// Computes equal instructions of a block once, within the window; whether there is fuel left.
-    fn common(
-        &mut self,
-        editor: &mut Editor<'_>,
-        flow: &ControlFlow,
-        context: &mut Context<'_>,
-    ) -> bool {
-        if self.window == 0 {
-            return true;
-        }
-        let mut known: DenseMap<u64, (Instruction, u64)> = DenseMap::new();
-        let mut instructions: Vec<Instruction> = Vec::new();
-        for &block in flow.reverse_postorder() {
-            instructions.clear();
-            instructions.extend(editor.function().instructions_of(block));
-            let mut position = 0;
-            for &instruction in &instructions {
-                position += 1;
-                let function = editor.function();
-                if !self.is_looked_at(instruction)
-                    || kind_of(function, instruction) != Some(Kind::Pure)
-                {
-                    continue;
-                }
-                let hash = equality::hash(function, instruction, |value| value);
-                let entry = known.get_or_insert(hash, (instruction, position));
-                let (earlier, seen) = *entry;
-                *entry = (instruction, position);
-                let near = earlier != instruction
-                    && function.block_of(earlier) == Some(block)
-                    && position - seen <= self.window;
-                if !near || !self.may_stand_for(editor, earlier, instruction) {
-                    continue;
-                }
-                let rewrite = Rewrite {
-                    counter: "reassociate-and-common.instructions",
-                    instruction,
-                    why: "an instruction before it in the block gives the same",
-                    equal: Some(earlier),
-                };
-                if !context.allows(editor.function(), rewrite) {
-                    return false;
-                }
-                // The window is counted from the one that stays.
-                known.insert(hash, (earlier, seen));
-                position -= 1;
-                self.replace(editor, earlier, instruction);
-            }
-        }
-        true
-    }
-
-    /// Whether an earlier instruction gives what a later one gives, and its results may be read instead.
-    fn may_stand_for(
-        &mut self,
-        editor: &Editor<'_>,
-        early: Instruction,
-        late: Instruction,
-    ) -> bool {
-        let function = editor.function();
-        let bound: u32 = function
-            .results(late)
-            .map(|result| self.facts[result.index()].bound)
-            .sum();
-        // Where a register is decided, a copy may be needed; more than one of them would not pay.
-        bound <= 1
-            && equality::same(function, early, late, |value| value)
-            && function
-                .results(late)
-                .zip(function.results(early))
-                .all(|(late, early)| is_acceptable(function, late, early))
-    }
-
-    fn replace(&mut self, editor: &mut Editor<'_>, early: Instruction, late: Instruction) {
-        let function = editor.function();
-        for value in function.uses(late) {
-            self.facts[value.index()].uses -= 1;
-        }
-        // Its readers have another leaf now, and what it read has one reader less: both may change trees.
-        self.again = true;
-        let pairs: Vec<(Value, Value)> = function
-            .results(late)
-            .zip(function.results(early))
-            .collect();
-        for (late, early) in pairs {
-            let more = self.facts[late.index()];
-            let facts = &mut self.facts[early.index()];
-            facts.uses += more.uses;
-            facts.bound += more.bound;
-            editor.replace_value(late, early);
-        }
-        editor.remove_instruction(late);
     }
 }
 

@@ -146,13 +146,14 @@ fn hash(step: Step, bits: u32, previous: u64) -> u64 {
 }
 
 impl Reassociation {
-    /// Enters the tree that was flattened last into the plan.
+    /// Enters the tree that was flattened last into the plan. `find_parts` finds the parts that values belong to.
     pub(super) fn consider(
         &mut self,
         editor: &Editor<'_>,
         block: Block,
         root: Instruction,
         node: Node,
+        find_parts: impl FnOnce(&mut Reassociation),
     ) {
         let family = node.operation.family();
         let is_distributed = family == Family::Add
@@ -172,7 +173,7 @@ impl Reassociation {
         } else if self.is_built(editor, root) {
             Verdict::Never
         } else if self.is_address(family, node, block)
-            || self.gathers_parts(editor.function(), block)
+            || self.gathers_parts(editor.function(), block, find_parts)
             || self.frees_constant(editor.function(), root)
         {
             Verdict::Usually
@@ -189,10 +190,16 @@ impl Reassociation {
     }
 
     /// Whether more of a tree in a loop is computed once for a warp; or else, whether more is computed outside the innermost loop.
-    fn gathers_parts(&self, function: &Function, block: Block) -> bool {
+    fn gathers_parts(
+        &mut self,
+        function: &Function,
+        block: Block,
+        find_parts: impl FnOnce(&mut Reassociation),
+    ) -> bool {
         let Some(start) = self.loop_starts[block.index()] else {
             return false;
         };
+        find_parts(self);
         let is_scalar = |value: Value| self.facts[value.index()].part != Part::Divergent;
         let (steps, nodes) = self.count(function, is_scalar);
         if steps != nodes {

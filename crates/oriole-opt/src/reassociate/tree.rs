@@ -124,6 +124,18 @@ impl Terms {
         self.constants.clear();
     }
 
+    /// Whether more than the order of the operands of one step depends on the order of the leaves. If there are two of them and one is
+    /// added as it is, that one comes first whatever their order; and if both are, the step that adds them commutes.
+    pub fn depend_on_order(&self) -> bool {
+        match self.terms.as_slice() {
+            [] | [_] => false,
+            pair @ [_, _] => !pair
+                .iter()
+                .any(|term| matches!(term.leaf, Leaf::Value(_)) && !term.negative),
+            _ => true,
+        }
+    }
+
     /// Sorts the leaves, gathers the constants and drops what cancels out. Constants of 64-bit sums are gathered only if the
     /// sum fits into 32 bits, unless `large` ones are welcome.
     pub fn canonicalize(&mut self, family: Family, bits: u32, large: bool) {
