@@ -647,8 +647,11 @@ impl<'a> LanePatterns<'a> {
     }
 
     /// Gives the value an expression, so that these are numbered in the order in which values come: that is the order in which sums of
-    /// them are printed.
+    /// them are printed. Nothing is printed where only costs are wanted.
     fn name(&mut self, value: Value) {
+        if self.setting.brief {
+            return;
+        }
         let data = self.function.values()[value];
         let is_integer = matches!(data.scalar_type.bits(), 8..=64) && !data.scalar_type.is_float();
         if is_integer && self.named.insert(value) {

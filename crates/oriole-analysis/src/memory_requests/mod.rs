@@ -322,28 +322,55 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
     costs_by(function, analyses, setting, &evolution)
 }
 
-/// Likewise, as far as it is known without following loops and without supposing more than pointers' alignment: fast, to compare launches.
-pub fn costs_at_first(
-    function: &Function,
-    analyses: &mut Analyses,
-    setting: &Setting,
-) -> Vec<RequestCost> {
+/// What all requests of a kernel waste together.
+#[derive(Clone, Copy, Debug)]
+pub struct Waste {
+    /// Their weight.
+    pub weight: f64,
+    /// How many of them waste something.
+    pub wasteful: usize,
+}
+
+impl Waste {
+    fn of(costs: &[RequestCost]) -> Waste {
+        let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
+        Waste {
+            weight: known.clone().map(RequestCost::weight).sum(),
+            wasteful: known.filter(|cost| cost.waste() > 1e-9).count(),
+        }
+    }
+}
+
+/// What all requests of a kernel waste, as far as it is known without following loops and without supposing more than pointers' alignment:
+/// fast, to compare launches.
+pub fn waste_at_first(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Waste {
     let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
     let brief = Setting {
         brief: true,
         ..setting.clone()
     };
-    first_costs(function, analyses, &brief, &evolution)
+    Waste::of(&first_costs(function, analyses, &brief, &evolution))
 }
 
-/// Likewise, with the evolution of the function in launches of that shape.
+/// What all requests of a kernel cost, in order, with the evolution of the function in launches of that shape.
 pub fn costs_by(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
 ) -> Vec<RequestCost> {
+    costs_and_first_waste(function, analyses, setting, evolution).0
+}
+
+/// Likewise, with what [`waste_at_first`] says of the same launch.
+pub fn costs_and_first_waste(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+) -> (Vec<RequestCost>, Waste) {
     let mut costs = first_costs(function, analyses, setting, evolution);
+    let at_first = Waste::of(&costs);
     rounds::settle(function, analyses, setting, evolution, &mut costs);
     // What more is supposed where that tells something.
     let supposed = [(false, true), (true, false), (true, true)];
@@ -357,7 +384,7 @@ pub fn costs_by(
     }
     bases::settle(function, analyses, setting, evolution, &mut costs);
     waste::guess(function, analyses, setting, evolution, &mut costs);
-    costs
+    (costs, at_first)
 }
 
 /// The costs of all requests, supposing no more than pointers' alignment.
