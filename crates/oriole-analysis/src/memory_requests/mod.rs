@@ -28,6 +28,7 @@ mod class;
 mod copies;
 mod cost;
 mod fixes;
+mod group_cost;
 mod nests;
 mod rounds;
 mod strides;
@@ -556,14 +557,22 @@ fn by_warps(
         let requests: Vec<_> = requests.collect();
         let mut costs = ask(function, patterns, warp, &requests).into_iter();
         // What is known of any warp, and cannot be better known of one, is known of all.
-        let is_general = warp == ANY_WARP && is_left.is_none() && patterns.has_like_arrivals();
+        let mut like_arrivals = match warp == ANY_WARP && is_left.is_none() {
+            true => {
+                let instructions = open.iter().map(|&index| all[index].instruction);
+                patterns.like_arrivals(&instructions.collect::<Vec<_>>())
+            }
+            false => Vec::new(),
+        }
+        .into_iter();
         open.retain(|&index| {
             let Some(cost) = costs.next() else {
                 return false;
             };
             if warp == ANY_WARP {
+                let is_general = like_arrivals.next().unwrap_or(false);
                 let is_exact = cost.cause.is_none() && cost.least == cost.most && !cost.is_supposed;
-                let is_exact = is_exact || is_general && cost.is_settled();
+                let is_exact = is_exact || is_general && cost.is_of_each_warp();
                 if is_exact {
                     done[index] = Some(OfWarps::alike(cost, warps));
                 } else {
@@ -682,6 +691,8 @@ fn of_lanes(
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
+    let unit = group_cost::unit(request);
+    cost.is_moved_alike = patterns.is_any_warp() && patterns.costs_each_warp(&pattern, unit);
     let setting = patterns.setting();
     // What is the same in all warps is asked of none in particular, if they are alike.
     let is_general = patterns.is_any_warp() || !setting.has_like_warps();
