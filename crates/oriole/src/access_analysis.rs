@@ -381,11 +381,14 @@ fn accesses_of(
             continue;
         };
         let mut ssa = translated.function;
+        let mut analyses = Analyses::new();
         if is_measured {
-            measuring.add(module, &declared, index, translated.scopes, &ssa);
+            let scopes = translated.scopes;
+            measuring.add(module, &declared, index, scopes, &ssa, &mut analyses);
         }
         if is_wanted {
-            let mut kernel = analyzer.kernel(index, body, &mut ssa);
+            let analyses = analyses.in_environment(analyzer.environment(index));
+            let mut kernel = analyzer.kernel(index, body, &mut ssa, analyses);
             kernel.name = module.text(function.name).to_owned();
             if let Some((scopes, _)) = measuring.part(index)
                 && !options.findings_only
@@ -444,13 +447,19 @@ impl Analyzer<'_> {
     }
 
     /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach.
-    fn kernel(&self, index: usize, body: &Body, ssa: &mut Function) -> KernelAccesses {
+    fn kernel(
+        &self,
+        index: usize,
+        body: &Body,
+        ssa: &mut Function,
+        mut analyses: Analyses,
+    ) -> KernelAccesses {
         let options = self.options;
-        let environment = self.environment(index);
         let generic = findings::generic_accesses(ssa);
-        name_spaces(ssa, &environment);
+        name_spaces(ssa, &mut analyses);
         let ssa = &*ssa;
-        let given = options.block.or(environment.bounds().required_block);
+        let required = analyses.environment().bounds().required_block;
+        let given = options.block.or(required);
         let mut setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
         let kind = ssa.kind();
         if kind != FunctionKind::Entry {
@@ -458,7 +467,6 @@ impl Analyzer<'_> {
             setting.arguments.clear();
             setting.multiples.clear();
         }
-        let mut analyses = Analyses::of(environment);
         let evolution = ScalarEvolution::new(ssa, setting.shape(), Knobs::default());
         let (costs, at_first) = costs_and_first_waste(ssa, &mut analyses, &setting, &evolution);
         let text = self.module.whole_text();
