@@ -223,6 +223,19 @@ impl WarpCost {
         self.least_apart = 0;
         let mut contradicts = false;
         let monomials = pattern.monomials_known(known);
+        if memory == Memory::Global
+            && groups.len() > 1
+            && groups.len() == self.lanes.count_ones() as usize
+            && is_aligned(request, pattern, &monomials)
+        {
+            // Lanes that are aligned and alone are in one sector each.
+            let count = groups.len() as u64;
+            (self.least, self.most, self.mean) = (1, count, count as f64);
+            self.least_apart = count;
+            let ideal = memory_cost::ideal_sectors(self.lanes, request.bytes).min(count);
+            self.ideal = ideal as f64;
+            return;
+        }
         for pass in passes {
             let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
             for &group in &groups {
@@ -462,6 +475,27 @@ fn is_paired(pattern: &Pattern, groups: &[u32], lanes: u32) -> Option<bool> {
     }
 }
 
+/// Whether the addresses of all lanes are multiples of what they access, as far as what is known of products of atoms tells; each of
+/// these is one sector then.
+fn is_aligned(request: &Request, pattern: &Pattern, monomials: &[Known]) -> bool {
+    let bytes = request.bytes;
+    if !bytes.is_power_of_two() || bytes > 32 {
+        return false;
+    }
+    let needed = bytes.trailing_zeros();
+    let zeros = |lanes: &Lanes| match lanes {
+        Lanes::Same(number) => number.trailing_zeros(),
+        Lanes::Linear { first, step } => (first | step).trailing_zeros(),
+        Lanes::Each(numbers) => numbers
+            .iter()
+            .fold(0, |all, own| all | own)
+            .trailing_zeros(),
+    };
+    let mut terms = pattern.terms.iter().zip(monomials);
+    zeros(&pattern.lanes) >= needed
+        && terms.all(|(term, known)| zeros(&term.factor) + known.zeros.trailing_ones() >= needed)
+}
+
 /// Groups of lanes that differ by known numbers, as masks.
 pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
     let varying: SmallVec<[&Lanes; 4]> = pattern
@@ -472,6 +506,13 @@ pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
         .collect();
     if varying.is_empty() && lanes != 0 {
         return SmallVec::from_slice(&[lanes]);
+    }
+    // A factor that changes from lane to lane is another one in each, unless it comes back to the first.
+    let is_another =
+        |own: &&Lanes| matches!(own, Lanes::Linear { step, .. } if step.trailing_zeros() <= 59);
+    if varying.iter().any(is_another) {
+        let each = (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
+        return each.map(|lane| 1 << lane).collect();
     }
     let mut groups: SmallVec<[u32; 2]> = SmallVec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {

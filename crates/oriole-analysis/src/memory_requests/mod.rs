@@ -51,6 +51,7 @@ use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
+use oriole_collections::SmallVec;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Opcode, ScalarType, Space};
@@ -789,7 +790,7 @@ fn strides(warps: &[&WarpCost]) -> Vec<StrideRow> {
 }
 
 fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
-    let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
+    let executing: SmallVec<[&WarpCost; 8]> = warps.iter().filter(|warp| warp.lanes != 0).collect();
     let count = executing.len().max(1) as f64;
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
     let strides = strides(&executing);
