@@ -10,7 +10,8 @@
 //!
 //! ## Method
 //! A condition is the same for all warps if no thread's number is in it, or if it is known lane by lane without the warp. It stays unknown if
-//! it depends on data, or if a number is compared that no warp knows the low bits of, while lanes differ by more than these. Lanes that come
+//! it depends on data, or if a number is compared of which no warp knows some bit, while lanes differ by more than that bit is worth; if
+//! lanes do not differ, it holds for all or for none of them, and no warp knows which. Lanes that come
 //! to an instruction because of such conditions alone are those of every warp; that they have met again, of which all branches of the
 //! function decide, matters only if nothing was supposed of them before.
 //!
@@ -21,12 +22,10 @@ use super::evaluate::Input;
 use super::{ANY_WARP, Atom, AtomKey, CauseKind, Entry, LANES, LanePatterns, Pattern};
 use crate::known_bits::mask;
 use crate::loops::Loop;
+use oriole_collections::SmallVec;
 use oriole_ir::{Block, Definition, Instruction, Operand, Value};
 use oriole_isa::Opcode;
 use std::rc::Rc;
-
-/// Comparisons look at the low bits of numbers, below what is unknown of them: so few do not tell the lanes of a warp apart.
-const LOW_BITS: u32 = 4;
 
 /// So many instructions are followed from an atom to what it was made of.
 const DEEPEST: u32 = 8;
@@ -166,7 +165,9 @@ impl LanePatterns<'_> {
             None => false,
             Some(Entry::Known(pattern)) => {
                 let pattern = Rc::clone(pattern);
-                pattern.assumed.is_empty() && self.is_of_all_warps(&pattern, DEEPEST)
+                pattern.assumed.is_empty()
+                    && (self.is_of_all_warps(&pattern, DEEPEST)
+                        || pattern.is_uniform() && self.stays_uniform(predicate))
             }
             Some(Entry::Varying(cause)) => match (cause.kind, cause.origin) {
                 (CauseKind::Data | CauseKind::Call, _) => true,
@@ -231,48 +232,62 @@ impl LanePatterns<'_> {
             && self.has_uniform_symbols(instruction)
     }
 
-    /// Whether the outcome of a comparison is not known in any warp.
-    fn stays_unknown(&mut self, predicate: Value) -> bool {
+    /// The operands of a comparison that gives a predicate.
+    fn compared_by(&mut self, predicate: Value) -> Option<[Input; 2]> {
         let function = self.function;
         let Definition::Instruction(instruction) = function.values()[predicate].definition else {
-            return false;
+            return None;
         };
         let format = function.format(instruction);
         if format.mnemonic.opcode() != Opcode::Setp || !self.is_evaluated(instruction) {
-            return false;
+            return None;
         }
         let block = self.block(instruction);
-        let leaves = &function.leaves(instruction)[1..];
-        let mut inputs: Vec<Input> = Vec::new();
-        for (&leaf, &wanted) in leaves.iter().zip(&format.operand_types()[1..]) {
-            match self.operand(leaf, wanted, block, true) {
-                Some(input) => inputs.push(input),
-                None => return false,
-            }
+        let leaves = function.leaves(instruction)[1..].iter();
+        let mut inputs: SmallVec<[Input; 2]> = SmallVec::new();
+        for (&leaf, &wanted) in leaves.zip(&format.operand_types()[1..]) {
+            inputs.push(self.operand(leaf, wanted, block, true)?);
         }
-        let [first, second] = &inputs[..] else {
+        <[Input; 2]>::try_from(inputs.into_vec()).ok()
+    }
+
+    /// Whether the outcome of a comparison is not known in any warp: lanes differ by more than the lowest bit is worth that no warp knows of
+    /// what they are compared with, so that what is above is not the same in all of them.
+    fn stays_unknown(&mut self, predicate: Value) -> bool {
+        let Some([first, second]) = self.compared_by(predicate) else {
             return false;
         };
         let stays = |this: &Self, number: &Input, lanes: &Input| {
-            this.is_unknown_everywhere(number) && is_spread(&lanes.pattern)
+            let unknown = this.unknown_bit(number);
+            unknown.is_some_and(|bit| is_spread(&lanes.pattern, bit))
         };
-        stays(self, first, second) || stays(self, second, first)
+        stays(self, &first, &second) || stays(self, &second, &first)
     }
 
-    /// Whether a number is the same in all lanes, depends on no warp, and one of its low bits is not known.
-    fn is_unknown_everywhere(&self, input: &Input) -> bool {
+    /// Whether a comparison has the same outcome in all lanes of each warp, and no warp knows which.
+    fn stays_uniform(&mut self, predicate: Value) -> bool {
+        let Some(inputs) = self.compared_by(predicate) else {
+            return false;
+        };
+        inputs.iter().all(|input| input.pattern.is_uniform())
+            && inputs.iter().any(|own| self.unknown_bit(own).is_some())
+    }
+
+    /// The lowest bit of a number that is the same in all lanes, depends on no warp, and is not known.
+    fn unknown_bit(&self, input: &Input) -> Option<u32> {
         let pattern = &input.pattern;
-        let view = pattern.bit_view(input.known, &|atom| self.known(atom));
-        pattern.is_uniform()
-            && self.is_of_all_warps(pattern, DEEPEST)
-            && view.is_some_and(|view| view.unknown & mask(LOW_BITS) != 0)
+        if !pattern.is_uniform() || !self.is_of_all_warps(pattern, DEEPEST) {
+            return None;
+        }
+        let view = pattern.bit_view(input.known, &|atom| self.known(atom))?;
+        (view.unknown != 0).then(|| view.unknown.trailing_zeros())
     }
 }
 
-/// Whether lanes differ by known numbers, and by more than low bits, whatever is added to all of them.
-fn is_spread(pattern: &Pattern) -> bool {
+/// Whether lanes differ by known numbers, and by at least what a bit is worth, whatever is added to all of them.
+fn is_spread(pattern: &Pattern, bit: u32) -> bool {
     let [first, last] = [0, LANES - 1].map(|lane| pattern.lanes.get(lane));
     let apart = last.wrapping_sub(first) & mask(pattern.bits);
     let back = first.wrapping_sub(last) & mask(pattern.bits);
-    pattern.has_one_group() && apart.min(back) >= 1 << LOW_BITS
+    pattern.has_one_group() && apart.min(back) >= 1 << bit
 }
