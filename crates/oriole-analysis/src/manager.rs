@@ -6,6 +6,7 @@
 
 use oriole_ir::{Environment, Function, Journal};
 use std::any::{Any, TypeId};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// The parts of a function an analysis depends on.
@@ -91,6 +92,8 @@ struct Entry {
     key: TypeId,
     name: &'static str,
     reads: Reads,
+    /// Whether it asked for the environment, or for an analysis that did.
+    reads_environment: bool,
     /// Nothing while it is updated, and from then on if it has to be computed again.
     value: Option<Rc<dyn Any>>,
     /// Whether changes touch what it reads that it was not updated for yet.
@@ -128,6 +131,8 @@ const USUAL: usize = 8;
 #[derive(Default)]
 pub struct Analyses {
     environment: Environment,
+    /// Whether the environment was asked for since this was last made false.
+    is_environment_read: Cell<bool>,
     entries: Vec<Entry>,
     /// What the analyses being computed have read so far, innermost last.
     reading: Vec<Reads>,
@@ -152,7 +157,17 @@ impl Analyses {
     /// What the function is told of its module. It stays as it is while the function changes, so no analysis that asks has to
     /// say so.
     pub fn environment(&self) -> &Environment {
+        self.is_environment_read.set(true);
         &self.environment
+    }
+
+    /// The analyses of the same function in another environment: those that did not ask for it.
+    pub fn in_environment(mut self, environment: Environment) -> Analyses {
+        self.entries.retain(|entry| !entry.reads_environment);
+        Analyses {
+            environment,
+            ..self
+        }
     }
 
     /// How many analyses have been computed, recomputations included.
@@ -178,8 +193,11 @@ impl Analyses {
             return value;
         }
         self.reading.push(A::READS);
+        let was_read = self.is_environment_read.replace(false);
         let value = Rc::new(A::compute(function, self));
         let reads = self.reading.pop().expect("pushed above");
+        let reads_environment = self.is_environment_read.get();
+        self.is_environment_read.set(was_read || reads_environment);
         self.record(reads);
         self.computed += 1;
         if self.entries.is_empty() {
@@ -189,6 +207,7 @@ impl Analyses {
             key,
             name: A::NAME,
             reads,
+            reads_environment,
             value: Some(Rc::clone(&value) as Rc<dyn Any>),
             is_waiting: false,
             is_updated_late: A::IS_UPDATED_LATE,
@@ -215,6 +234,9 @@ impl Analyses {
         let key = TypeId::of::<A>();
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         let (value, reads) = (Rc::clone(entry.value.as_ref()?), entry.reads);
+        if entry.reads_environment {
+            self.is_environment_read.set(true);
+        }
         self.record(reads);
         Some(value.downcast().expect("entries are keyed by their type"))
     }

@@ -98,7 +98,7 @@ fn analyze(
         let is_shown =
             kernel.kind == FunctionKind::Entry || is_asked || findings.iter().any(is_worth);
         if style.is_text() && is_shown {
-            render(kernel, arguments.all, &mut sources, &mut text);
+            render(kernel, &findings, arguments.all, &mut sources, &mut text);
             summary::render(&module, kernel, &mut text);
         }
     }
@@ -137,14 +137,19 @@ fn grouped<'a>(
     groups
 }
 
-fn render(kernel: &KernelAccesses, all: bool, sources: &mut Sources, text: &mut String) {
+fn render(
+    kernel: &KernelAccesses,
+    findings: &[Finding],
+    all: bool,
+    sources: &mut Sources,
+    text: &mut String,
+) {
     let [x, y, z] = kernel.block;
     let kind = match kernel.kind {
         FunctionKind::Entry => "",
         FunctionKind::Function => " (function)",
     };
     let _ = writeln!(text, "{}{kind}, block {x}x{y}x{z}", kernel.name);
-    let findings = kernel.ranked();
     let is_low = |finding: &&Finding| finding.severity == FindingSeverity::Low;
     let mut pictured = Vec::new();
     for (finding, others) in grouped(findings.iter().filter(|finding| !is_low(finding))) {

@@ -14,8 +14,23 @@ fn is_control(character: char) -> bool {
             | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether there are such characters in a text; nearly all of it is looked at byte by byte.
+fn contains(text: &str, is_unsafe: &impl Fn(char) -> bool) -> bool {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
+    let mut rest = text;
+    while let Some(place) = rest.as_bytes().iter().position(|byte| !is_plain(byte)) {
+        // What is not plain starts a character, since all before it are of one byte.
+        let mut characters = rest[place..].chars();
+        if characters.next().is_some_and(is_unsafe) {
+            return true;
+        }
+        rest = characters.as_str();
+    }
+    false
+}
+
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_unsafe) {
+    if !contains(text, &is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut output = String::with_capacity(text.len() + 16);
@@ -44,7 +59,7 @@ pub fn printable_text(text: &str) -> Cow<'_, str> {
 /// JSON, in which control characters can only stand in strings: those that JSON lets stand are escaped as it does.
 pub fn printable_json(text: &str) -> Cow<'_, str> {
     let is_unsafe = |character: char| is_control(character) && !matches!(character, '\n' | '\t');
-    if !text.contains(is_unsafe) {
+    if !contains(text, &is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut output = String::with_capacity(text.len() + 16);

@@ -240,10 +240,18 @@ impl WarpCopy<'_> {
     fn distinct(&self, key: impl Fn(u64, u64) -> (u64, u64)) -> u64 {
         let mut keys = [(0, 0); 32];
         let mut count = 0;
+        let mut is_rising = true;
         for lane in self.lanes() {
             let own = key(self.from[lane], self.to[lane]);
-            // Neighbours have the same ones more often than others.
-            if !keys[..count].iter().rev().any(|key| *key == own) {
+            // Neighbours have the same ones more often than others, and a larger one is new as long as there was none before a larger one.
+            let last = keys[..count].last().copied();
+            let is_new = match last {
+                Some(last) if last == own => false,
+                Some(last) if is_rising && last < own => true,
+                _ => !keys[..count].contains(&own),
+            };
+            if is_new {
+                is_rising &= last.is_none_or(|last| last < own);
                 keys[count] = own;
                 count += 1;
             }

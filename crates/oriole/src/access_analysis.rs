@@ -12,8 +12,8 @@ use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::liveness::Program;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, Wasteful,
-    chains, costs_at_first, costs_by,
+    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, Waste, Wasteful,
+    chains, costs_and_first_waste, waste_at_first,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
@@ -48,8 +48,8 @@ pub struct AccessOptions {
     pub pointer_alignment: Option<u64>,
     /// Whether loops, registers and occupancy are wanted, too.
     pub with_summary: bool,
-    /// Whether only what findings tell is wanted: arrays and counts of other accesses, what warps at a boundary cost, dependences and counts
-    /// of loops are left out.
+    /// Whether only what findings tell at a terminal is wanted: arrays, counts, fixes and chains of accesses whose findings take a line there or
+    /// which have none, what warps at a boundary cost, dependences and counts of loops are left out.
     pub findings_only: bool,
 }
 
@@ -178,26 +178,40 @@ impl AccessReport {
 
     /// What is wrong with it, and how bad that is; nothing where nothing is wasted or nobody knows.
     pub fn finding(&self) -> Option<(FindingKind, FindingSeverity)> {
-        let cost = &self.cost;
-        if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
-            return None;
-        }
-        // A finding of its own kind.
-        if cost.is_contended() {
-            return None;
-        }
-        let kind = match self.space {
-            Space::Local => FindingKind::UncoalescedLocal,
-            _ if self.is_shared() => FindingKind::BankConflict,
-            _ => FindingKind::UncoalescedAccess,
-        };
-        let waste = match cost.mean / cost.ideal.max(1.0) {
-            _ if cost.wasteful != Wasteful::Certainly => FindingSeverity::Low,
-            ratio if ratio >= 4.0 => FindingSeverity::High,
-            ratio if ratio >= 2.0 => FindingSeverity::Medium,
-            _ => FindingSeverity::Low,
-        };
-        Some((kind, waste))
+        finding_of(&self.cost)
+    }
+}
+
+/// What is wrong with an access that costs this, and how bad that is.
+fn finding_of(cost: &RequestCost) -> Option<(FindingKind, FindingSeverity)> {
+    if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
+        return None;
+    }
+    // A finding of its own kind.
+    if cost.is_contended() {
+        return None;
+    }
+    let kind = match cost.request.space {
+        Space::Local => FindingKind::UncoalescedLocal,
+        Space::Shared | Space::SharedCluster => FindingKind::BankConflict,
+        _ => FindingKind::UncoalescedAccess,
+    };
+    let waste = match cost.mean / cost.ideal.max(1.0) {
+        _ if cost.wasteful != Wasteful::Certainly => FindingSeverity::Low,
+        ratio if ratio >= 4.0 => FindingSeverity::High,
+        ratio if ratio >= 2.0 => FindingSeverity::Medium,
+        _ => FindingSeverity::Low,
+    };
+    Some((kind, waste))
+}
+
+/// Whether it is told how an access comes to cost what it does, and what would make it cheaper: of all that waste something or, if only what
+/// is shown at a terminal is wanted, of those whose findings take more than a line there.
+pub(crate) fn is_told(cost: &RequestCost, findings_only: bool) -> bool {
+    let is_above_low = |found: (FindingKind, FindingSeverity)| found.1 > FindingSeverity::Low;
+    match findings_only {
+        true => finding_of(cost).is_some_and(is_above_low),
+        false => cost.status != Status::Unknown && cost.waste() > 1e-9,
     }
 }
 
@@ -367,11 +381,14 @@ fn accesses_of(
             continue;
         };
         let mut ssa = translated.function;
+        let mut analyses = Analyses::new();
         if is_measured {
-            measuring.add(module, &declared, index, translated.scopes, &ssa);
+            let scopes = translated.scopes;
+            measuring.add(module, &declared, index, scopes, &ssa, &mut analyses);
         }
         if is_wanted {
-            let mut kernel = analyzer.kernel(index, body, &mut ssa);
+            let analyses = analyses.in_environment(analyzer.environment(index));
+            let mut kernel = analyzer.kernel(index, body, &mut ssa, analyses);
             kernel.name = module.text(function.name).to_owned();
             if let Some((scopes, _)) = measuring.part(index)
                 && !options.findings_only
@@ -430,13 +447,19 @@ impl Analyzer<'_> {
     }
 
     /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach.
-    fn kernel(&self, index: usize, body: &Body, ssa: &mut Function) -> KernelAccesses {
+    fn kernel(
+        &self,
+        index: usize,
+        body: &Body,
+        ssa: &mut Function,
+        mut analyses: Analyses,
+    ) -> KernelAccesses {
         let options = self.options;
-        let environment = self.environment(index);
         let generic = findings::generic_accesses(ssa);
-        name_spaces(ssa, &environment);
+        name_spaces(ssa, &mut analyses);
         let ssa = &*ssa;
-        let given = options.block.or(environment.bounds().required_block);
+        let required = analyses.environment().bounds().required_block;
+        let given = options.block.or(required);
         let mut setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
         let kind = ssa.kind();
         if kind != FunctionKind::Entry {
@@ -444,9 +467,8 @@ impl Analyzer<'_> {
             setting.arguments.clear();
             setting.multiples.clear();
         }
-        let mut analyses = Analyses::of(environment);
         let evolution = ScalarEvolution::new(ssa, setting.shape(), Knobs::default());
-        let costs = costs_by(ssa, &mut analyses, &setting, &evolution);
+        let (costs, at_first) = costs_and_first_waste(ssa, &mut analyses, &setting, &evolution);
         let text = self.module.whole_text();
         let Arrays {
             arrays,
@@ -464,7 +486,7 @@ impl Analyzer<'_> {
         );
         let is_kernel = kind == FunctionKind::Entry;
         let shapes = match options.with_shapes && given.is_none() && is_kernel {
-            true => shapes(ssa, &mut analyses, &setting, &costs),
+            true => shapes(ssa, &mut analyses, &setting, &costs, at_first),
             false => Vec::new(),
         };
         let lines = SourceLines::of(self.module, &self.files, body);
@@ -486,6 +508,7 @@ impl Analyzer<'_> {
             costs: &costs,
             arrays: &arrays,
             nests: &nests,
+            findings_only: options.findings_only,
             line_of: &|block| {
                 let first = ssa.instructions_of(block).next();
                 let line = first.and_then(|first| reporter.line_of(first));
@@ -499,7 +522,8 @@ impl Analyzer<'_> {
             // Callers would have to change, too.
             false => (vec![Vec::new(); costs.len()], Vec::new()),
         };
-        let chains = chains_of_wasteful(ssa, &mut analyses, &setting, &evolution, &costs);
+        let is_told = |cost: &RequestCost| is_told(cost, options.findings_only);
+        let chains = chains_of(ssa, &mut analyses, &setting, &evolution, &costs, &is_told);
         fixes.extend(shape_fix(&shapes, setting.block));
         let least_registers =
             || findings::least_registers(self.module, self.globals, index, self.declared, ssa);
@@ -585,18 +609,18 @@ impl AccessOptions {
     }
 }
 
-/// Of each access that wastes something, the instructions that lanes differ by.
-fn chains_of_wasteful(
+/// Of each access that it is told of, the instructions that lanes differ by.
+fn chains_of(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
+    is_told: &dyn Fn(&RequestCost) -> bool,
 ) -> Vec<Vec<Instruction>> {
-    let is_wasteful = |cost: &&RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
-    let wasteful: Vec<&RequestCost> = costs.iter().filter(is_wasteful).collect();
-    let mut found = chains(function, analyses, setting, evolution, &wasteful).into_iter();
-    let own = costs.iter().map(|cost| match is_wasteful(&cost) {
+    let told: Vec<&RequestCost> = costs.iter().filter(|cost| is_told(cost)).collect();
+    let mut found = chains(function, analyses, setting, evolution, &told).into_iter();
+    let own = costs.iter().map(|cost| match is_told(cost) {
         true => found.next().unwrap_or_default(),
         false => Vec::new(),
     });
@@ -606,12 +630,13 @@ fn chains_of_wasteful(
 /// Shapes of blocks that are tried.
 const SHAPES: [[u32; 3]; 5] = [[256, 1, 1], [64, 4, 1], [32, 8, 1], [16, 16, 1], [8, 8, 4]];
 
-/// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x.
+/// What a kernel wastes by the shape of blocks, if threads ask for more than their number along x; `at_first` is that of the setting.
 fn shapes(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     costs: &[RequestCost],
+    at_first: Waste,
 ) -> Vec<ShapeWaste> {
     use oriole_isa::{Component, SpecialRegisterKind};
     let symbols = function.symbols().iter();
@@ -637,22 +662,23 @@ fn shapes(
         let is_needed = (is_planar || block[1] == 1) && (is_deep || block[2] == 1);
         is_needed && most.is_none_or(|most| block.iter().product::<u32>() <= most)
     };
-    let waste = |block: [u32; 3], costs: &[RequestCost]| {
-        let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
-        ShapeWaste {
-            block,
-            weight: known.clone().map(RequestCost::weight).sum(),
-            wasteful: known.filter(|cost| cost.waste() > 1e-9).count(),
-        }
-    };
     let mut found = Vec::new();
     for block in SHAPES.into_iter().filter(fits) {
-        let setting = Setting {
-            block,
-            ..setting.clone()
+        let waste = match block == setting.block {
+            true => at_first,
+            false => {
+                let setting = Setting {
+                    block,
+                    ..setting.clone()
+                };
+                waste_at_first(function, analyses, &setting)
+            }
         };
-        let costs = costs_at_first(function, analyses, &setting);
-        found.push(waste(block, &costs));
+        found.push(ShapeWaste {
+            block,
+            weight: waste.weight,
+            wasteful: waste.wasteful,
+        });
     }
     found
 }

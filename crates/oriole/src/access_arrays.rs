@@ -1,5 +1,6 @@
 //! Which arrays accesses go to, with their subscripts, and what iterations of loops have to do with each other.
 
+use crate::access_analysis::is_told;
 use oriole_analysis::delinearization::{
     Delinearizer, Dependence, Factor, Interchange, NestAccess, Polynomial, Subscripts, dependence,
     interchange,
@@ -85,17 +86,24 @@ fn is_wasteful(cost: &RequestCost) -> bool {
     cost.status != Status::Unknown && cost.waste() > 1e-9
 }
 
-/// Requests that waste something, and those that are in the innermost loops of nests with them: what findings and fixes tell of arrays.
-fn is_told(function: &Function, loops: &Loops, costs: &[RequestCost]) -> Vec<bool> {
-    let mut is_told: Vec<bool> = costs.iter().map(is_wasteful).collect();
+/// Requests whose arrays are looked for if only findings are wanted: those that these tell of, all that are in the innermost loops of nests
+/// with them, and all that waste something in shared memory if one of those does, since rows of arrays are taken from the first.
+fn needed_for_findings(function: &Function, loops: &Loops, costs: &[RequestCost]) -> Vec<bool> {
+    let is_told = |cost: &RequestCost| is_told(cost, true);
+    let is_shared =
+        |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
+    let needs_shared = costs.iter().any(|cost| is_shared(cost) && is_told(cost));
+    let is_needed =
+        |cost: &RequestCost| is_told(cost) || needs_shared && is_shared(cost) && is_wasteful(cost);
+    let mut needed: Vec<bool> = costs.iter().map(is_needed).collect();
     for (_, members) in of_nests(function, loops, costs).into_values() {
-        if members.iter().any(|&index| is_told[index]) {
+        if members.iter().any(|&index| is_told(&costs[index])) {
             for member in members {
-                is_told[member] = true;
+                needed[member] = true;
             }
         }
     }
-    is_told
+    needed
 }
 
 /// The arrays of requests, in order, and how iterations are related; if only findings are wanted, what these tell of them.
@@ -109,7 +117,7 @@ pub(crate) fn arrays(
     findings_only: bool,
 ) -> Arrays {
     let loops = analyses.get::<Loops>(function);
-    if findings_only && !costs.iter().any(is_wasteful) {
+    if findings_only && !costs.iter().any(|cost| is_told(cost, true)) {
         return Arrays {
             arrays: vec![None; costs.len()],
             trips: vec![None; costs.len()],
@@ -117,16 +125,16 @@ pub(crate) fn arrays(
             nests: Vec::new(),
         };
     }
-    let is_told = match findings_only {
-        true => is_told(function, &loops, costs),
+    let is_needed = match findings_only {
+        true => needed_for_findings(function, &loops, costs),
         false => vec![true; costs.len()],
     };
     let mut query = evolution.on(function);
     let arguments = arguments(function, setting);
     let mut delinearizer = Delinearizer::new(setting, arguments);
     let mut found: Vec<Option<Rc<Subscripts>>> = Vec::new();
-    for (cost, is_told) in costs.iter().zip(is_told) {
-        if !is_told {
+    for (cost, is_needed) in costs.iter().zip(is_needed) {
+        if !is_needed {
             found.push(None);
             continue;
         }
@@ -151,17 +159,27 @@ pub(crate) fn arrays(
             array(function, &query, &names, &loops, subscripts)
         })
         .collect();
-    let trips = costs.iter().map(|cost| match is_printed(cost) {
-        true => trips(function, &mut query, &names, &loops, cost),
-        false => None,
-    });
+    let trips = costs
+        .iter()
+        .map(|cost| match !findings_only || is_told(cost, true) {
+            true => trips(function, &mut query, &names, &loops, cost),
+            false => None,
+        });
     let trips = trips.collect();
     let dependences = match findings_only {
         true => Vec::new(),
         false => dependences(function, &query, &loops, costs, &found),
     };
     let flow = analyses.get::<ControlFlow>(function);
-    let nests = nests(function, &flow, &loops, &mut query, costs, &found);
+    let nests = nests(
+        function,
+        &flow,
+        &loops,
+        &mut query,
+        costs,
+        &found,
+        findings_only,
+    );
     let nests = nests.into_iter().map(|(nest, interchange)| {
         let name = |base| source_text(function, &query, &names, base);
         let apart = interchange.apart.iter();
@@ -219,6 +237,7 @@ fn nests(
     query: &mut Query<'_>,
     costs: &[RequestCost],
     found: &[Option<Rc<Subscripts>>],
+    findings_only: bool,
 ) -> Vec<(Nest, Interchange)> {
     let of_loops = of_nests(function, loops, costs);
     let wastes = |&&index: &&usize| {
@@ -229,6 +248,10 @@ fn nests(
     let wasteful = of_loops.into_values();
     let wasteful = wasteful.filter(|own| own.1.iter().any(|index| wastes(&index)));
     for (inner, members) in wasteful.take(MOST_NESTS) {
+        let mut costs_of = members.iter().map(|&index| &costs[index]);
+        if !costs_of.any(|cost| is_told(cost, findings_only)) {
+            continue;
+        }
         let access = |&index: &usize| {
             let request = &costs[index].request;
             NestAccess {

@@ -1,6 +1,6 @@
 //! Fixes of accesses that waste something, in words, with what they cost.
 
-use crate::access_analysis::ShapeWaste;
+use crate::access_analysis::{ShapeWaste, is_told};
 use crate::access_arrays::{ArrayAccess, ArrayNest};
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::Setting;
@@ -46,6 +46,8 @@ pub(crate) struct Fixing<'a> {
     pub costs: &'a [RequestCost],
     pub arrays: &'a [Option<ArrayAccess>],
     pub nests: &'a [ArrayNest],
+    /// Whether fixes are wanted only of what findings tell at a terminal.
+    pub findings_only: bool,
     pub target: Option<Target>,
     /// The line of a block's first instruction in the PTX.
     pub line_of: &'a dyn Fn(Block) -> u32,
@@ -74,6 +76,7 @@ impl Fixing<'_> {
             self.evolution,
             self.costs,
             Surroundings {
+                is_wanted: &|cost| is_told(cost, self.findings_only),
                 rows: &rows,
                 bytes: &bytes,
                 nests: &nests,

@@ -12,6 +12,7 @@ use oriole_diagnostics::{Diagnostic, Error, Severity, Source};
 use oriole_ir::{
     Block, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
 };
+use oriole_isa::{Flag, Opcode};
 use oriole_opt::{Callees, Context, Fuel, Hooks, Statistics};
 use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::{Body, Module, Statement};
@@ -246,22 +247,35 @@ const PROMOTING: [&str; 4] = [
 /// Makes values of local variables whose address is nowhere taken, once accesses name them.
 fn promote(function: &mut Function, environment: &Environment) {
     if oriole_analysis::memory::has_local_variables(function) {
-        run_passes(function, environment, &PROMOTING);
+        let mut analyses = Analyses::of(environment.clone());
+        run_passes(function, &mut analyses, &PROMOTING);
     }
 }
 
 /// Likewise, and has accesses name the state space that they reach.
-pub(crate) fn name_spaces(function: &mut Function, environment: &Environment) {
+pub(crate) fn name_spaces(function: &mut Function, analyses: &mut Analyses) {
     match oriole_analysis::memory::has_local_variables(function) {
-        true => run_passes(function, environment, &PROMOTING),
-        false => run_passes(function, environment, &PROMOTING[..1]),
+        true => run_passes(function, analyses, &PROMOTING),
+        false if converts_addresses(function) => run_passes(function, analyses, &PROMOTING[..1]),
+        false => {}
     }
 }
 
-fn run_passes(function: &mut Function, environment: &Environment, passes: &[&str]) {
+/// Whether there is an address that becomes generic, without which there is nothing to find its state space by.
+fn converts_addresses(function: &Function) -> bool {
+    function.block_order().iter().any(|&block| {
+        function.instructions_of(block).any(|instruction| {
+            let mnemonic = &function.format(instruction).mnemonic;
+            mnemonic.opcode() == Opcode::Cvta && !mnemonic.has(Flag::ToSpace)
+        })
+    })
+}
+
+fn run_passes(function: &mut Function, analyses: &mut Analyses, passes: &[&str]) {
     let Ok(phases) = oriole_opt::select(passes.iter().copied()) else {
         return;
     };
+    let environment = &analyses.environment().clone();
     let mut context = Context {
         knobs: &oriole_opt::Knobs::default(),
         fuel: &mut Fuel::unlimited(),
@@ -271,14 +285,7 @@ fn run_passes(function: &mut Function, environment: &Environment, passes: &[&str
         environment,
         callees: &Callees::default(),
     };
-    let mut analyses = Analyses::of(environment.clone());
-    oriole_opt::run(
-        function,
-        &mut analyses,
-        &phases,
-        &mut context,
-        &mut |_, _| {},
-    );
+    oriole_opt::run(function, analyses, &phases, &mut context, &mut |_, _| {});
 }
 
 /// The loops of a function whose local variables are values, outer before inner.

@@ -1,9 +1,9 @@
 //! How many instructions of each class a function has.
 
 use crate::Module;
+use oriole_collections::StringMap;
 use oriole_isa::{Mnemonic, Opcode, Terminator};
 use oriole_syntax::tree::{Function, Statement};
-use std::collections::HashMap;
 
 /// Instructions of a function by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,18 +29,20 @@ impl InstructionMix {
     /// Counts the instructions of a function; none, if it has no body.
     pub fn of(module: &Module, function: &Function) -> InstructionMix {
         // The same few mnemonics come again and again.
-        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let mut places: StringMap<usize> = StringMap::new();
+        let mut counts: Vec<(&str, usize)> = Vec::new();
         let statements = function.body.iter().flat_map(|body| &body.statements);
         for statement in statements {
             if let Statement::Instruction(instruction) = statement {
-                *counts.entry(module.text(instruction.mnemonic)).or_default() += 1;
+                let mnemonic = module.text(instruction.mnemonic);
+                let place = *places.get_or_insert_with(mnemonic, || {
+                    counts.push((mnemonic, 0));
+                    counts.len() - 1
+                });
+                counts[place].1 += 1;
             }
         }
         let mut mix = InstructionMix::default();
-        #[expect(
-            clippy::iter_over_hash_type,
-            reason = "sums do not depend on the order"
-        )]
         for (mnemonic, count) in counts {
             mix.add(&Mnemonic::parse(mnemonic), count);
         }

@@ -3,6 +3,7 @@
 use crate::evolution::translated_or_noted;
 use crate::machine::Properties;
 use crate::{Diagnostic, Error, Module, Source, error_of};
+use oriole_analysis::Analyses;
 use oriole_analysis::launch::occupancy::Demand;
 use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
 use oriole_analysis::liveness::{
@@ -210,7 +211,8 @@ fn measure_all(
             continue;
         };
         let ssa = translated.function;
-        measuring.add(module, &outside, index, translated.scopes, &ssa);
+        let analyses = &mut Analyses::new();
+        measuring.add(module, &outside, index, translated.scopes, &ssa, analyses);
         formats = ssa.into_formats();
     }
     let mut reports = Vec::new();
@@ -248,7 +250,7 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
-    /// Adds the function of this number, in SSA form as it was translated, with its names.
+    /// Adds the function of this number, in SSA form as it was translated, with its names and with analyses in no environment.
     pub(crate) fn add(
         &mut self,
         module: &Module,
@@ -256,13 +258,14 @@ impl Measuring {
         index: usize,
         scopes: Scopes,
         function: &oriole_ir::Function,
+        analyses: &mut Analyses,
     ) {
         let Some(body) = &module.functions[index].body else {
             return;
         };
         let registers = Registers::of(module, body, &scopes, &mut self.formats);
         let id = FunctionId::from_index(index);
-        let summary = Summary::of(outside, id, &registers, function);
+        let summary = Summary::with(outside, id, &registers, function, analyses);
         if self.parts.len() <= index {
             self.parts.resize_with(index + 1, || None);
             self.summaries.resize_with(index + 1, || None);

@@ -146,12 +146,7 @@ impl LanePatterns<'_> {
         let Some(last) = self.function.last_instruction(above) else {
             return supposed;
         };
-        // Any other way in, but for back edges, may be one that only some of the lanes take.
-        let edges = self.function.edges(above);
-        let ways = edges.iter().filter(|edge| edge.target == block).count();
-        let is_back = |from: &Block| self.dominators.dominates(block, *from);
-        let forward = self.flow.predecessors(block).filter(|from| !is_back(from));
-        if ways != 1 || forward.count() != 1 {
+        if !self.is_only_way(above, block) {
             return supposed;
         }
         // Others may have left a loop elsewhere.
@@ -169,11 +164,22 @@ impl LanePatterns<'_> {
             None | Some(Condition::Unknown) => return supposed,
         };
         let is_branch = self.function.format(last).effects.terminator == Terminator::Branch;
+        let edges = self.function.edges(above);
         let takes = is_branch && edges.first().is_some_and(|edge| edge.target == block);
         Arriving {
             lanes: arriving.lanes & if takes { lanes } else { !lanes },
             ..arriving
         }
+    }
+
+    /// Whether the only way into a block, but for back edges, is one from what immediately dominates it: only some of the lanes may take
+    /// another.
+    pub(super) fn is_only_way(&self, above: Block, block: Block) -> bool {
+        let edges = self.function.edges(above);
+        let ways = edges.iter().filter(|edge| edge.target == block).count();
+        let is_back = |from: &Block| self.dominators.dominates(block, *from);
+        let forward = self.flow.predecessors(block).filter(|from| !is_back(from));
+        ways == 1 && forward.count() == 1
     }
 
     /// What is known of the guard of an instruction, with its negation.
@@ -186,7 +192,7 @@ impl LanePatterns<'_> {
     }
 
     /// Likewise, if it was computed.
-    fn computed_guard(&self, instruction: Instruction) -> Option<Condition> {
+    pub(super) fn computed_guard(&self, instruction: Instruction) -> Option<Condition> {
         let negated = match self.function.format(instruction).guard {
             Guard::None => return None,
             Guard::If => false,

@@ -424,7 +424,7 @@ impl LanePatterns<'_> {
             None => self.operation(value, mnemonic, given, &inputs)?,
         };
         for input in &inputs {
-            result = result.assuming(&input.pattern.assumed);
+            result.assume(&input.pattern.assumed);
         }
         if result.bits < held && mnemonic.opcode() == Opcode::Cvt {
             let input = Input::new(result);

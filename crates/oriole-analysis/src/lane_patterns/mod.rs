@@ -261,6 +261,8 @@ pub struct LanePatterns<'a> {
     uniformity: Rc<Uniformity>,
     /// By loop: the blocks where lanes may leave it at different times.
     leaves_apart: Vec<Vec<Block>>,
+    /// Whether there is such a block.
+    may_leave_apart: bool,
     /// By loop: whether they do, as far as patterns tell, once that was asked.
     has_left: Vec<Option<bool>>,
     /// Blocks that control enters from behind without being headers of loops.
@@ -274,6 +276,9 @@ pub struct LanePatterns<'a> {
     entries: Vec<Option<Entry>>,
     /// Values of instructions that wait for what they need.
     is_expanded: BitSet<Value>,
+    /// Values that are being computed, and what one of them needs: kept for their memory.
+    stack: Vec<Value>,
+    needed: Vec<Value>,
     /// What is known of values in all threads of all warps, once that was asked.
     known_values: Vec<Option<Known>>,
     /// Values that were given expressions.
@@ -351,6 +356,7 @@ impl<'a> LanePatterns<'a> {
             flow,
             loops,
             uniformity,
+            may_leave_apart: leaves_apart.iter().any(|blocks| !blocks.is_empty()),
             leaves_apart,
             has_left: Vec::new(),
             irreducible,
@@ -358,6 +364,8 @@ impl<'a> LanePatterns<'a> {
             atoms: Atoms::default(),
             entries: Vec::new(),
             is_expanded: BitSet::with_domain(function.values().len()),
+            stack: Vec::new(),
+            needed: Vec::new(),
             named: BitSet::with_domain(function.values().len()),
             constants: vec![None; function.constants().len()],
             known_values: vec![None; function.values().len()],
@@ -523,6 +531,9 @@ impl<'a> LanePatterns<'a> {
         let Entry::Known(pattern) = &entry else {
             return entry;
         };
+        if !self.may_leave_apart {
+            return entry;
+        }
         let atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
         let mut more: SmallVec<[Supposed; 2]> = SmallVec::new();
         for &atom in atoms {
@@ -572,8 +583,10 @@ impl<'a> LanePatterns<'a> {
         if self.entries[value.index()].is_some() {
             return;
         }
-        let mut stack = vec![value];
-        let mut needs = Vec::new();
+        // Nothing is computed on the way that is not on this stack.
+        let mut stack = std::mem::take(&mut self.stack);
+        let mut needs = std::mem::take(&mut self.needed);
+        stack.push(value);
         while let Some(&top) = stack.last() {
             if self.entries[top.index()].is_some() {
                 stack.pop();
@@ -597,6 +610,7 @@ impl<'a> LanePatterns<'a> {
             }
             stack.append(&mut needs);
         }
+        (self.stack, self.needed) = (stack, needs);
     }
 
     /// The values that a value is computed from.
@@ -647,8 +661,11 @@ impl<'a> LanePatterns<'a> {
     }
 
     /// Gives the value an expression, so that these are numbered in the order in which values come: that is the order in which sums of
-    /// them are printed.
+    /// them are printed. Nothing is printed where only costs are wanted.
     fn name(&mut self, value: Value) {
+        if self.setting.brief {
+            return;
+        }
         let data = self.function.values()[value];
         let is_integer = matches!(data.scalar_type.bits(), 8..=64) && !data.scalar_type.is_float();
         if is_integer && self.named.insert(value) {

@@ -149,15 +149,15 @@ pub struct BitView {
 
 impl Clone for Pattern {
     fn clone(&self) -> Pattern {
+        // Most patterns have few terms and take nothing for granted.
+        let mut terms = Terms::with_capacity(self.terms.len());
+        for term in &self.terms {
+            terms.push(term.clone());
+        }
         Pattern {
             bits: self.bits,
             lanes: self.lanes.clone(),
-            // Most patterns have few terms and take nothing for granted.
-            terms: match &self.terms[..] {
-                [] => Terms::new(),
-                [only] => std::iter::once(only.clone()).collect(),
-                terms => terms.iter().cloned().collect(),
-            },
+            terms,
             assumed: SmallVec::from_slice(&self.assumed),
         }
     }
@@ -180,9 +180,13 @@ impl Pattern {
             monomial: Monomial::atom(atom),
             factor: Lanes::Same(1),
         };
+        let mut terms = Terms::new();
+        terms.push(term);
         Pattern {
-            terms: std::iter::once(term).collect(),
-            ..Pattern::concrete(Lanes::Same(0), bits)
+            bits,
+            lanes: Lanes::Same(0),
+            terms,
+            assumed: SmallVec::new(),
         }
     }
 
@@ -250,13 +254,20 @@ impl Pattern {
     }
 
     /// With what others take for granted, too.
+    #[inline]
     pub fn assuming(mut self, others: &[Supposed]) -> Pattern {
+        self.assume(others);
+        self
+    }
+
+    /// Takes for granted what others do, too.
+    #[inline]
+    pub(super) fn assume(&mut self, others: &[Supposed]) {
         for &other in others {
             if let Err(place) = self.assumed.binary_search(&other) {
                 self.assumed.insert(place, other);
             }
         }
-        self
     }
 
     /// The low bits.
@@ -265,7 +276,8 @@ impl Pattern {
         for term in &self.terms {
             result.push(term.monomial, &term.factor);
         }
-        result.assuming(&self.assumed)
+        result.assume(&self.assumed);
+        result
     }
 
     /// Adds a term, which comes behind those there are.
@@ -308,8 +320,12 @@ impl Pattern {
             let monomial = one.or(two).map(|term| term.monomial)?;
             result.push(monomial, &factor);
         }
-        (result.terms.len() <= MOST_TERMS)
-            .then(|| result.assuming(&self.assumed).assuming(&other.assumed))
+        if result.terms.len() > MOST_TERMS {
+            return None;
+        }
+        result.assume(&self.assumed);
+        result.assume(&other.assumed);
+        Some(result)
     }
 
     /// The sum.
@@ -338,7 +354,8 @@ impl Pattern {
             let product = term.factor.times(factor);
             result.push(term.monomial, &product);
         }
-        result.assuming(&self.assumed)
+        result.assume(&self.assumed);
+        result
     }
 
     /// The product; nothing if that has too many terms.
@@ -379,15 +396,21 @@ impl Pattern {
 
     /// What is known of the product of each term's atoms.
     pub fn monomials_known(&self, atoms: &dyn Fn(Atom) -> Known) -> SmallVec<[Known; 8]> {
-        let of_term = |term: &Term| {
-            let mut factors = term.monomial.iter();
-            let mut factors = factors
-                .by_ref()
-                .map(|&atom| atoms(atom).truncate(self.bits));
-            let first = factors.next().unwrap_or(Known::constant(1));
-            factors.fold(first, |product, own| times(product, own, self.bits))
-        };
-        self.terms.iter().map(of_term).collect()
+        let mut known = SmallVec::new();
+        for term in &self.terms {
+            known.push(self.monomial_known(term, atoms));
+        }
+        known
+    }
+
+    /// What is known of the product of a term's atoms.
+    fn monomial_known(&self, term: &Term, atoms: &dyn Fn(Atom) -> Known) -> Known {
+        let mut factors = term.monomial.iter();
+        let mut factors = factors
+            .by_ref()
+            .map(|&atom| atoms(atom).truncate(self.bits));
+        let first = factors.next().unwrap_or(Known::constant(1));
+        factors.fold(first, |product, own| times(product, own, self.bits))
     }
 
     /// What is known of the sum of all terms in a lane, given what is of their [products](Pattern::monomials_known).
@@ -402,10 +425,13 @@ impl Pattern {
 
     /// What is known of the sum of all terms in a lane.
     pub fn symbolic_known(&self, lane: usize, atoms: &dyn Fn(Atom) -> Known) -> Known {
-        if self.is_concrete() {
-            return Known::constant(0);
+        let mut known = Known::constant(0);
+        for term in &self.terms {
+            let factor = Known::constant(term.factor.get(lane));
+            let own = times(factor, self.monomial_known(term, atoms), self.bits);
+            known = known.add(own, false, self.bits);
         }
-        self.sum_known(lane, &self.monomials_known(atoms))
+        known
     }
 
     /// The bits, if lanes differ by known numbers only and these do not carry into what is unknown; `whole` is known of all lanes.

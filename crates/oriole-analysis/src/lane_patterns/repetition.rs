@@ -110,15 +110,6 @@ impl LanePatterns<'_> {
         }
     }
 
-    /// Whether a block is entered by one edge of another one alone, but for back edges.
-    fn is_only_way(&self, above: Block, to: Block) -> bool {
-        let edges = self.function.edges(above);
-        let ways = edges.iter().filter(|edge| edge.target == to).count();
-        let is_back = |from: &Block| self.dominators.dominates(to, *from);
-        let forward = self.flow.predecessors(to).filter(|from| !is_back(from));
-        ways == 1 && forward.count() == 1
-    }
-
     /// Whether all lanes go round a loop again, as far as its branches tell: none of them leaves it.
     pub fn goes_round(&mut self, this: Loop) -> bool {
         let order: Vec<Block> = self.flow.reverse_postorder().to_vec();

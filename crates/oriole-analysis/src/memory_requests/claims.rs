@@ -1,7 +1,8 @@
 //! What is claimed of each warp, and of each lane of one, in little memory: warps are mostly alike, and lanes mostly equally far apart.
 
-use crate::known_bits::{mask, sign_extend};
-use crate::lane_patterns::{LANES, Lanes, Pattern};
+use super::group_cost::step_of;
+use crate::known_bits::sign_extend;
+use crate::lane_patterns::{LANES, Pattern};
 use oriole_collections::SmallVec;
 use std::sync::Arc;
 
@@ -81,14 +82,7 @@ impl Offsets {
     /// Of the lanes of a pattern that differ by known numbers.
     pub(super) fn of(pattern: &Pattern, lanes: u32) -> Offsets {
         let bits = pattern.bits;
-        let step = match pattern.lanes {
-            Lanes::Same(_) => Some(0),
-            Lanes::Linear { step, .. } => Some(sign_extend(step & mask(bits), bits)),
-            Lanes::Each(_) => None,
-        };
-        // So that no difference has more bits than the number.
-        let fits = |step: &i64| step.unsigned_abs() < 1 << (bits.saturating_sub(1).min(63) / 2);
-        let numbers = match step.filter(|step| bits >= 16 && fits(step)) {
+        let numbers = match step_of(pattern) {
             Some(step) => Numbers::Step(step),
             None => {
                 let first = pattern.lanes.get(lanes.trailing_zeros() as usize % LANES);

@@ -93,10 +93,9 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
             false => Class::Coalesced,
         };
     }
-    let present: Vec<i64> = offsets.iter().flatten().collect();
     // Atomics on one word wait for each other.
     let waits = is_shared && wastes;
-    if present.len() > 1 && present.iter().all(|&offset| offset == 0) && !waits {
+    if warp.lanes.count_ones() > 1 && offsets.is_uniform() && !waits {
         return Class::Broadcast;
     }
     if is_shared {
@@ -108,7 +107,7 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
     if !wastes {
         return Class::Coalesced;
     }
-    let mut sorted = present.clone();
+    let mut sorted: Vec<i64> = offsets.iter().flatten().collect();
     sorted.sort_unstable();
     sorted.dedup();
     let steps: Vec<u64> = sorted

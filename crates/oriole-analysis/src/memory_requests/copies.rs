@@ -1,6 +1,7 @@
 //! What copies (`cp.async`) cost, where that depends on where they read and on where they write.
 
-use super::cost::{MIDDLE, WarpCost, groups};
+use super::cost::{WarpCost, groups};
+use super::group_cost::MIDDLE;
 use super::{POINTER_ALIGNMENT, Request, aligned_in};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, Cause, Entry, LANES, LanePatterns, Pattern};

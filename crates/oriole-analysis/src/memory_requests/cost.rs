@@ -1,12 +1,12 @@
 //! What a pattern of addresses costs a warp.
 
+use super::group_cost::{GroupCost, MIDDLE, Memory, Spread, memory, residues};
 use super::waste::Phase;
 use super::{Offsets, Request, StrideRow};
-use crate::known_bits::{Known, sign_extend};
+use crate::known_bits::Known;
 use crate::lane_patterns::{Arriving, Atom, Cause, CauseKind, LANES, Lanes, Pattern, Supposed};
 use oriole_collections::SmallVec;
 use oriole_ir::Symbol;
-use oriole_isa::Space;
 use oriole_isa::memory_cost::{self, Operation};
 
 /// The cost of a request for one warp.
@@ -50,30 +50,13 @@ pub(super) struct WarpCost {
     pub is_of_cases: bool,
     /// The lanes that come to it, if it was counted for those of one place of the kernel.
     pub arriving: Option<Arriving>,
+    /// Of any warp: whether warps differ by what makes no difference to the cost alone, if the same lanes come.
+    pub is_moved_alike: bool,
 }
 
 /// The first lane of some, as a mask.
 fn lowest(lanes: u32) -> u32 {
     lanes & lanes.wrapping_neg()
-}
-
-/// Far from both ends of the address space, and a multiple of everything that counts.
-pub(super) const MIDDLE: u64 = 1 << 44;
-
-/// Which memory a request goes to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memory {
-    Global,
-    Shared,
-    Local,
-}
-
-pub(super) fn memory(space: Space) -> Memory {
-    match space {
-        Space::Shared | Space::SharedCluster => Memory::Shared,
-        Space::Local => Memory::Local,
-        _ => Memory::Global,
-    }
 }
 
 impl WarpCost {
@@ -101,6 +84,7 @@ impl WarpCost {
             phase: None,
             is_of_cases: false,
             arriving: None,
+            is_moved_alike: false,
         }
     }
 
@@ -128,15 +112,9 @@ impl WarpCost {
             false,
             pattern.bits,
         );
-        let spread = |lane: usize| {
-            pattern
-                .lanes
-                .get(lane)
-                .wrapping_sub(pattern.lanes.get(from))
-        };
-        let offsets: [i64; LANES] =
-            std::array::from_fn(|lane| sign_extend(spread(lane), pattern.bits));
-        let mut residues = residues(base, memory, &offsets, self.lanes, request.bytes);
+        let spread = Spread::of(pattern, from);
+        let offsets = spread.to_array();
+        let mut residues = residues(request, base, &spread, self.lanes);
         let mut costs: Option<Vec<u64>> = None;
         while residues != 0 {
             let start = MIDDLE + u64::from(residues.trailing_zeros());
@@ -228,13 +206,8 @@ impl WarpCost {
     fn count_case(&mut self, request: &Request, pattern: &Pattern, known: &dyn Fn(Atom) -> Known) {
         let groups = groups(pattern, self.lanes);
         self.groups.clone_from(&groups);
-        let numbers = pattern.lanes.to_array();
-        let spread = |from: usize, lane: usize| {
-            sign_extend(numbers[lane].wrapping_sub(numbers[from]), pattern.bits)
-        };
         self.offsets = (groups.len() == 1).then(|| Offsets::of(pattern, self.lanes));
         let memory = memory(request.space);
-        let whole = [u32::MAX];
         // Only wide loads from shared memory go in other passes by that.
         let may_be_paired =
             memory == Memory::Shared && request.operation == Operation::Load && request.bytes > 4;
@@ -244,12 +217,25 @@ impl WarpCost {
         };
         let passes = match memory {
             Memory::Shared => passes(request, self.lanes, is_paired == Some(true)),
-            Memory::Global | Memory::Local => whole.to_vec(),
+            Memory::Global | Memory::Local => SmallVec::from_slice(&[u32::MAX]),
         };
         (self.least, self.most, self.mean, self.ideal) = (0, 0, 0.0, 0.0);
         self.least_apart = 0;
         let mut contradicts = false;
         let monomials = pattern.monomials_known(known);
+        if memory == Memory::Global
+            && groups.len() > 1
+            && groups.len() == self.lanes.count_ones() as usize
+            && is_aligned(request, pattern, &monomials)
+        {
+            // Lanes that are aligned and alone are in one sector each.
+            let count = groups.len() as u64;
+            (self.least, self.most, self.mean) = (1, count, count as f64);
+            self.least_apart = count;
+            let ideal = memory_cost::ideal_sectors(self.lanes, request.bytes).min(count);
+            self.ideal = ideal as f64;
+            return;
+        }
         for pass in passes {
             let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
             for &group in &groups {
@@ -258,16 +244,16 @@ impl WarpCost {
                     continue;
                 }
                 let from = lanes.trailing_zeros() as usize;
-                let number = Known::constant(numbers[from]);
+                let number = Known::constant(pattern.lanes.get(from));
                 let base = pattern.sum_known(from, &monomials);
                 let base = base.add(number, false, pattern.bits);
-                let mut offsets = [0; LANES];
-                if !lanes.is_power_of_two() {
-                    offsets = std::array::from_fn(|lane| spread(from, lane));
-                }
-                let residues = residues(base, memory, &offsets, lanes, request.bytes);
+                let spread = match lanes.is_power_of_two() {
+                    true => Spread::alone(from),
+                    false => Spread::of(pattern, from),
+                };
+                let residues = residues(request, base, &spread, lanes);
                 contradicts |= residues == 0;
-                let own = GroupCost::of(memory, request, &offsets, lanes, residues);
+                let own = GroupCost::of(request, &spread, lanes, residues);
                 ideal = ideal.max(own.ideal);
                 least = least.max(own.least);
                 self.least_apart += own.least;
@@ -317,6 +303,11 @@ impl WarpCost {
             Some(kind) => matches!(kind, CauseKind::Data | CauseKind::Call),
         };
         is_known && self.assumed.is_empty() && !self.is_of_cases
+    }
+
+    /// Whether each warp costs this to which the same lanes come, if it is what any warp costs.
+    pub fn is_of_each_warp(&self) -> bool {
+        self.is_settled() || self.cause.is_none() && self.is_moved_alike
     }
 
     /// Whether this is what any warp costs to which these lanes come.
@@ -408,7 +399,8 @@ const MOST_CASES: usize = 64;
 fn cases(pattern: &Pattern, lanes: u32, known: &dyn Fn(Atom) -> Known) -> Option<Vec<Pattern>> {
     let mut atoms: Vec<Atom> = Vec::new();
     let first = lanes.trailing_zeros() as usize % LANES;
-    for term in &pattern.terms {
+    let varying = pattern.terms.iter();
+    for term in varying.filter(|term| term.factor.as_same().is_none()) {
         let differs =
             |lane: usize| lanes >> lane & 1 != 0 && term.factor.get(lane) != term.factor.get(first);
         if (0..LANES).any(differs) {
@@ -453,7 +445,7 @@ fn possible(known: Known, most: usize) -> Option<Vec<u64>> {
 }
 
 /// The lanes that go together into shared memory.
-fn passes(request: &Request, lanes: u32, is_paired: bool) -> Vec<u32> {
+fn passes(request: &Request, lanes: u32, is_paired: bool) -> SmallVec<[u32; 4]> {
     let all = memory_cost::passes(request.operation, request.bytes, is_paired);
     all.filter(|pass| pass & lanes != 0).collect()
 }
@@ -483,6 +475,27 @@ fn is_paired(pattern: &Pattern, groups: &[u32], lanes: u32) -> Option<bool> {
     }
 }
 
+/// Whether the addresses of all lanes are multiples of what they access, as far as what is known of products of atoms tells; each of
+/// these is one sector then.
+fn is_aligned(request: &Request, pattern: &Pattern, monomials: &[Known]) -> bool {
+    let bytes = request.bytes;
+    if !bytes.is_power_of_two() || bytes > 32 {
+        return false;
+    }
+    let needed = bytes.trailing_zeros();
+    let zeros = |lanes: &Lanes| match lanes {
+        Lanes::Same(number) => number.trailing_zeros(),
+        Lanes::Linear { first, step } => (first | step).trailing_zeros(),
+        Lanes::Each(numbers) => numbers
+            .iter()
+            .fold(0, |all, own| all | own)
+            .trailing_zeros(),
+    };
+    let mut terms = pattern.terms.iter().zip(monomials);
+    zeros(&pattern.lanes) >= needed
+        && terms.all(|(term, known)| zeros(&term.factor) + known.zeros.trailing_ones() >= needed)
+}
+
 /// Groups of lanes that differ by known numbers, as masks.
 pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
     let varying: SmallVec<[&Lanes; 4]> = pattern
@@ -493,6 +506,13 @@ pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
         .collect();
     if varying.is_empty() && lanes != 0 {
         return SmallVec::from_slice(&[lanes]);
+    }
+    // A factor that changes from lane to lane is another one in each, unless it comes back to the first.
+    let is_another =
+        |own: &&Lanes| matches!(own, Lanes::Linear { step, .. } if step.trailing_zeros() <= 59);
+    if varying.iter().any(is_another) {
+        let each = (0..LANES).filter(|lane| lanes >> lane & 1 != 0);
+        return each.map(|lane| 1 << lane).collect();
     }
     let mut groups: SmallVec<[u32; 2]> = SmallVec::new();
     for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
@@ -508,126 +528,6 @@ pub(super) fn groups(pattern: &Pattern, lanes: u32) -> SmallVec<[u32; 2]> {
         }
     }
     groups
-}
-
-/// What the address of the first lane may be, modulo what counts: a set of numbers below 32.
-fn residues(base: Known, memory: Memory, offsets: &[i64; LANES], lanes: u32, bytes: u32) -> u32 {
-    let modulus = match memory {
-        Memory::Global => 32,
-        // Whole words move banks and lines alike.
-        Memory::Shared | Memory::Local => 4,
-    };
-    let alignment = (1 << bytes.trailing_zeros().min(5)) as u64;
-    let tried = modulus.max(alignment);
-    // The first lane has offset zero: if it is aligned, the others are if their offsets are.
-    let mut rest = lanes;
-    while rest != 0 {
-        let offset = offsets[rest.trailing_zeros() as usize];
-        rest &= rest - 1;
-        if offset as u64 & (alignment - 1) != 0 {
-            return 0;
-        }
-    }
-    let is_possible = |residue: &u64| {
-        let bits = tried - 1;
-        residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0
-    };
-    let aligned = (0..tried).step_by(alignment as usize);
-    let possible = aligned.filter(is_possible);
-    possible.fold(0, |set, residue| set | 1 << residue)
-}
-
-/// What the lanes of a group cost in one pass, over all that the address of the first one may be.
-struct GroupCost {
-    least: u64,
-    most: u64,
-    mean: f64,
-    ideal: u64,
-}
-
-impl GroupCost {
-    fn of(
-        memory: Memory,
-        request: &Request,
-        offsets: &[i64; LANES],
-        lanes: u32,
-        residues: u32,
-    ) -> GroupCost {
-        let is_whole = request.bytes.is_power_of_two() && request.bytes <= 32;
-        if memory == Memory::Global && lanes.is_power_of_two() && is_whole && residues != 0 {
-            // One lane that is aligned is in one sector.
-            return GroupCost {
-                least: 1,
-                most: 1,
-                mean: 1.0,
-                ideal: 1,
-            };
-        }
-        if memory == Memory::Global {
-            return GroupCost::of_sectors(request.bytes, offsets, lanes, residues);
-        }
-        let (mut least, mut most, mut sum, mut ideal) = (u64::MAX, 0, 0, 0);
-        let mut rest = residues;
-        while rest != 0 {
-            let base = MIDDLE + u64::from(rest.trailing_zeros());
-            rest &= rest - 1;
-            let addresses = std::array::from_fn(|lane| base.wrapping_add_signed(offsets[lane]));
-            let (cost, own) = cost(memory, request, &addresses, lanes);
-            (least, most) = (least.min(cost), most.max(cost));
-            sum += cost;
-            ideal = ideal.max(own);
-        }
-        GroupCost {
-            least: if residues == 0 { 0 } else { least },
-            most,
-            mean: sum as f64 / f64::from(residues.count_ones().max(1)),
-            ideal,
-        }
-    }
-
-    /// Likewise, of global memory: lanes are put in order once.
-    fn of_sectors(bytes: u32, offsets: &[i64; LANES], lanes: u32, residues: u32) -> GroupCost {
-        let mut addresses = [0; LANES];
-        let mut count = 0;
-        for (lane, &offset) in offsets.iter().enumerate() {
-            if lanes >> lane & 1 != 0 {
-                addresses[count] = MIDDLE.wrapping_add_signed(offset);
-                count += 1;
-            }
-        }
-        let sorted = &mut addresses[..count];
-        if !sorted.is_sorted() {
-            sorted.sort_unstable();
-        }
-        let (mut least, mut most, mut sum) = (u64::MAX, 0, 0);
-        let (mut rest, mut before) = (residues, 0);
-        // What has no gaps is as one access of all.
-        let is_dense = |pair: &[u64]| pair[1] - pair[0] <= u64::from(bytes);
-        let whole = sorted.windows(2).all(is_dense);
-        let start = sorted.first().copied().unwrap_or(MIDDLE);
-        let end = sorted.last().copied().unwrap_or(MIDDLE) + u64::from(bytes);
-        while rest != 0 {
-            let residue = u64::from(rest.trailing_zeros());
-            rest &= rest - 1;
-            let cost = if whole {
-                ((end + residue - 1) >> 5) - ((start + residue) >> 5) + 1
-            } else {
-                for address in sorted.iter_mut() {
-                    *address += residue - before;
-                }
-                before = residue;
-                memory_cost::distinct_sectors(sorted, bytes)
-            };
-            (least, most) = (least.min(cost), most.max(cost));
-            sum += cost;
-        }
-        GroupCost {
-            least: if residues == 0 { 0 } else { least },
-            most,
-            mean: sum as f64 / f64::from(residues.count_ones().max(1)),
-            ideal: memory_cost::ideal_sectors(lanes, bytes).min(most),
-        }
-    }
 }
 
 /// What the first of these lanes cost, by their number less one; not of all.
@@ -672,17 +572,4 @@ fn first_sectors(bytes: u32, addresses: &[u64; LANES], lanes: u32) -> Vec<u64> {
         costs.push(sectors.len() as u64);
     }
     costs
-}
-
-/// What lanes of one pass cost, and what would do.
-fn cost(memory: Memory, request: &Request, addresses: &[u64; LANES], lanes: u32) -> (u64, u64) {
-    let bytes = request.bytes;
-    match memory {
-        Memory::Global => memory_cost::sectors(addresses, lanes, bytes),
-        Memory::Local => memory_cost::local_sectors(addresses, lanes, bytes),
-        Memory::Shared => {
-            let cost = memory_cost::pass_wavefronts(request.operation, addresses, lanes, bytes);
-            (cost, cost)
-        }
-    }
 }

@@ -133,6 +133,8 @@ const MOST_MEMBERS: usize = 200;
 /// What is known of arrays and loops besides what requests cost.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
+    /// Whether fixes of a request are wanted, among those that waste something.
+    pub is_wanted: &'a dyn Fn(&RequestCost) -> bool,
     /// Bytes of rows that addresses show, by request.
     pub rows: &'a dyn Fn(usize) -> Option<u64>,
     /// Bytes of shared variables.
@@ -153,17 +155,25 @@ pub fn fixes(
     if !costs.iter().any(wastes) {
         return Vec::new();
     }
-    let Surroundings { rows, bytes, nests } = around;
+    let Surroundings {
+        is_wanted,
+        rows,
+        bytes,
+        nests,
+    } = around;
+    let is_wanted = |cost: &RequestCost| wastes(cost) && is_wanted(cost);
     let members = nests.iter().flat_map(|nest| &nest.members);
     let members: Vec<usize> = members.map(|member| member.0).collect();
-    let samples = samples(function, analyses, setting, evolution, costs, &members);
-    let mut found = shared_fixes(costs, &samples, rows, bytes);
+    let samples = samples(
+        function, analyses, setting, evolution, costs, &is_wanted, &members,
+    );
+    let mut found = shared_fixes(costs, &samples, &is_wanted, rows, bytes);
     for nest in nests {
         found.extend(nest.fixes(costs, &samples));
     }
     let exchanged = exchanged(function, analyses, setting, costs);
     for (index, cost) in costs.iter().enumerate() {
-        if !wastes(cost) {
+        if !is_wanted(cost) {
             continue;
         }
         let mut own = Vec::new();
@@ -196,14 +206,14 @@ pub fn fixes(
     found
 }
 
-/// The addresses of requests, by request and warp: of those that waste something, and of all that go to shared memory if one of
-/// these does.
+/// The addresses of requests, by request and warp: of those that a fix may be for, and of all that go to shared memory if one of these does.
 fn samples(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
+    is_wanted: &dyn Fn(&RequestCost) -> bool,
     members: &[usize],
 ) -> Vec<Vec<Sample>> {
     let mut samples: Vec<Vec<Sample>> = costs.iter().map(|_| Vec::new()).collect();
@@ -213,11 +223,20 @@ fn samples(
     };
     let is_shared =
         |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
-    let needs_shared = costs.iter().any(|cost| is_shared(cost) && wastes(cost));
-    let is_needed = |cost: &RequestCost| wastes(cost) || needs_shared && is_shared(cost);
+    let needs_shared = costs.iter().any(|cost| is_shared(cost) && is_wanted(cost));
+    let is_needed = |index: usize| {
+        let cost = &costs[index];
+        match is_shared(cost) {
+            true => needs_shared,
+            false => is_wanted(cost) && may_be_packed(index, costs),
+        }
+    };
     let needed: Vec<usize> = (0..costs.len())
-        .filter(|&index| is_needed(&costs[index]) || members.contains(&index))
+        .filter(|&index| is_needed(index) || members.contains(&index))
         .collect();
+    if needed.is_empty() {
+        return samples;
+    }
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, supposing, query);
     for warp in 0..setting.warps() {
@@ -338,6 +357,7 @@ fn exchanged(
 fn shared_fixes(
     costs: &[RequestCost],
     samples: &[Vec<Sample>],
+    is_wanted: &dyn Fn(&RequestCost) -> bool,
     rows: &dyn Fn(usize) -> Option<u64>,
     bytes: &dyn Fn(Symbol) -> Option<u32>,
 ) -> Vec<Fix> {
@@ -364,7 +384,7 @@ fn shared_fixes(
         let (Some(&first), Some(bytes)) = (members.iter().find(is_wasteful), bytes) else {
             continue;
         };
-        if members.len() > MOST_MEMBERS {
+        if members.len() > MOST_MEMBERS || !members.iter().any(|&it| is_wanted(&costs[it])) {
             continue;
         }
         let widest = members.iter().map(|&it| costs[it].request.bytes).max();
@@ -617,10 +637,9 @@ fn counted(
     (count > 0).then(|| sum as f64 / f64::from(count))
 }
 
-/// Adjacent accesses of a thread in one.
-fn vector_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
-    let cost = &costs[index];
-    let request = &cost.request;
+/// How many adjacent accesses of a thread, of which a request is the first, could be one, if there are any.
+fn adjacent(index: usize, costs: &[RequestCost]) -> Option<i64> {
+    let request = &costs[index].request;
     let address = request.address?;
     let bytes = i64::from(request.bytes);
     let same = |other: &&RequestCost| {
@@ -643,46 +662,62 @@ fn vector_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> O
         }
         let start = address.offset - address.offset.rem_euclid(width);
         let mut all = (0..count).map(|place| start + place * bytes);
-        if !all.all(|offset| offsets.contains(&offset)) {
-            continue;
-        }
-        if start != address.offset {
+        if all.all(|offset| offsets.contains(&offset)) {
             // It is said of the first one.
-            return None;
+            return (start == address.offset).then_some(count);
         }
-        let wide = Request {
-            bytes: width as u32,
-            ..*request
-        };
-        let is_aligned = |sample: &Sample| {
-            let pattern = sample.pattern.as_ref()?;
-            let zeros = (!sample.uniform.zeros).trailing_zeros();
-            let is_multiple = |lane: usize| pattern.lanes.get(lane).is_multiple_of(width as u64);
-            let fits = 1u64 << zeros.min(32) >= width as u64 && (0..LANES).all(is_multiple);
-            (fits && pattern.has_one_group()).then(|| pattern.clone())
-        };
-        let after = counted(&wide, &samples[index], &is_aligned)?;
-        let before = cost.mean * count as f64;
-        return (after < before * 0.75).then_some(Fix {
-            kind: FixKind::Vector(width as u32),
-            request: Some(index),
-            before,
-            after,
-        });
     }
     None
+}
+
+/// Bytes of the structures of which a request accesses a member, if lanes are so far apart.
+fn structure(cost: &RequestCost) -> Option<u64> {
+    let super::Class::Strided(stride) = cost.class else {
+        return None;
+    };
+    let bytes = u64::from(cost.request.bytes);
+    let is_structure = stride > bytes && stride <= 256 && stride.is_multiple_of(bytes);
+    is_structure.then_some(stride)
+}
+
+/// Whether a request goes to global memory and may have a fix for which it has to be known what its addresses are.
+fn may_be_packed(index: usize, costs: &[RequestCost]) -> bool {
+    let cost = &costs[index];
+    matches!(cost.request.space, Space::Global | Space::Generic)
+        && (structure(cost).is_some() || adjacent(index, costs).is_some())
+}
+
+/// Adjacent accesses of a thread in one.
+fn vector_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
+    let count = adjacent(index, costs)?;
+    let cost = &costs[index];
+    let width = i64::from(cost.request.bytes) * count;
+    let wide = Request {
+        bytes: width as u32,
+        ..cost.request
+    };
+    let is_aligned = |sample: &Sample| {
+        let pattern = sample.pattern.as_ref()?;
+        let zeros = (!sample.uniform.zeros).trailing_zeros();
+        let is_multiple = |lane: usize| pattern.lanes.get(lane).is_multiple_of(width as u64);
+        let fits = 1u64 << zeros.min(32) >= width as u64 && (0..LANES).all(is_multiple);
+        (fits && pattern.has_one_group()).then(|| pattern.clone())
+    };
+    let after = counted(&wide, &samples[index], &is_aligned)?;
+    let before = cost.mean * count as f64;
+    (after < before * 0.75).then_some(Fix {
+        kind: FixKind::Vector(width as u32),
+        request: Some(index),
+        before,
+        after,
+    })
 }
 
 /// Members of structures in arrays of their own.
 fn array_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
     let cost = &costs[index];
-    let super::Class::Strided(stride) = cost.class else {
-        return None;
-    };
+    let stride = structure(cost)?;
     let bytes = u64::from(cost.request.bytes);
-    if stride <= bytes || stride > 256 || !stride.is_multiple_of(bytes) {
-        return None;
-    }
     // Every lane's element, at its number times its size, from the start of an array.
     let packed = |sample: &Sample| {
         let pattern = sample.pattern.as_ref().filter(|own| own.has_one_group())?;

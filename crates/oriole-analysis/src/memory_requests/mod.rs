@@ -28,6 +28,7 @@ mod class;
 mod copies;
 mod cost;
 mod fixes;
+mod group_cost;
 mod nests;
 mod rounds;
 mod strides;
@@ -50,6 +51,7 @@ use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
+use oriole_collections::SmallVec;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Opcode, ScalarType, Space};
@@ -322,28 +324,55 @@ pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) ->
     costs_by(function, analyses, setting, &evolution)
 }
 
-/// Likewise, as far as it is known without following loops and without supposing more than pointers' alignment: fast, to compare launches.
-pub fn costs_at_first(
-    function: &Function,
-    analyses: &mut Analyses,
-    setting: &Setting,
-) -> Vec<RequestCost> {
+/// What all requests of a kernel waste together.
+#[derive(Clone, Copy, Debug)]
+pub struct Waste {
+    /// Their weight.
+    pub weight: f64,
+    /// How many of them waste something.
+    pub wasteful: usize,
+}
+
+impl Waste {
+    fn of(costs: &[RequestCost]) -> Waste {
+        let known = costs.iter().filter(|cost| cost.status != Status::Unknown);
+        Waste {
+            weight: known.clone().map(RequestCost::weight).sum(),
+            wasteful: known.filter(|cost| cost.waste() > 1e-9).count(),
+        }
+    }
+}
+
+/// What all requests of a kernel waste, as far as it is known without following loops and without supposing more than pointers' alignment:
+/// fast, to compare launches.
+pub fn waste_at_first(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Waste {
     let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
     let brief = Setting {
         brief: true,
         ..setting.clone()
     };
-    first_costs(function, analyses, &brief, &evolution)
+    Waste::of(&first_costs(function, analyses, &brief, &evolution))
 }
 
-/// Likewise, with the evolution of the function in launches of that shape.
+/// What all requests of a kernel cost, in order, with the evolution of the function in launches of that shape.
 pub fn costs_by(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
 ) -> Vec<RequestCost> {
+    costs_and_first_waste(function, analyses, setting, evolution).0
+}
+
+/// Likewise, with what [`waste_at_first`] says of the same launch.
+pub fn costs_and_first_waste(
+    function: &Function,
+    analyses: &mut Analyses,
+    setting: &Setting,
+    evolution: &ScalarEvolution,
+) -> (Vec<RequestCost>, Waste) {
     let mut costs = first_costs(function, analyses, setting, evolution);
+    let at_first = Waste::of(&costs);
     rounds::settle(function, analyses, setting, evolution, &mut costs);
     // What more is supposed where that tells something.
     let supposed = [(false, true), (true, false), (true, true)];
@@ -357,7 +386,7 @@ pub fn costs_by(
     }
     bases::settle(function, analyses, setting, evolution, &mut costs);
     waste::guess(function, analyses, setting, evolution, &mut costs);
-    costs
+    (costs, at_first)
 }
 
 /// The costs of all requests, supposing no more than pointers' alignment.
@@ -529,14 +558,22 @@ fn by_warps(
         let requests: Vec<_> = requests.collect();
         let mut costs = ask(function, patterns, warp, &requests).into_iter();
         // What is known of any warp, and cannot be better known of one, is known of all.
-        let is_general = warp == ANY_WARP && is_left.is_none() && patterns.has_like_arrivals();
+        let mut like_arrivals = match warp == ANY_WARP && is_left.is_none() {
+            true => {
+                let instructions = open.iter().map(|&index| all[index].instruction);
+                patterns.like_arrivals(&instructions.collect::<Vec<_>>())
+            }
+            false => Vec::new(),
+        }
+        .into_iter();
         open.retain(|&index| {
             let Some(cost) = costs.next() else {
                 return false;
             };
             if warp == ANY_WARP {
+                let is_general = like_arrivals.next().unwrap_or(false);
                 let is_exact = cost.cause.is_none() && cost.least == cost.most && !cost.is_supposed;
-                let is_exact = is_exact || is_general && cost.is_settled();
+                let is_exact = is_exact || is_general && cost.is_of_each_warp();
                 if is_exact {
                     done[index] = Some(OfWarps::alike(cost, warps));
                 } else {
@@ -655,6 +692,8 @@ fn of_lanes(
     cost.assumed.extend(pattern.assumed.iter().copied());
     let plain = |atom| patterns.known(atom);
     cost.count(request, &pattern, &plain);
+    let unit = group_cost::unit(request);
+    cost.is_moved_alike = patterns.is_any_warp() && patterns.costs_each_warp(&pattern, unit);
     let setting = patterns.setting();
     // What is the same in all warps is asked of none in particular, if they are alike.
     let is_general = patterns.is_any_warp() || !setting.has_like_warps();
@@ -751,7 +790,7 @@ fn strides(warps: &[&WarpCost]) -> Vec<StrideRow> {
 }
 
 fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
-    let executing: Vec<&WarpCost> = warps.iter().filter(|warp| warp.lanes != 0).collect();
+    let executing: SmallVec<[&WarpCost; 8]> = warps.iter().filter(|warp| warp.lanes != 0).collect();
     let count = executing.len().max(1) as f64;
     let cause = executing.iter().filter_map(|warp| warp.cause).max();
     let strides = strides(&executing);

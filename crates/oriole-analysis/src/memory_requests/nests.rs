@@ -8,8 +8,8 @@
 //! A request costs the same in any order. So the sectors that [`WINDOW`] iterations of the inner loop touch together are counted, from the first on,
 //! over all iterations of both loops, or as many as are looked at: what a cache that holds the last few has to fetch for each of them.
 
-use super::cost::MIDDLE;
 use super::fixes::{Fix, FixKind, Sample, wastes};
+use super::group_cost::MIDDLE;
 use super::{Request, RequestCost};
 use crate::known_bits::sign_extend;
 use crate::lane_patterns::LANES;

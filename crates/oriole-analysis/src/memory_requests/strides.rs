@@ -13,7 +13,8 @@
 //! is left out if it depends on something else that is not known.
 
 use super::Request;
-use super::cost::{Memory, WarpCost, groups, memory};
+use super::cost::{WarpCost, groups};
+use super::group_cost::{Memory, memory};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{Atom, LANES, Lanes, Pattern};
 

@@ -15,7 +15,8 @@
 //! All that the uniform part of the first address can be modulo 32 is tried. Indices that were loaded are replaced by numbers at random,
 //! which are the same in every run; their costs are counted and averaged.
 
-use super::cost::{MIDDLE, Memory, WarpCost, memory};
+use super::cost::WarpCost;
+use super::group_cost::{MIDDLE, Memory, memory};
 use super::{Request, RequestCost, Status};
 use crate::known_bits::{Known, sign_extend};
 use crate::lane_patterns::{

@@ -232,21 +232,31 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises a function of a module, given its registers and its SSA form.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one feature after the other, in the order of the model"
-    )]
     pub fn of(
         module: &Module,
         id: FunctionId,
         registers: &Registers,
         function: &Function,
     ) -> Summary {
+        Summary::with(module, id, registers, function, &mut Analyses::new())
+    }
+
+    /// Likewise, with analyses of the function in no environment, as the model was made.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one feature after the other, in the order of the model"
+    )]
+    pub fn with(
+        module: &Module,
+        id: FunctionId,
+        registers: &Registers,
+        function: &Function,
+        analyses: &mut Analyses,
+    ) -> Summary {
         let local = frame_bytes(function);
-        let mut analyses = Analyses::new();
         let flow = analyses.get::<ControlFlow>(function);
         let loops = analyses.get::<Loops>(function);
-        let folded = Folded::of(function, &mut analyses);
+        let folded = Folded::of(function, analyses);
         let values = Values::of(function);
         let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
         let written = Pressure::of(registers, &LiveIntervals::of(registers));
@@ -343,7 +353,7 @@ impl Summary {
         let copies = unrolling::copies(
             function,
             |instruction| folded.is_idle(function, instruction),
-            &mut analyses,
+            analyses,
         );
         let unrolled = |units: &[u32]| {
             let all = copies.iter().zip(units);

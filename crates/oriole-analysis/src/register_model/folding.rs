@@ -163,15 +163,14 @@ impl Folded {
         if function.results(instruction).len() != 1 {
             return Kind::Plain;
         }
-        let sources: Vec<Operand> = function
-            .leaves(instruction)
-            .iter()
-            .copied()
-            .filter(|leaf| !matches!(leaf, Operand::Result(_)))
-            .collect();
+        let leaves = function.leaves(instruction).iter();
+        let mut sources = leaves.filter(|leaf| !matches!(leaf, Operand::Result(_)));
+        let (Some(source), None) = (sources.next(), sources.next()) else {
+            return Kind::Plain;
+        };
         let width = |value: Value| function.values()[value].scalar_type.bits();
-        match (format.mnemonic.opcode(), sources.as_slice()) {
-            (Opcode::Mov | Opcode::Cvta | Opcode::Cvt, [Operand::Value(value)]) => {
+        match (format.mnemonic.opcode(), source) {
+            (Opcode::Mov | Opcode::Cvta | Opcode::Cvt, Operand::Value(value)) => {
                 let result = function.results(instruction).next().expect("one result");
                 let same = width(*value) == width(result);
                 let converts = format.mnemonic.opcode() == Opcode::Cvt
@@ -182,8 +181,8 @@ impl Folded {
                     Kind::Plain
                 }
             }
-            (Opcode::Mov, [Operand::Constant(_)]) => Kind::Free,
-            (Opcode::Mov | Opcode::Cvta, [Operand::Symbol(symbol)]) => {
+            (Opcode::Mov, Operand::Constant(_)) => Kind::Free,
+            (Opcode::Mov | Opcode::Cvta, Operand::Symbol(symbol)) => {
                 match function.symbols()[*symbol].kind {
                     SymbolKind::Special(special) => match special.kind() {
                         SpecialRegisterKind::Ntid | SpecialRegisterKind::Nctaid => Kind::Free,

@@ -150,7 +150,10 @@ impl<'a> Reordering<'a> {
                     hoist_loads(function, values, &mut order, &mut first, &mut wanted);
                 }
                 (Order::OnDemand, _) => order = on_demand(function, values, &order, &mut definers),
-                (Order::FewAlive, Some(scheduler)) => order = scheduler.order(block, &order),
+                (Order::FewAlive, Some(scheduler)) => {
+                    let is_idle = |number: u32| self.places[number as usize] == NOWHERE;
+                    order = scheduler.order(block, &order, is_idle);
+                }
                 (Order::FewAlive, None) => {}
             }
             if self.intervals.sets().is_reachable(block) {
@@ -202,21 +205,18 @@ impl Walk<'_> {
             }
             let accesses = view.accesses(place);
             // Behind it results are there, those that nobody reads, too.
-            let mut unread = [0; 2];
-            for access in accesses.iter().filter(|access| access.defines()) {
-                let own = units[access.entity() as usize];
-                if !self.is_alive(block, access.entity()) {
-                    add(&mut unread, own);
-                }
-            }
-            self.reach(now, unread);
+            let (mut unread, mut read) = ([0; 2], [0; 2]);
+            let mut is_early = false;
             for access in accesses.iter().filter(|access| access.defines()) {
                 let index = access.entity() as usize;
-                if std::mem::replace(&mut self.alive[index], false) {
-                    for (now, units) in now.iter_mut().zip(units[index]) {
-                        *now -= units;
-                    }
-                }
+                let is_alive = self.is_alive(block, access.entity());
+                self.alive[index] = false;
+                add(if is_alive { &mut read } else { &mut unread }, units[index]);
+                is_early |= access.kind() == AccessKind::EarlyClobber;
+            }
+            self.reach(now, unread);
+            for (now, read) in now.iter_mut().zip(read) {
+                *now -= read;
             }
             for access in accesses.iter().filter(|access| access.uses()) {
                 let index = access.entity() as usize;
@@ -227,10 +227,12 @@ impl Walk<'_> {
             }
             // Before it operands are, and results that come before these are read.
             let mut early = [0; 2];
-            for access in accesses {
-                let index = access.entity() as usize;
-                if access.kind() == AccessKind::EarlyClobber && !self.alive[index] {
-                    add(&mut early, units[index]);
+            if is_early {
+                for access in accesses {
+                    let index = access.entity() as usize;
+                    if access.kind() == AccessKind::EarlyClobber && !self.alive[index] {
+                        add(&mut early, units[index]);
+                    }
                 }
             }
             self.reach(now, early);

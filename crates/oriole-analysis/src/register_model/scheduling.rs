@@ -11,7 +11,6 @@ use crate::liveness::{Lists, LiveIntervals, Values};
 use oriole_collections::SmallVec;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{Function, Instruction, Value};
-use std::collections::BTreeSet;
 
 /// Ready instructions that are compared.
 const WINDOW: usize = 24;
@@ -61,8 +60,14 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Orders the instructions of a block, given in an order that is possible.
-    pub(super) fn order(&mut self, block: u32, order: &[u32]) -> Vec<u32> {
+    /// Orders the instructions of a block, given in an order that is possible; `is_idle` says which of them, by number, take no place in
+    /// the code.
+    pub(super) fn order(
+        &mut self,
+        block: u32,
+        order: &[u32],
+        is_idle: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
         if order.len() < 3 {
             return order.to_vec();
         }
@@ -72,11 +77,8 @@ impl<'a> Scheduler<'a> {
             .map(|&number| self.values.instruction(number))
             .collect();
         // What takes no place in the code comes as soon as it can and counts for nothing.
-        let idle: Vec<bool> = instructions
-            .iter()
-            .map(|&instruction| self.folded.is_idle(self.function, instruction))
-            .collect();
-        let mut reads: Lists<Value> = Lists::default();
+        let idle: Vec<bool> = order.iter().map(|&number| is_idle(number)).collect();
+        let mut reads: Lists<Value> = Lists::with_capacity(count, 3 * count);
         for (at, &instruction) in instructions.iter().enumerate() {
             for result in self.function.results(instruction) {
                 self.definers[result.index()] = at as u32;
@@ -95,23 +97,13 @@ impl<'a> Scheduler<'a> {
             growth.push(self.growth(block, instruction, reads.of(at as u32)));
         }
         let (mut waits, followers) = self.dependences(&instructions);
-        let mut ready: BTreeSet<u32> = (0..count as u32)
-            .filter(|&at| waits[at as usize] == 0)
-            .collect();
+        let mut ready = Ready::with_domain(count);
+        for at in (0..count as u32).filter(|&at| waits[at as usize] == 0) {
+            ready.insert(at);
+        }
         let mut result = Vec::with_capacity(count);
-        while let Some(&first) = ready.first() {
-            let mut best = (1, first);
-            for &at in ready.iter().take(WINDOW) {
-                if idle[at as usize] {
-                    best = (i32::MIN, at);
-                    break;
-                }
-                if growth[at as usize] < best.0 {
-                    best = (growth[at as usize], at);
-                }
-            }
-            let at = best.1;
-            ready.remove(&at);
+        while let Some(at) = ready.best(&idle, &growth) {
+            ready.remove(at);
             result.push(order[at as usize]);
             for &value in reads.of(at) {
                 self.readers[value.index()] -= 1;
@@ -195,5 +187,66 @@ impl<'a> Scheduler<'a> {
             pairs.extend(before.iter().map(|&definer| (definer, at as u32)));
         }
         (waits, Adjacency::new(count, pairs.into_iter()))
+    }
+}
+
+/// Places of instructions whose operands are there: a set of bits, and one bit for each word of it that is not zero.
+struct Ready {
+    words: Vec<u64>,
+    summary: Vec<u64>,
+}
+
+impl Ready {
+    fn with_domain(count: usize) -> Ready {
+        let words = count.div_ceil(64);
+        Ready {
+            words: vec![0; words],
+            summary: vec![0; words.div_ceil(64)],
+        }
+    }
+
+    fn insert(&mut self, at: u32) {
+        let word = at as usize / 64;
+        self.words[word] |= 1 << (at % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    fn remove(&mut self, at: u32) {
+        let word = at as usize / 64;
+        self.words[word] &= !(1 << (at % 64));
+        if self.words[word] == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
+        }
+    }
+
+    /// Of the first places, the first that is idle, else the one that grows least, if it does not grow, else the first.
+    fn best(&self, idle: &[bool], growth: &[i32]) -> Option<u32> {
+        let mut best = None;
+        let mut least = 1;
+        let mut left = WINDOW;
+        for (index, &summary) in self.summary.iter().enumerate() {
+            let mut words = summary;
+            while words != 0 {
+                let word = 64 * index + words.trailing_zeros() as usize;
+                words &= words - 1;
+                let mut bits = self.words[word];
+                while bits != 0 {
+                    let at = 64 * word + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    if left == 0 {
+                        return best;
+                    }
+                    left -= 1;
+                    if idle[at] {
+                        return Some(at as u32);
+                    }
+                    if best.is_none() || growth[at] < least {
+                        best = Some(at as u32);
+                        least = least.min(growth[at]);
+                    }
+                }
+            }
+        }
+        best
     }
 }
