@@ -1,14 +1,16 @@
 //! A memory allocator for compilers: most blocks are small, and are freed soon by the thread that asked for them.
 //!
 //! ## Method
-//! Sizes are rounded up to one of forty classes. Each thread keeps the blocks that were freed on it, a list for each class, and cuts
-//! new ones off a chunk: to allocate or to free is to take from or put on such a list, without a lock, a header or a search. A block
-//! may be freed on another thread than it came from, and then stays there. What is larger than the largest class, or aligned
+//! Sizes are rounded up to one of forty classes. Each thread keeps blocks that were freed on it, a list for each class, and cuts
+//! new ones off a chunk: to allocate or to free is to take from or put on such a list, without a lock, a header or a search. A thread
+//! that frees more than it allocates hands whole batches on to the others, so that what one thread makes and another one frees
+//! is used again (the magazines of Bonwick and Adams, *Magazines and Vmem*, 2001). What is larger than the largest class, or aligned
 //! more strictly than [`ALIGNMENT`], is left to the system's allocator.
 //!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
-//! thread has kept is lost when it ends. So this is for commands with a pool of threads, not for servers with a thread for each request.
+//! thread has kept, two batches of each class at most, is lost when it ends. So this is for commands with a pool of threads, not for
+//! servers with a thread for each request.
 //!
 //! ```
 //! use oriole_collections::recycling::Recycling;
@@ -21,6 +23,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::ptr::{self, null_mut};
 use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
 
 /// All blocks begin at multiples of this.
 const ALIGNMENT: usize = 16;
@@ -61,15 +64,34 @@ fn class_for(layout: Layout) -> Option<usize> {
     is_small.then(|| class_of(layout.size()))
 }
 
+/// How many blocks of a class are handed on at once: some kilobytes of them.
+#[inline]
+const fn batch_of(class: usize) -> u32 {
+    match (8 << 10) / size_of_class(class) {
+        0 | 1 => 2,
+        many => many as u32,
+    }
+}
+
 /// A block that is free: its first bytes say which is the next.
 struct Free {
     next: *mut Free,
+    /// Of the first block of a batch that all threads share: the first one of the next batch.
+    next_batch: *mut Free,
+}
+
+/// The free blocks of a class that a thread keeps.
+struct Magazine {
+    first: Cell<*mut Free>,
+    /// How many there are from the first one on; never more than a batch.
+    count: Cell<u32>,
+    /// A whole batch, or nothing.
+    spare: Cell<*mut Free>,
 }
 
 /// What a thread keeps.
 struct Kept {
-    /// The free blocks of each class.
-    free: [Cell<*mut Free>; CLASSES],
+    magazines: [Magazine; CLASSES],
     /// What is left of the chunk: where it begins, and how many bytes there are.
     rest: Cell<*mut u8>,
     left: Cell<usize>,
@@ -79,39 +101,106 @@ thread_local! {
     // Needs neither a first use nor an end, so that the allocator can use it whenever it is called.
     static KEPT: Kept = const {
         Kept {
-            free: [const { Cell::new(null_mut()) }; CLASSES],
+            magazines: [const {
+                Magazine {
+                    first: Cell::new(null_mut()),
+                    count: Cell::new(0),
+                    spare: Cell::new(null_mut()),
+                }
+            }; CLASSES],
             rest: Cell::new(null_mut()),
             left: Cell::new(0),
         }
     };
 }
 
+/// Batches of one class that no thread keeps, as a list.
+struct Batches(*mut Free);
+
+// SAFETY: blocks on it belong to nobody, and whoever takes one is its only owner.
+unsafe impl Send for Batches {}
+
+/// What threads have handed on, by class.
+static SHARED: [Mutex<Batches>; CLASSES] = [const { Mutex::new(Batches(null_mut())) }; CLASSES];
+
+/// Hands a batch on.
+///
+/// # Safety
+/// It is a whole batch of the class, and nobody uses it.
+#[cold]
+unsafe fn hand_on(class: usize, batch: *mut Free) {
+    let mut shared = SHARED[class].lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the block is free, so its first bytes are those of a free block.
+    unsafe { (*batch).next_batch = shared.0 };
+    shared.0 = batch;
+}
+
+/// A batch that another thread has handed on, or nothing.
+fn take_batch(class: usize) -> *mut Free {
+    let mut shared = SHARED[class].lock().unwrap_or_else(PoisonError::into_inner);
+    let batch = shared.0;
+    if !batch.is_null() {
+        // SAFETY: `hand_on` wrote it.
+        shared.0 = unsafe { (*batch).next_batch };
+    }
+    batch
+}
+
 impl Kept {
     #[inline]
     fn take(&self, class: usize) -> *mut u8 {
-        let list = &self.free[class];
-        let block = list.get();
+        let magazine = &self.magazines[class];
+        let block = magazine.first.get();
         if block.is_null() {
-            return self.cut(size_of_class(class));
+            return self.refill(class);
         }
         // SAFETY: what is on a list was put there by `put`, which wrote it, and nobody else has had it since.
-        list.set(unsafe { (*block).next });
+        magazine.first.set(unsafe { (*block).next });
+        magazine.count.set(magazine.count.get() - 1);
         block.cast()
+    }
+
+    /// A block where the list is empty, or nothing if the system has no memory left.
+    #[cold]
+    fn refill(&self, class: usize) -> *mut u8 {
+        let magazine = &self.magazines[class];
+        let batch = match magazine.spare.replace(null_mut()) {
+            spare if spare.is_null() => take_batch(class),
+            spare => spare,
+        };
+        if batch.is_null() {
+            return self.cut(size_of_class(class));
+        }
+        magazine.first.set(batch);
+        magazine.count.set(batch_of(class));
+        self.take(class)
     }
 
     /// # Safety
     /// The block is one of this class, and nobody uses it any more.
     #[inline]
     unsafe fn put(&self, class: usize, block: *mut u8) {
-        let list = &self.free[class];
+        let magazine = &self.magazines[class];
+        if magazine.count.get() == batch_of(class) {
+            let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
+            magazine.count.set(0);
+            if !spare.is_null() {
+                // SAFETY: a spare is a whole batch, and nobody has it now.
+                unsafe { hand_on(class, spare) };
+            }
+        }
         let block: *mut Free = block.cast();
+        let free = Free {
+            next: magazine.first.get(),
+            next_batch: null_mut(),
+        };
         // SAFETY: every class has room for it, and every block is aligned for it.
-        unsafe { block.write(Free { next: list.get() }) };
-        list.set(block);
+        unsafe { block.write(free) };
+        magazine.first.set(block);
+        magazine.count.set(magazine.count.get() + 1);
     }
 
     /// A block that was never used, or nothing if the system has no memory left.
-    #[cold]
     fn cut(&self, size: usize) -> *mut u8 {
         if self.left.get() < size {
             // SAFETY: a chunk has a size.
