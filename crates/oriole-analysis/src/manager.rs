@@ -159,7 +159,6 @@ impl Analyses {
 
     /// The analysis, computed now or earlier.
     pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
-        let key = TypeId::of::<A>();
         if let Some(value) = self.find::<A>() {
             return value;
         }
@@ -168,14 +167,26 @@ impl Analyses {
         let reads = self.reading.pop().expect("pushed above");
         self.record(reads);
         self.computed += 1;
+        self.enter(Rc::clone(&value), reads);
+        value
+    }
+
+    /// Keeps an analysis that was computed elsewhere, of this function and of nothing but what [`Analysis::READS`] says.
+    pub fn adopt<A: Analysis>(&mut self, value: A) {
+        debug_assert!(self.find::<A>().is_none(), "{} is there already", A::NAME);
+        self.enter(Rc::new(value), A::READS);
+    }
+
+    /// Keeps an analysis that is not there.
+    fn enter<A: Analysis>(&mut self, value: Rc<A>, reads: Reads) {
         if self.entries.is_empty() {
             self.entries.reserve(USUAL);
         }
         self.entries.push(Entry {
-            key,
+            key: TypeId::of::<A>(),
             name: A::NAME,
             reads,
-            value: Some(Rc::clone(&value) as Rc<dyn Any>),
+            value: Some(value),
             is_waiting: false,
             is_current: |function, analyses, kept| {
                 let kept = kept
@@ -190,7 +201,6 @@ impl Analyses {
                 kept.update(function, journal, others)
             },
         });
-        value
     }
 
     /// The analysis, if it is kept.
