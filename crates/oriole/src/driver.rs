@@ -370,7 +370,11 @@ impl Worker<'_, '_> {
         let function = &translated.function;
         // Every instruction of the text is one of the function.
         let before = function.instruction_bound() as u64;
-        let was = Quality::of(function, &mut analyses, self.plan.cost_model());
+        // Without phases nothing changes, so there is nothing to compare.
+        let was = match self.plan.options.phases.is_empty() {
+            true => Quality::default(),
+            false => Quality::of(function, &mut analyses, self.plan.cost_model()),
+        };
         let is_better = self.improve(index, translated, analyses, &was)?;
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, instructions);
@@ -521,7 +525,10 @@ impl Worker<'_, '_> {
                 remarks,
             });
         }
-        let mut quality = Quality::of(function, analyses, self.plan.cost_model());
+        let mut quality = match changes {
+            0 => Quality::default(),
+            _ => Quality::of(function, analyses, self.plan.cost_model()),
+        };
         let loops = analyses.get::<Loops>(function);
         let clock = statistics.clock();
         match oriole_translate::out_of_ssa(module, globals, index, translated, analyses) {
