@@ -200,15 +200,27 @@ impl Analyses {
         self.is_environment_read.set(was_read || reads_environment);
         self.record(reads);
         self.computed += 1;
+        self.enter(Rc::clone(&value), reads, reads_environment);
+        value
+    }
+
+    /// Keeps an analysis that was computed elsewhere, of this function and of nothing but what [`Analysis::READS`] says.
+    pub fn adopt<A: Analysis>(&mut self, value: A) {
+        debug_assert!(self.find::<A>().is_none(), "{} is there already", A::NAME);
+        self.enter(Rc::new(value), A::READS, false);
+    }
+
+    /// Keeps an analysis that is not there.
+    fn enter<A: Analysis>(&mut self, value: Rc<A>, reads: Reads, reads_environment: bool) {
         if self.entries.is_empty() {
             self.entries.reserve(USUAL);
         }
         self.entries.push(Entry {
-            key,
+            key: TypeId::of::<A>(),
             name: A::NAME,
             reads,
             reads_environment,
-            value: Some(Rc::clone(&value) as Rc<dyn Any>),
+            value: Some(value),
             is_waiting: false,
             is_updated_late: A::IS_UPDATED_LATE,
             pending: None,
@@ -225,7 +237,6 @@ impl Analyses {
                 kept.update(function, journal, others)
             },
         });
-        value
     }
 
     /// The analysis, if it is kept.

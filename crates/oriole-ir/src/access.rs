@@ -7,7 +7,7 @@ use crate::entities::{Constant, Instruction, Symbol, Value};
 use crate::format::Offset;
 use crate::function::Function;
 use crate::operand::Operand;
-use oriole_isa::{Effects, Mnemonic, Opcode, Ordering, ScalarType, Space};
+use oriole_isa::{Mnemonic, Opcode, Ordering, ScalarType, Space};
 use oriole_syntax::literal::Literal;
 
 /// What an address is relative to.
@@ -78,37 +78,59 @@ impl Access {
     }
 }
 
-/// What all accesses of one format have in common: everything but the address.
-pub(crate) fn access_of_format(mnemonic: &Mnemonic, effects: &Effects) -> Option<Access> {
-    let kind = match mnemonic.opcode() {
-        Opcode::Ld | Opcode::Ldu => AccessKind::Load,
-        Opcode::St => AccessKind::Store,
-        Opcode::Atom | Opcode::Red => AccessKind::Atomic,
-        _ => return None,
-    };
-    let element = mnemonic.first_type()?;
-    let vector = mnemonic.vector_width().max(1);
-    Some(Access {
-        kind,
-        space: mnemonic.space()?,
-        address: None,
-        element,
-        vector,
-        // A predicate takes a byte.
-        bytes: element.bits().max(8) / 8 * vector,
-        order: effects.ordering,
-        volatile: effects.volatile,
-    })
+/// What all accesses of one format have in common: everything but the address, and how they are ordered, which its effects say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessShape {
+    kind: AccessKind,
+    space: Space,
+    element: ScalarType,
+    vector: u32,
+    bytes: u32,
+}
+
+impl AccessShape {
+    /// What loads, stores and atomics of a mnemonic have in common.
+    pub fn of(mnemonic: &Mnemonic) -> Option<AccessShape> {
+        let kind = match mnemonic.opcode() {
+            Opcode::Ld | Opcode::Ldu => AccessKind::Load,
+            Opcode::St => AccessKind::Store,
+            Opcode::Atom | Opcode::Red => AccessKind::Atomic,
+            _ => return None,
+        };
+        let element = mnemonic.first_type()?;
+        let vector = mnemonic.vector_width().max(1);
+        Some(AccessShape {
+            kind,
+            space: mnemonic.space()?,
+            element,
+            vector,
+            // A predicate takes a byte.
+            bytes: element.bits().max(8) / 8 * vector,
+        })
+    }
 }
 
 impl Function {
     /// What a load, store or atomic does; nothing for other instructions.
     #[inline]
     pub fn access(&self, instruction: Instruction) -> Option<Access> {
-        let access = self.format(instruction).access?;
+        let format = self.format(instruction);
+        let AccessShape {
+            kind,
+            space,
+            element,
+            vector,
+            bytes,
+        } = format.access?;
         Some(Access {
+            kind,
+            space,
             address: self.address(instruction),
-            ..access
+            element,
+            vector,
+            bytes,
+            order: format.effects.ordering,
+            volatile: format.effects.volatile,
         })
     }
 

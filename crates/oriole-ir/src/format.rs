@@ -5,7 +5,7 @@
 //! assigning roles to operands and finding effects is done once each, and an instruction is 16 bytes.
 //! [`crate::Formats`] finds them.
 
-use crate::access::{Access, access_of_format};
+use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
@@ -188,8 +188,8 @@ pub struct FormatData {
     pub opaque: bool,
     /// What it does besides computing results.
     pub effects: Effects,
-    /// What instructions of this format do to memory but for the address, if they are loads, stores or atomics and not opaque.
-    pub(crate) access: Option<Access>,
+    /// What instructions of this format do to memory, if they are loads, stores or atomics and not opaque.
+    pub(crate) access: Option<AccessShape>,
     /// The integer arithmetic that instructions of this format are, as far as spelling tells.
     pub arithmetic: Option<Node>,
     /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
@@ -282,7 +282,7 @@ impl FormatData {
             },
             access: match opaque {
                 true => None,
-                false => access_of_format(&mnemonic, &effects),
+                false => AccessShape::of(&mnemonic),
             },
             plain,
             pure: effects.is_pure(),

@@ -24,6 +24,8 @@ pub(crate) const MAXIMUM_TYPES: usize = 6;
 pub struct Mnemonic {
     text: Box<str>,
     entry: Option<&'static Entry>,
+    /// That of the entry, which is asked for too often to look there.
+    opcode: Opcode,
     modifiers: Modifiers,
     types: [ScalarType; MAXIMUM_TYPES],
     type_count: u8,
@@ -70,6 +72,7 @@ impl Mnemonic {
         let mut mnemonic = Mnemonic {
             text: text.into(),
             entry: None,
+            opcode: Opcode::Unknown,
             modifiers: Modifiers::default(),
             types: [ScalarType::B32; MAXIMUM_TYPES],
             type_count: 0,
@@ -81,6 +84,7 @@ impl Mnemonic {
             return mnemonic;
         };
         mnemonic.entry = Some(entry);
+        mnemonic.opcode = entry.opcode;
         if !rest.is_empty() {
             let mut decoder = Decoder::new(entry);
             for word in rest.split('.') {
@@ -111,7 +115,7 @@ impl Mnemonic {
     /// What the instruction does; [`Opcode::Unknown`] when the table has no such opcode.
     #[inline]
     pub fn opcode(&self) -> Opcode {
-        self.entry.map_or(Opcode::Unknown, |entry| entry.opcode)
+        self.opcode
     }
 
     /// The types named, in order of appearance.

@@ -10,7 +10,7 @@
 
 use crate::control_flow::{Entered, enter};
 use crate::mentions::Mentions;
-use oriole_analysis::{ControlFlow, Dominators, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{BitSet, IndexVec, PackedOption};
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::graph::LiveGraph;
@@ -29,6 +29,18 @@ pub struct Translated {
     pub function: Function,
     /// Its names, resolved.
     pub scopes: Scopes,
+    /// What was found on the way and is true of the function as it came.
+    found: Option<(ControlFlow, Dominators)>,
+}
+
+impl Translated {
+    /// Gives away what was found on the way, to analyses that have nothing yet of the function, which must not have been changed.
+    pub fn hand_over(&mut self, analyses: &mut Analyses) {
+        if let Some((flow, dominators)) = self.found.take() {
+            analyses.adopt(flow);
+            analyses.adopt(dominators);
+        }
+    }
 }
 
 /// Translates the function with this index, which must have a body. On errors the formats are lost with it.
@@ -68,6 +80,7 @@ pub fn into_ssa(
     Ok(Translated {
         function: renaming.builder.finish(),
         scopes,
+        found: Some((flow, dominators)),
     })
 }
 

@@ -81,7 +81,9 @@ pub fn out_of_ssa(
     translated: Translated,
     analyses: &mut Analyses,
 ) -> Result<Written, OutOfSsaError> {
-    let Translated { function, scopes } = translated;
+    let Translated {
+        function, scopes, ..
+    } = translated;
     let assignment = assign(&function, analyses);
     if cfg!(debug_assertions)
         && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED

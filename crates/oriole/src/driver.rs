@@ -370,16 +370,21 @@ impl Worker<'_, '_> {
 
     /// Optimizes a function, or only translates it.
     fn optimize(&mut self, index: usize) -> Result<(), Vec<Diagnostic>> {
-        let translated = self.translate(index)?;
+        let mut translated = self.translate(index)?;
         if self.only_translate {
             self.formats = translated.function.into_formats();
             return Ok(());
         }
+        let mut analyses = self.analyses(index);
+        translated.hand_over(&mut analyses);
         let function = &translated.function;
         // Every instruction of the text is one of the function.
         let before = function.instruction_bound() as u64;
-        let mut analyses = self.analyses(index);
-        let was = Quality::of(function, &mut analyses, self.plan.cost_model());
+        // Without phases nothing changes, so there is nothing to compare.
+        let was = match self.plan.options.phases.is_empty() {
+            true => Quality::default(),
+            false => Quality::of(function, &mut analyses, self.plan.cost_model()),
+        };
         let is_better = self.improve(index, translated, analyses, &was)?;
         let function = &self.module.functions[index];
         let after = function.body.as_ref().map_or(0, instructions);
@@ -435,7 +440,7 @@ impl Worker<'_, '_> {
     }
 
     /// Removes dead code only; where that has to be better than it was, if it is.
-    fn remove_dead(&mut self, index: usize, translated: Translated, was: Option<&Quality>) {
+    fn remove_dead(&mut self, index: usize, mut translated: Translated, was: Option<&Quality>) {
         let phases = self.plan.removals;
         if phases.is_empty() {
             self.formats = translated.function.into_formats();
@@ -443,6 +448,7 @@ impl Worker<'_, '_> {
         }
         let fuel = self.fuel.clone();
         let mut analyses = self.analyses(index);
+        translated.hand_over(&mut analyses);
         let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
             return;
         };
@@ -529,7 +535,10 @@ impl Worker<'_, '_> {
                 remarks,
             });
         }
-        let mut quality = Quality::of(function, analyses, self.plan.cost_model());
+        let mut quality = match changes {
+            0 => Quality::default(),
+            _ => Quality::of(function, analyses, self.plan.cost_model()),
+        };
         let loops = analyses.get::<Loops>(function);
         let clock = statistics.clock();
         match oriole_translate::out_of_ssa(module, globals, index, translated, analyses) {
