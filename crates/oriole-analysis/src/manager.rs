@@ -2,7 +2,7 @@
 //!
 //! No pass says what it preserves: the editor's journal says what changed, and each analysis what it reads. An analysis
 //! that asks for another inherits what that one reads. An analysis that a change touches is asked to update itself from the
-//! journal ([`Analysis::update`]); one that cannot is dropped, and computed again when somebody asks for it.
+//! journal ([`Analysis::update`]), at once or when somebody asks for it next; one that cannot is dropped, and computed again then.
 
 use oriole_ir::{Environment, Function, Journal};
 use std::any::{Any, TypeId};
@@ -60,6 +60,10 @@ pub trait Analysis: PartialEq + Sized + 'static {
     /// What it reads itself; what it asks of `analyses` is added.
     const READS: Reads;
 
+    /// Whether it is updated when it is asked for and not before, for all changes since at once: that pays where an update takes long
+    /// and nobody may ask any more.
+    const IS_UPDATED_LATE: bool = false;
+
     /// Computes it.
     fn compute(function: &Function, analyses: &mut Analyses) -> Self;
 
@@ -91,6 +95,9 @@ struct Entry {
     value: Option<Rc<dyn Any>>,
     /// Whether changes touch what it reads that it was not updated for yet.
     is_waiting: bool,
+    is_updated_late: bool,
+    /// The changes that it is to be updated for when it is asked for.
+    pending: Option<Box<Journal>>,
     is_current: fn(&Function, &mut Analyses, &dyn Any) -> bool,
     update: UpdateEntry,
 }
@@ -109,6 +116,7 @@ impl Others<'_> {
         let mut entries = self.analyses.entries.iter();
         let at = entries.position(|entry| entry.key == key)?;
         self.analyses.update_entry(at, function, self.journal);
+        self.analyses.update_late(at, function);
         self.analyses.find::<A>()
     }
 }
@@ -160,6 +168,12 @@ impl Analyses {
     /// The analysis, computed now or earlier.
     pub fn get<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
         let key = TypeId::of::<A>();
+        if A::IS_UPDATED_LATE
+            && let Some(at) = self.entries.iter().position(|entry| entry.key == key)
+        {
+            self.update_late(at, function);
+            self.entries.retain(|entry| entry.value.is_some());
+        }
         if let Some(value) = self.find::<A>() {
             return value;
         }
@@ -177,6 +191,8 @@ impl Analyses {
             reads,
             value: Some(Rc::clone(&value) as Rc<dyn Any>),
             is_waiting: false,
+            is_updated_late: A::IS_UPDATED_LATE,
+            pending: None,
             is_current: |function, analyses, kept| {
                 let kept = kept
                     .downcast_ref::<A>()
@@ -217,8 +233,15 @@ impl Analyses {
         }
         let mut is_touched = false;
         for entry in &mut self.entries {
-            entry.is_waiting = entry.reads.touched_by(journal);
-            is_touched |= entry.is_waiting;
+            let reads_changed = entry.reads.touched_by(journal);
+            if entry.is_updated_late {
+                if reads_changed {
+                    entry.pending.get_or_insert_default().append(journal);
+                }
+                continue;
+            }
+            entry.is_waiting = reads_changed;
+            is_touched |= reads_changed;
         }
         if is_touched {
             for at in 0..self.entries.len() {
@@ -249,18 +272,26 @@ impl Analyses {
         }
     }
 
+    /// Updates one analysis for changes since it was last asked for; its value is gone if it cannot.
+    fn update_late(&mut self, at: usize, function: &Function) {
+        if let Some(journal) = self.entries[at].pending.take() {
+            self.entries[at].is_waiting = true;
+            self.update_entry(at, function, &journal);
+        }
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Recomputes everything kept, from nothing, and gives the names of those that differ.
+    /// Recomputes everything kept that is up to date, from nothing, and gives the names of those that differ.
     pub fn stale(&self, function: &Function) -> Vec<&'static str> {
         let mut fresh = Analyses::of(self.environment.clone());
         self.entries
             .iter()
             .filter(|entry| {
-                let value = entry.value.as_deref();
+                let value = entry.value.as_deref().filter(|_| entry.pending.is_none());
                 value.is_some_and(|value| !(entry.is_current)(function, &mut fresh, value))
             })
             .map(|entry| entry.name)

@@ -66,6 +66,30 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Adds what was changed later.
+    pub fn append(&mut self, later: &Journal) {
+        let Journal {
+            entries,
+            control_flow,
+            values,
+            order,
+            effects,
+            variables,
+            changes,
+            removals,
+            instructions,
+        } = self;
+        entries.extend_from_slice(&later.entries);
+        *control_flow |= later.control_flow;
+        *values |= later.values;
+        *order |= later.order;
+        *effects |= later.effects;
+        *variables |= later.variables;
+        *changes += later.changes;
+        *removals += later.removals;
+        *instructions += later.instructions;
+    }
+
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.changes == 0
