@@ -4,7 +4,7 @@
 //! to the width of the expression, as in PTX. Constructors ([`super::arithmetic`]) fold and bring operands into order; here is how
 //! nodes are kept and looked at.
 
-use oriole_collections::{DenseMap, IndexVec, PackedOption};
+use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_ir::{Block, Symbol, Value};
 use oriole_isa::{Space, SpecialRegister};
 
@@ -115,10 +115,10 @@ impl Expressions {
     /// An empty arena with these limits.
     pub fn new(limits: super::Knobs) -> Expressions {
         let mut expressions = Expressions {
-            nodes: IndexVec::new(),
-            operands: Vec::new(),
-            index: DenseMap::new(),
-            same_hash: IndexVec::new(),
+            nodes: IndexVec::with_capacity(USUAL),
+            operands: Vec::with_capacity(USUAL),
+            index: DenseMap::with_capacity(USUAL),
+            same_hash: IndexVec::with_capacity(USUAL),
             specials: Vec::new(),
             failures: 0,
             limits,
@@ -332,18 +332,49 @@ impl Expressions {
 
     /// Everything an expression is made of, each after its operands, itself last.
     pub fn postorder(&self, root: Expression) -> Vec<Expression> {
-        let mut seen: DenseMap<Expression, ()> = DenseMap::new();
-        let mut order = Vec::new();
-        let mut stack = vec![(root, false)];
+        if self.operands(root).is_empty() {
+            return vec![root];
+        }
+        let mut seen = Seen::default();
+        let mut order = Vec::with_capacity(self.size(root).min(FEW as u32) as usize);
+        let mut stack: SmallVec<[(Expression, bool); FEW]> = SmallVec::new();
+        stack.push((root, false));
         while let Some((expression, is_done)) = stack.pop() {
             if is_done {
                 order.push(expression);
-            } else if seen.try_insert(expression, ()) {
+            } else if seen.insert(expression) {
                 stack.push((expression, true));
                 stack.extend(self.operands(expression).iter().map(|&each| (each, false)));
             }
         }
         order
+    }
+}
+
+/// How many expressions there usually are.
+const USUAL: usize = 64;
+
+/// So many expressions are looked through one by one.
+const FEW: usize = 16;
+
+/// A set of expressions, of which there are a few most often.
+#[derive(Default)]
+struct Seen {
+    few: SmallVec<[Expression; FEW]>,
+    others: DenseMap<Expression, ()>,
+}
+
+impl Seen {
+    /// Whether it was not there.
+    fn insert(&mut self, expression: Expression) -> bool {
+        if self.few.contains(&expression) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(expression);
+            return true;
+        }
+        self.others.try_insert(expression, ())
     }
 }
 

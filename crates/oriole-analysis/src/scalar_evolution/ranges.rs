@@ -51,7 +51,11 @@ impl Range {
     /// Numbers with these bits.
     fn known(known: Known, bits: u32) -> Range {
         let mut range = Range::full(bits);
-        range.unsigned.known = known.truncate(bits);
+        let known = known.truncate(bits);
+        if known == range.unsigned.known {
+            return range;
+        }
+        range.unsigned.known = known;
         range.reduced()
     }
 
@@ -425,7 +429,8 @@ impl Query<'_> {
         if let Some(found) = self.known_range(expression) {
             return found;
         }
-        let mut stack = vec![expression];
+        let mut stack: SmallVec<[Expression; 16]> = SmallVec::new();
+        stack.push(expression);
         // Those that wait for their operands, once there are many.
         let mut waiting: DenseSet<Expression> = DenseSet::new();
         while let Some(&top) = stack.last() {
@@ -504,7 +509,8 @@ impl Query<'_> {
                 self.expressions_of(key, &starts)
             }
             _ => {
-                let mut below: List = self.state.expressions.operands(expression).into();
+                let mut below: List =
+                    SmallVec::from_slice(self.state.expressions.operands(expression));
                 if self.state.expressions.kind(expression) == Kind::Add {
                     below.extend(self.distributed(expression));
                 }

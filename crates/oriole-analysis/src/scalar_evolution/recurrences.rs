@@ -27,6 +27,9 @@ enum Task {
     Parameter(Value),
 }
 
+/// A few tasks.
+type Tasks = SmallVec<[Task; 8]>;
+
 impl Query<'_> {
     /// The expression of a value.
     pub fn expression(&mut self, value: Value) -> Expression {
@@ -54,9 +57,10 @@ impl Query<'_> {
         if let Some(found) = self.known_fold(leafy) {
             return found;
         }
-        let mut stack = vec![Task::Fold(leafy)];
+        let mut stack = Tasks::new();
+        stack.push(Task::Fold(leafy));
         let mut in_progress: DenseSet<Value> = DenseSet::new();
-        let mut missing: Vec<Task> = Vec::new();
+        let mut missing = Tasks::new();
         while let Some(&task) = stack.last() {
             missing.clear();
             match task {
@@ -102,12 +106,7 @@ impl Query<'_> {
     }
 
     /// Folds an expression whose operands are folded; else says what is missing.
-    fn fold(
-        &mut self,
-        expression: Expression,
-        in_progress: &DenseSet<Value>,
-        missing: &mut Vec<Task>,
-    ) {
+    fn fold(&mut self, expression: Expression, in_progress: &DenseSet<Value>, missing: &mut Tasks) {
         let key = Key::Folded(expression);
         let folded = if let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(expression) {
             self.state.tables.read(key, Key::Definition(value));
@@ -126,7 +125,7 @@ impl Query<'_> {
                 None => expression,
             }
         } else {
-            let operands: List = self.state.expressions.operands(expression).into();
+            let operands: List = SmallVec::from_slice(self.state.expressions.operands(expression));
             let mut folded: List = SmallVec::new();
             for &operand in &operands {
                 match self.known_fold(operand) {
@@ -181,7 +180,7 @@ impl Query<'_> {
     }
 
     /// Finds out what a parameter of a header is, or says what is missing for that.
-    fn fill_parameter(&mut self, parameter: Value, missing: &mut Vec<Task>) {
+    fn fill_parameter(&mut self, parameter: Value, missing: &mut Tasks) {
         let bits = self.function.values()[parameter].scalar_type.bits();
         let leaf = match bits {
             0 | 65.. => Expressions::could_not_compute(),
@@ -255,7 +254,7 @@ impl Query<'_> {
     }
 
     /// A folded expression, or the task to fold it.
-    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Vec<Task>) -> Option<Expression> {
+    fn want(&mut self, key: Key, leafy: Expression, missing: &mut Tasks) -> Option<Expression> {
         let found = self.known_fold(leafy);
         match found {
             None => missing.push(Task::Fold(leafy)),
@@ -328,7 +327,7 @@ impl Query<'_> {
         }
         let mut chosen: DenseMap<Expression, Expression> = DenseMap::new();
         for expression in order {
-            let operands: List = self.state.expressions.operands(expression).into();
+            let operands: List = SmallVec::from_slice(self.state.expressions.operands(expression));
             let operands: List = operands
                 .iter()
                 .map(|each| *chosen.get(each).expect("operands come first"))
@@ -409,7 +408,7 @@ impl Query<'_> {
         if expressions.kind(sum) != Kind::Add {
             return None;
         }
-        let operands: List = expressions.operands(sum).into();
+        let operands: List = SmallVec::from_slice(expressions.operands(sum));
         let at = operands.iter().position(|&each| each == leaf)?;
         let mut rest = operands;
         rest.remove(at);
@@ -427,7 +426,7 @@ impl Query<'_> {
             return None;
         }
         let expressions = &self.state.expressions;
-        let mut operands: List = [start].into_iter().collect();
+        let mut operands: List = SmallVec::from_slice(&[start]);
         if expressions.header(step) == Some(header) {
             operands.extend_from_slice(expressions.operands(step));
         } else if self.is_invariant(step, header) {
@@ -616,7 +615,7 @@ impl Folder<'_> {
         {
             return plain;
         }
-        let terms: List = self.expressions.operands(plain).into();
+        let terms: List = SmallVec::from_slice(self.expressions.operands(plain));
         let Some(header) = self.innermost(&terms) else {
             return plain;
         };
@@ -624,7 +623,7 @@ impl Folder<'_> {
         let mut sum: SmallVec<[List; 4]> = SmallVec::new();
         for &term in &terms {
             if self.expressions.header(term) == Some(header) {
-                let parts: List = self.expressions.operands(term).into();
+                let parts: List = SmallVec::from_slice(self.expressions.operands(term));
                 for (index, part) in parts.into_iter().enumerate() {
                     if sum.len() <= index {
                         sum.push(SmallVec::new());
@@ -664,7 +663,7 @@ impl Folder<'_> {
         {
             return plain;
         }
-        let factors: List = self.expressions.operands(plain).into();
+        let factors: List = SmallVec::from_slice(self.expressions.operands(plain));
         let Some(header) = self.innermost(&factors) else {
             return plain;
         };
@@ -680,7 +679,7 @@ impl Folder<'_> {
             }
         }
         let mut parts: List = match recurrences[..] {
-            [only] => self.expressions.operands(only).into(),
+            [only] => SmallVec::from_slice(self.expressions.operands(only)),
             [left, right] => match self.square(left, right) {
                 Some(parts) => parts,
                 None => return plain,

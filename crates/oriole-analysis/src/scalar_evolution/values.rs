@@ -16,6 +16,9 @@ use oriole_ir::{
 };
 use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
 
+/// A few values.
+type Few = SmallVec<[Value; 8]>;
+
 /// Nothing known.
 const NOTHING: Known = Known { zeros: 0, ones: 0 };
 
@@ -25,8 +28,9 @@ impl Query<'_> {
         if let Some(entry) = self.current_entry(value) {
             return entry;
         }
-        let mut stack = vec![value];
-        let mut missing: Vec<Value> = Vec::new();
+        let mut stack: SmallVec<[Value; 16]> = SmallVec::new();
+        stack.push(value);
+        let mut missing = Few::new();
         while let Some(&top) = stack.last() {
             if self.current_entry(top).is_some() {
                 stack.pop();
@@ -34,7 +38,7 @@ impl Query<'_> {
             }
             missing.clear();
             self.operand_values(top, &mut missing);
-            missing.retain(|&each| each != top && self.current_entry(each).is_none());
+            missing.retain(|each| *each != top && self.current_entry(*each).is_none());
             if missing.is_empty() {
                 self.fill_value(top);
                 stack.pop();
@@ -58,7 +62,7 @@ impl Query<'_> {
     }
 
     /// The values that the entry of a value is computed from.
-    fn operand_values(&self, value: Value, list: &mut Vec<Value>) {
+    fn operand_values(&self, value: Value, list: &mut Few) {
         match self.function.values()[value].definition {
             Definition::Undefined => {}
             Definition::Parameter(block) => list.extend(self.joined(block, value)),
