@@ -12,7 +12,7 @@ use super::effects::STACK;
 use super::{LocalVariables, Place, clobbers};
 use crate::control_flow::ControlFlow;
 use crate::loops::{Loop, Loops};
-use oriole_collections::{IndexVec, SmallVec};
+use oriole_collections::IndexVec;
 use oriole_ir::{Access, Block, Function};
 use oriole_isa::SpaceSet;
 
@@ -66,7 +66,10 @@ impl From<SpaceSet> for Kinds {
 
 /// For each kind of memory, the number of the last event that may have changed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versions(SmallVec<[u64; SpaceSet::EACH.len()]>);
+pub struct Versions {
+    spaces: [u64; SpaceSet::EACH.len()],
+    cells: Vec<u64>,
+}
 
 impl Default for Versions {
     /// Nothing has happened, and only state spaces are told apart.
@@ -77,19 +80,40 @@ impl Default for Versions {
 
 impl Versions {
     fn of_cells(cells: usize) -> Versions {
-        Versions(std::iter::repeat_n(0, Kinds::count(cells)).collect())
+        let spaces = [0; SpaceSet::EACH.len()];
+        let cells = vec![0; Kinds::count(cells) - spaces.len()];
+        Versions { spaces, cells }
+    }
+
+    /// How many kinds are told apart.
+    fn count(&self) -> usize {
+        self.spaces.len() + self.cells.len()
+    }
+
+    fn of_kind(&self, index: usize) -> u64 {
+        match self.spaces.get(index) {
+            Some(&version) => version,
+            None => self.cells[index - self.spaces.len()],
+        }
+    }
+
+    fn set(&mut self, index: usize, event: u64) {
+        match self.spaces.get_mut(index) {
+            Some(version) => *version = event,
+            None => self.cells[index - self.spaces.len()] = event,
+        }
     }
 
     /// An event changes memory of these kinds. Numbers of events rise along every walk.
     pub fn change(&mut self, kinds: impl Into<Kinds>, event: u64) {
         for index in kinds.into().indices() {
-            self.0[index] = event;
+            self.set(index, event);
         }
     }
 
     /// The last event that touched any of these kinds. Equal numbers mean that nothing happened to any of them in between.
     pub fn newest(&self, kinds: impl Into<Kinds>) -> u64 {
-        let versions = kinds.into().indices().map(|index| self.0[index]);
+        let versions = kinds.into().indices().map(|index| self.of_kind(index));
         versions.max().unwrap_or(0)
     }
 }
@@ -194,29 +218,41 @@ impl<'run> MemoryVersions<'run> {
             .loops
             .innermost(block)
             .filter(|&this| self.loops.header(this) == block);
-        for kind in 0..self.current.0.len() {
-            let mut version = None;
-            let mut agree = self.across_blocks;
-            for from in self.flow.predecessors(block) {
-                if !self.flow.is_reachable(from) {
-                    continue;
-                }
-                match (&self.at_end[from], header_of) {
-                    (Some(end), _) => {
-                        agree &= version.is_none_or(|version| version == end.0[kind]);
-                        version = Some(end.0[kind]);
-                    }
-                    // Back from the loop this block heads.
-                    (None, Some(this)) if self.loops.contains(this, from) => {
-                        agree &= !self.changed[this].intersects(Kinds(1 << kind));
-                    }
-                    (None, _) => agree = false,
-                }
+        let count = self.current.count();
+        // The kinds on whose version all ways in agree, and the versions of one of them.
+        let mut agreed = match self.across_blocks {
+            true => u64::MAX,
+            false => 0,
+        };
+        let mut known: Option<&Versions> = None;
+        for from in self.flow.predecessors(block) {
+            if !self.flow.is_reachable(from) {
+                continue;
             }
-            self.current.0[kind] = match version.filter(|_| agree) {
-                Some(version) => version,
-                None => self.fresh(),
-            };
+            match (&self.at_end[from], header_of) {
+                (Some(end), _) => {
+                    let known = *known.get_or_insert(end);
+                    for kind in (0..count).filter(|&kind| known.of_kind(kind) != end.of_kind(kind))
+                    {
+                        agreed &= !(1 << kind);
+                    }
+                }
+                // Back from the loop this block heads.
+                (None, Some(this)) if self.loops.contains(this, from) => {
+                    agreed &= !self.changed[this].0;
+                }
+                (None, _) => agreed = 0,
+            }
+        }
+        match known {
+            Some(known) => self.current.clone_from(known),
+            None => agreed = 0,
+        }
+        for kind in 0..count {
+            if agreed >> kind & 1 == 0 {
+                let version = self.fresh();
+                self.current.set(kind, version);
+            }
         }
         self.at_start.clone_from(&self.current);
     }

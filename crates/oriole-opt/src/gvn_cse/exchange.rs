@@ -59,13 +59,20 @@ pub(super) struct Test {
 
 impl Test {
     /// What an unguarded `setp` of two operands tests, with one predicate as its result.
+    #[inline]
     pub fn of(format: &FormatData) -> Option<Test> {
+        match format.mnemonic.opcode() {
+            Opcode::Setp => Test::of_comparison(format),
+            _ => None,
+        }
+    }
+
+    fn of_comparison(format: &FormatData) -> Option<Test> {
         let modifiers = format.mnemonic.modifiers();
         let &[scalar_type] = format.mnemonic.types() else {
             return None;
         };
-        let is_plain = format.mnemonic.opcode() == Opcode::Setp
-            && format.plain
+        let is_plain = format.plain
             && !format.opaque
             && !format.is_guarded()
             && format.shape.len() == 3

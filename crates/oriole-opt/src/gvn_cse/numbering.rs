@@ -182,8 +182,13 @@ impl Numbering {
             return;
         }
         let member = Member::whole(block, instruction);
+        let plain = match format.is_pure() {
+            true => None,
+            false => plain_access(function, instruction),
+        };
+        let plain = plain.as_ref();
         let start = self.words.len();
-        if self.key(function, memory, member, convergent) {
+        if self.key(function, memory, member, plain, convergent) {
             let class = self.intern(start, member);
             let first = self.classes[class].first;
             if first.instruction != instruction {
@@ -194,8 +199,8 @@ impl Numbering {
                     self.numbers[result] = self.numbers[equal];
                 }
                 self.shared.push((class, member));
-            } else if !format.is_pure() {
-                self.components(function, member, |access, place| {
+            } else if let Some(plain) = plain {
+                self.components(function, member, plain, |access, place| {
                     memory.version(format.effects.reads, Some(access), Some(place))
                 });
             }
@@ -208,18 +213,18 @@ impl Numbering {
                     class,
                     member,
                 });
-            } else if !format.is_pure() {
-                self.part(function, memory, class, member);
+            } else if let Some(plain) = plain {
+                self.part(function, memory, class, member, plain);
             }
         }
         // What was stored is what a load from there gives.
         let stored = self.pass(function, memory, instruction);
         let start = self.words.len();
-        if let Some(version) = stored
-            && self.content_key(function, instruction, version)
+        if let (Some(version), Some(plain)) = (stored, plain)
+            && self.content_key(function, instruction, plain, version)
         {
             self.intern(start, member);
-            self.components(function, member, |_, _| version);
+            self.components(function, member, plain, |_, _| version);
         }
     }
 
@@ -308,12 +313,14 @@ impl Numbering {
         })
     }
 
-    /// Writes down the words of an instruction; not if it may not be replaced. Whether it did.
+    /// Writes down the words of an instruction; not if it may not be replaced. Whether it did. `plain` is what it does if it is a plain
+    /// access.
     fn key(
         &mut self,
         function: &Function,
         memory: &MemoryVersions<'_>,
         member: Member,
+        plain: Option<&Access>,
         convergent: Convergent,
     ) -> bool {
         let Member {
@@ -345,7 +352,9 @@ impl Numbering {
             let access = function.access(instruction);
             let place = access.and_then(|access| self.place(function, &access));
             let version = memory.version(effects.reads, access.as_ref(), place);
-            if self.content_key(function, instruction, version) {
+            if let Some(plain) = plain
+                && self.content_key(function, instruction, plain, version)
+            {
                 return true;
             }
             version
@@ -412,10 +421,13 @@ impl Numbering {
 
     /// Writes down the words for what a plain load reads or a plain store writes, if register and memory have the same width: then only
     /// the bits matter, not how the access is spelled. Whether it did.
-    fn content_key(&mut self, function: &Function, instruction: Instruction, version: u64) -> bool {
-        let Some(access) = plain_access(function, instruction) else {
-            return false;
-        };
+    fn content_key(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        access: &Access,
+        version: u64,
+    ) -> bool {
         let element = access.element;
         let values = contents(function, instruction);
         let wide = values
@@ -428,7 +440,7 @@ impl Numbering {
         {
             return false;
         }
-        let Some(place) = self.place(function, &access) else {
+        let Some(place) = self.place(function, access) else {
             return false;
         };
         self.content_words(place, version, element.bits(), access.vector);
@@ -451,13 +463,14 @@ impl Numbering {
         &mut self,
         function: &Function,
         member: Member,
+        access: &Access,
         version: impl Fn(&Access, Place) -> u64,
     ) {
-        let Some(access) = plain_access(function, member.instruction) else {
+        if access.vector < 2 {
             return;
-        };
+        }
         let values = contents(function, member.instruction);
-        if access.vector < 2 || values.len() != access.vector as usize {
+        if values.len() != access.vector as usize {
             return;
         }
         for (component, &value) in values.iter().enumerate() {
@@ -465,7 +478,7 @@ impl Numbering {
             if function.values()[value].scalar_type.bits() != bits {
                 return;
             }
-            let mut alone = access;
+            let mut alone = *access;
             alone.bytes /= access.vector;
             alone.vector = 1;
             if let Some(address) = &mut alone.address {
@@ -496,10 +509,8 @@ impl Numbering {
         memory: &MemoryVersions<'_>,
         class: Class,
         member: Member,
+        access: &Access,
     ) {
-        let Some(access) = plain_access(function, member.instruction) else {
-            return;
-        };
         let widths: &[u32] = match access.bytes {
             1 | 2 => &[4],
             4 => &[8],
@@ -509,10 +520,10 @@ impl Numbering {
         if access.kind != AccessKind::Load || access.vector != 1 || access.element.is_float() {
             return;
         }
-        let Some(place) = self.place(function, &access) else {
+        let Some(place) = self.place(function, access) else {
             return;
         };
-        let version = memory.version(format.effects.reads, Some(&access), Some(place));
+        let version = memory.version(format.effects.reads, Some(access), Some(place));
         for &width in widths {
             for skipped in 0..width / access.bytes {
                 let shift = skipped * access.bytes;
@@ -574,13 +585,14 @@ fn hash_of(key: &[u64]) -> u64 {
 }
 
 /// A plain load or store without a guard, whose operands are whole registers: only the bits in memory count.
+#[inline]
 fn plain_access(function: &Function, instruction: Instruction) -> Option<Access> {
     let format = function.format(instruction);
-    let is_plain = matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St)
-        && !format.is_guarded()
-        && format.operand_count == 2
-        && !format.shape.iter().any(is_modified);
-    if !is_plain {
+    let is_access = matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::St);
+    if !is_access || format.is_guarded() || format.operand_count != 2 {
+        return None;
+    }
+    if format.shape.iter().any(is_modified) {
         return None;
     }
     function.access(instruction).filter(Access::is_weak)
