@@ -6,12 +6,15 @@
 
 use oriole_analysis::ControlFlow;
 use oriole_analysis::memory::Place;
-use oriole_collections::IndexVec;
+use oriole_collections::{IndexVec, SmallVec};
 use oriole_ir::{AccessKind, Base, Block, Function, Instruction};
 use oriole_isa::{Opcode, Space, SpaceSet, Terminator};
 
 /// Places remembered at once.
 const MOST_PLACES: usize = 16;
+
+/// Stores that are compared with each other.
+const FEW_STORES: usize = 16;
 
 /// A place that is going to be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,12 +29,7 @@ type Overwrites = Vec<Overwrite>;
 /// Stores that can go: plain ones whose every byte the same thread writes again first.
 pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec<Instruction> {
     let mut dead = Vec::new();
-    let is_store =
-        |instruction: &Instruction| function.format(*instruction).mnemonic.opcode() == Opcode::St;
-    let blocks = flow.reverse_postorder().iter();
-    let mut stores = blocks.flat_map(|&block| function.instructions_of(block).filter(is_store));
-    // One store overwrites no other.
-    if stores.nth(1).is_none() {
+    if !may_overwrite(function, flow) {
         return dead;
     }
     let mut at_start: IndexVec<Block, Option<Overwrites>> =
@@ -46,6 +44,29 @@ pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec
         at_start[block] = Some(pending);
     }
     dead
+}
+
+/// Whether there are two stores of which one, wherever they are, writes all that the other does. Said of functions with many stores
+/// without looking.
+fn may_overwrite(function: &Function, flow: &ControlFlow) -> bool {
+    let mut places: SmallVec<[Place; FEW_STORES]> = SmallVec::new();
+    for &block in flow.reverse_postorder() {
+        for instruction in function.instructions_of(block) {
+            if function.format(instruction).mnemonic.opcode() != Opcode::St {
+                continue;
+            }
+            let access = function.access(instruction);
+            let Some(place) = access.and_then(|access| Place::of(&access, number)) else {
+                continue;
+            };
+            let is_together = |other: &Place| place.covers(*other) || other.covers(place);
+            if places.len() == FEW_STORES || places.iter().any(is_together) {
+                return true;
+            }
+            places.push(place);
+        }
+    }
+    false
 }
 
 /// What all ways out of a block are going to write.
