@@ -49,16 +49,16 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
         return;
     }
     let function = editor.function();
-    let blocks = function.block_order().iter();
-    let instructions = blocks.flat_map(|&block| function.instructions_of(block));
-    let divisions: Vec<Division> = instructions
-        .filter_map(|instruction| Division::of(function, instruction))
-        .collect();
-    let blocks = function.block_order().iter();
-    let instructions = blocks.flat_map(|&block| function.instructions_of(block));
-    let scalings: Vec<Scaling> = instructions
-        .filter_map(|instruction| Scaling::of(function, instruction))
-        .collect();
+    let (mut divisions, mut scalings): (Vec<Division>, Vec<Scaling>) = (Vec::new(), Vec::new());
+    for &block in function.block_order() {
+        for instruction in function.instructions_of(block) {
+            let opcode = function.format(instruction).mnemonic.opcode();
+            if matches!(opcode, Opcode::Div | Opcode::Rem) {
+                divisions.extend(Division::of(function, instruction));
+                scalings.extend(Scaling::of(function, instruction));
+            }
+        }
+    }
     for scaling in scalings {
         let rewrite = Rewrite {
             counter: "division-by-constants.scalings",
