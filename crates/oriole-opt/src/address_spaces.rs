@@ -28,9 +28,10 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::DenseSet;
+use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeNode, Use, Value,
+    Block, Definition, Editor, Format, FormatData, Function, Instruction, Operand, ShapeNode, Use,
+    Value,
 };
 use oriole_isa::{
     CacheOperator, Flag, MnemonicText, Modifiers, MulMode, Opcode, ReductionOperation, ScalarType,
@@ -67,12 +68,14 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);
+    let mut spellings = Spellings::default();
     let mut done: DenseSet<Instruction> = DenseSet::new();
     for (instruction, space) in conversions {
         if done.contains(&instruction) {
             continue;
         }
-        let Some(family) = Family::of(editor.function(), &flow, instruction, space) else {
+        let found = Family::of(editor.function(), &flow, &mut spellings, instruction, space);
+        let Some(family) = found else {
             continue;
         };
         let rewrite = Rewrite {
@@ -120,6 +123,7 @@ fn converted_space(function: &Function, instruction: Instruction) -> Option<Spac
 struct Family<'run> {
     function: &'run Function,
     flow: &'run ControlFlow,
+    spellings: &'run mut Spellings,
     space: Space,
     width: u32,
     values: DenseSet<Value>,
@@ -137,6 +141,19 @@ struct Found {
     /// Those that make them addresses of the space again.
     returns: Vec<Instruction>,
     accesses: Vec<(Instruction, MnemonicText)>,
+}
+
+/// Mnemonics of generic accesses with a space named; nothing for those that have no such form. Accesses of one format are many.
+#[derive(Default)]
+struct Spellings(DenseMap<(Format, u32), Option<MnemonicText>>);
+
+impl Spellings {
+    /// The mnemonic for a format, which has this number.
+    fn of(&mut self, number: Format, format: &FormatData, space: Space) -> Option<MnemonicText> {
+        let (known, key) = (&mut self.0, (number, space as u32));
+        let found = known.get_or_insert_with(key, || with_space(format, space));
+        found.clone()
+    }
 }
 
 impl Found {
@@ -170,12 +187,14 @@ impl<'run> Family<'run> {
     fn of(
         function: &'run Function,
         flow: &'run ControlFlow,
+        spellings: &'run mut Spellings,
         instruction: Instruction,
         space: Space,
     ) -> Option<Found> {
         let mut family = Family {
             function,
             flow,
+            spellings,
             space,
             width: function.format(instruction).mnemonic.first_type()?.bits(),
             values: DenseSet::new(),
@@ -262,7 +281,8 @@ impl<'run> Family<'run> {
                 if mentions != 1 || !format.leaves[at].in_address || format.address.is_none() {
                     return None;
                 }
-                let text = with_space(format, self.space)?;
+                let number = function.instruction(reader).format;
+                let text = self.spellings.of(number, format, self.space)?;
                 self.found.accesses.push((reader, text));
                 Some(())
             }
