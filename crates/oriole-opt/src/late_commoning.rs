@@ -386,8 +386,8 @@ impl<'function> Search<'function> {
         self.known.insert_if_absent(hash, instruction);
     }
 
-    /// Whether an instruction only computes something, and is the only reader of a value that neither is a copy nor holds what
-    /// needs no instruction to compute: then no other gives the same.
+    /// Whether an instruction changes no memory, and is the only reader of a value that neither is a copy nor holds what needs no
+    /// instruction to compute: then no other gives the same.
     fn reads_alone(&self, instruction: Instruction) -> bool {
         let function = self.function;
         let format = function.format(instruction);
@@ -397,9 +397,9 @@ impl<'function> Search<'function> {
             }
             _ => false,
         };
-        format.is_pure()
-            && !format.is_guarded()
+        !format.is_guarded()
             && format.mnemonic.opcode() != Opcode::Mov
+            && clobbers(format).is_empty()
             && function.uses(instruction).any(|value| {
                 function.use_count(value) == 1 && !is_move(function.values()[value].definition)
             })
