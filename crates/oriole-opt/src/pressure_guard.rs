@@ -127,7 +127,7 @@ impl PressureGuard {
 enum Liveness {
     Small(ValueLiveness),
     Any {
-        intervals: LiveIntervals,
+        intervals: Box<LiveIntervals>,
         pressure: Pressure,
         /// The number of each instruction in order.
         numbers: DenseMap<Instruction, u32>,
@@ -146,7 +146,7 @@ impl Liveness {
             .map(|number| (program.instruction(number), number))
             .collect();
         Liveness::Any {
-            intervals,
+            intervals: Box::new(intervals),
             pressure,
             numbers,
         }

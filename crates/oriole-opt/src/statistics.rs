@@ -38,6 +38,8 @@ pub struct Statistics {
     /// In the order they first rose.
     counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
+    /// The phase behind the one that was added to last: they come in the same order for every function.
+    next_phase: usize,
     instructions: i64,
     is_timed: bool,
 }
@@ -113,14 +115,23 @@ impl Statistics {
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
         let same =
-            |other: &&mut PhaseStatistics| (other.number, other.pass) == (phase.number, phase.pass);
-        match self.phases.iter_mut().find(same) {
-            Some(known) => {
+            |other: &PhaseStatistics| (other.number, other.pass) == (phase.number, phase.pass);
+        let index = match self.phases.get(self.next_phase) {
+            Some(next) if same(next) => Some(self.next_phase),
+            _ => self.phases.iter().position(same),
+        };
+        match index {
+            Some(index) => {
+                let known = &mut self.phases[index];
                 known.rewrites += phase.rewrites;
                 known.instructions += phase.instructions;
                 known.time += phase.time;
             }
             None => self.phases.push(phase),
+        }
+        self.next_phase = index.unwrap_or(self.phases.len() - 1) + 1;
+        if self.next_phase == self.phases.len() {
+            self.next_phase = 0;
         }
     }
 

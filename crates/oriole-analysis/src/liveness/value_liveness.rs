@@ -165,10 +165,13 @@ impl ValueLiveness {
                         self.live_out[place * words + word] |= self.live_in[target * words + word];
                     }
                 }
-                for at in place * words..(place + 1) * words {
-                    let passing = self.live_out[at] & !defined[at];
-                    is_changed |= passing & !self.live_in[at] != 0;
-                    self.live_in[at] |= passing;
+                let row = place * words..(place + 1) * words;
+                let live_in = &mut self.live_in[row.clone()];
+                let behind = self.live_out[row.clone()].iter().zip(&defined[row]);
+                for (live_in, (live_out, defined)) in live_in.iter_mut().zip(behind) {
+                    let passing = live_out & !defined;
+                    is_changed |= passing & !*live_in != 0;
+                    *live_in |= passing;
                 }
             }
         }

@@ -51,9 +51,9 @@ impl Expressions {
             let inline = self.limits.addops_inline_threshold as usize;
             let parts: List = match self.kind(operand) {
                 Kind::Add if self.operands(operand).len() <= inline => {
-                    self.operands(operand).into()
+                    SmallVec::from_slice(self.operands(operand))
                 }
-                _ => [operand].into_iter().collect(),
+                _ => SmallVec::from_slice(&[operand]),
             };
             for part in parts {
                 match self.as_constant(part) {
@@ -135,7 +135,7 @@ impl Expressions {
 
     /// A commutative node as it is, operands in order.
     pub(super) fn plain(&mut self, kind: Kind, bits: u32, operands: &[Expression]) -> Expression {
-        let mut operands: List = operands.into();
+        let mut operands: List = SmallVec::from_slice(operands);
         self.sort(&mut operands);
         self.intern(kind, bits, 0, &operands)
     }
@@ -147,7 +147,7 @@ impl Expressions {
         {
             return false;
         }
-        let terms: List = self.operands(sum).into();
+        let terms: List = SmallVec::from_slice(self.operands(sum));
         let mut whole: List = SmallVec::new();
         for term in terms {
             let (base, factor) = self.coefficient(term);
@@ -178,7 +178,7 @@ impl Expressions {
     /// An expression as a multiple of another.
     fn coefficient(&mut self, expression: Expression) -> (Expression, u64) {
         if self.kind(expression) == Kind::Multiply {
-            let operands: List = self.operands(expression).into();
+            let operands: List = SmallVec::from_slice(self.operands(expression));
             if let Some(factor) = self.as_constant(operands[0]) {
                 let bits = self.bits(expression);
                 let rest = match operands[1..] {
@@ -268,9 +268,9 @@ impl Expressions {
             let inline = self.limits.mulops_inline_threshold as usize;
             let parts: List = match self.kind(operand) {
                 Kind::Multiply if self.operands(operand).len() <= inline => {
-                    self.operands(operand).into()
+                    SmallVec::from_slice(self.operands(operand))
                 }
-                _ => [operand].into_iter().collect(),
+                _ => SmallVec::from_slice(&[operand]),
             };
             for part in parts {
                 match self.as_constant(part) {
@@ -289,7 +289,7 @@ impl Expressions {
         if let [only] = factors[..]
             && matches!(self.kind(only), Kind::Add | Kind::Recurrence)
         {
-            let parts: List = self.operands(only).into();
+            let parts: List = SmallVec::from_slice(self.operands(only));
             let scaled: List = parts
                 .iter()
                 .map(|&part| self.scale(part, constant))
@@ -389,7 +389,7 @@ impl Expressions {
             }
             Kind::Recurrence => {
                 let header = self.header(expression).expect("a recurrence");
-                let parts: List = self.operands(expression).into();
+                let parts: List = SmallVec::from_slice(self.operands(expression));
                 let parts: List = parts
                     .iter()
                     .map(|&part| self.truncate_at(part, bits, depth + 1))
@@ -397,7 +397,7 @@ impl Expressions {
                 return self.recurrence(&parts, header);
             }
             Kind::Add | Kind::Multiply if self.size(expression) <= self.limits.max_expr_size => {
-                let parts: List = self.operands(expression).into();
+                let parts: List = SmallVec::from_slice(self.operands(expression));
                 let parts: List = parts
                     .iter()
                     .map(|&part| self.truncate_at(part, bits, depth + 1))

@@ -26,11 +26,11 @@ impl Query<'_> {
             return none;
         };
         let rest: List = terms.iter().copied().filter(|&it| it != extreme).collect();
-        let arms: List = expressions.operands(extreme).into();
+        let arms: List = SmallVec::from_slice(expressions.operands(extreme));
         let size = expressions.size(sum);
         let key = Key::Range(sum);
         let rest = self.fold_sum(key, &rest);
-        let mut made: List = [rest].into_iter().collect();
+        let mut made: List = SmallVec::from_slice(&[rest]);
         for arm in arms {
             let sum = self.fold_sum(key, &[rest, arm]);
             made.extend([arm, sum]);

@@ -115,10 +115,10 @@ impl Expressions {
     /// An empty arena with these limits.
     pub fn new(limits: super::Knobs) -> Expressions {
         let mut expressions = Expressions {
-            nodes: IndexVec::new(),
-            operands: Vec::new(),
-            index: DenseMap::new(),
-            same_hash: IndexVec::new(),
+            nodes: IndexVec::with_capacity(USUAL),
+            operands: Vec::with_capacity(USUAL),
+            index: DenseMap::with_capacity(USUAL),
+            same_hash: IndexVec::with_capacity(USUAL),
             specials: Vec::new(),
             failures: 0,
             limits,
@@ -350,6 +350,9 @@ impl Expressions {
         order
     }
 }
+
+/// How many expressions there usually are.
+const USUAL: usize = 64;
 
 /// So many expressions are looked through one by one.
 const FEW: usize = 16;

@@ -7,7 +7,7 @@ use super::Query;
 use super::arithmetic::List;
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
-use oriole_collections::DenseMap;
+use oriole_collections::{DenseMap, SmallVec};
 
 /// The most nodes of an expression that is looked at.
 const MOST_NODES: u32 = 64;
@@ -57,7 +57,7 @@ impl Query<'_> {
         if !does_not_wrap {
             return self.state.expressions.extend(inner, bits, kind);
         }
-        let operands: List = self.state.expressions.operands(inner).into();
+        let operands: List = SmallVec::from_slice(self.state.expressions.operands(inner));
         let is_recurrence = self.state.expressions.kind(inner) == Kind::Recurrence;
         let extended: List = operands
             .into_iter()
@@ -84,7 +84,7 @@ impl Query<'_> {
 
     fn sum_fits(&mut self, sum: Expression, signed: bool) -> bool {
         let bits = self.state.expressions.bits(sum);
-        let terms: List = self.state.expressions.operands(sum).into();
+        let terms: List = SmallVec::from_slice(self.state.expressions.operands(sum));
         let (mut low, mut high) = (0_i128, 0_i128);
         for term in terms {
             let own = self.bounds(term, signed);

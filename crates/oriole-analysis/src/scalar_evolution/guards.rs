@@ -332,7 +332,8 @@ impl Query<'_> {
         if made.is_empty() {
             return range;
         }
-        let terms: SmallVec<[Expression; 8]> = self.state.expressions.operands(root).into();
+        let terms: SmallVec<[Expression; 8]> =
+            SmallVec::from_slice(self.state.expressions.operands(root));
         let mut ranges = [terms.as_slice(), made.as_slice()].map(|list| {
             let ranges = list.iter().map(|&it| self.own_range_at(reader, facts, it));
             ranges.collect::<SmallVec<[Range; 8]>>()
@@ -416,7 +417,8 @@ impl Query<'_> {
 
 /// The comparisons that hold if a condition does.
 fn collect(condition: Condition, comparisons: &mut Vec<Comparing>) {
-    let mut stack = vec![condition];
+    let mut stack: SmallVec<[Condition; 4]> = SmallVec::new();
+    stack.push(condition);
     while let Some(top) = stack.pop() {
         match top {
             Condition::Compare(comparing) => comparisons.push(comparing),

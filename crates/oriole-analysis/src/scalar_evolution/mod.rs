@@ -102,15 +102,20 @@ pub struct Query<'query> {
 impl ScalarEvolution {
     /// The analysis of a function that is launched within these bounds. Nothing is computed yet.
     pub fn new(function: &Function, bounds: LaunchShape, knobs: Knobs) -> ScalarEvolution {
-        ScalarEvolution::with_shape(Shape::compute(function), bounds, knobs)
+        ScalarEvolution::with_shape(function, Shape::compute(function), bounds, knobs)
     }
 
-    fn with_shape(shape: Shape, bounds: LaunchShape, knobs: Knobs) -> ScalarEvolution {
+    fn with_shape(
+        function: &Function,
+        shape: Shape,
+        bounds: LaunchShape,
+        knobs: Knobs,
+    ) -> ScalarEvolution {
         ScalarEvolution {
             state: RefCell::new(State {
                 expressions: Expressions::new(knobs),
                 shape,
-                tables: Tables::default(),
+                tables: Tables::of(function.values().len()),
                 knobs,
                 bounds,
                 counting: Vec::new(),
@@ -236,7 +241,7 @@ impl Analysis for ScalarEvolution {
             FunctionKind::Entry => LaunchShape::of(analyses.environment().bounds()),
             _ => LaunchShape::default(),
         };
-        ScalarEvolution::with_shape(shape, launch, Knobs::default())
+        ScalarEvolution::with_shape(function, shape, launch, Knobs::default())
     }
 
     fn update(

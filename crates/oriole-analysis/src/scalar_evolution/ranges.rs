@@ -51,7 +51,11 @@ impl Range {
     /// Numbers with these bits.
     fn known(known: Known, bits: u32) -> Range {
         let mut range = Range::full(bits);
-        range.unsigned.known = known.truncate(bits);
+        let known = known.truncate(bits);
+        if known == range.unsigned.known {
+            return range;
+        }
+        range.unsigned.known = known;
         range.reduced()
     }
 
@@ -505,7 +509,8 @@ impl Query<'_> {
                 self.expressions_of(key, &starts)
             }
             _ => {
-                let mut below: List = self.state.expressions.operands(expression).into();
+                let mut below: List =
+                    SmallVec::from_slice(self.state.expressions.operands(expression));
                 if self.state.expressions.kind(expression) == Kind::Add {
                     below.extend(self.distributed(expression));
                 }

@@ -125,7 +125,7 @@ impl Query<'_> {
                 None => expression,
             }
         } else {
-            let operands: List = self.state.expressions.operands(expression).into();
+            let operands: List = SmallVec::from_slice(self.state.expressions.operands(expression));
             let mut folded: List = SmallVec::new();
             for &operand in &operands {
                 match self.known_fold(operand) {
@@ -327,7 +327,7 @@ impl Query<'_> {
         }
         let mut chosen: DenseMap<Expression, Expression> = DenseMap::new();
         for expression in order {
-            let operands: List = self.state.expressions.operands(expression).into();
+            let operands: List = SmallVec::from_slice(self.state.expressions.operands(expression));
             let operands: List = operands
                 .iter()
                 .map(|each| *chosen.get(each).expect("operands come first"))
@@ -408,7 +408,7 @@ impl Query<'_> {
         if expressions.kind(sum) != Kind::Add {
             return None;
         }
-        let operands: List = expressions.operands(sum).into();
+        let operands: List = SmallVec::from_slice(expressions.operands(sum));
         let at = operands.iter().position(|&each| each == leaf)?;
         let mut rest = operands;
         rest.remove(at);
@@ -426,7 +426,7 @@ impl Query<'_> {
             return None;
         }
         let expressions = &self.state.expressions;
-        let mut operands: List = [start].into_iter().collect();
+        let mut operands: List = SmallVec::from_slice(&[start]);
         if expressions.header(step) == Some(header) {
             operands.extend_from_slice(expressions.operands(step));
         } else if self.is_invariant(step, header) {
@@ -615,7 +615,7 @@ impl Folder<'_> {
         {
             return plain;
         }
-        let terms: List = self.expressions.operands(plain).into();
+        let terms: List = SmallVec::from_slice(self.expressions.operands(plain));
         let Some(header) = self.innermost(&terms) else {
             return plain;
         };
@@ -623,7 +623,7 @@ impl Folder<'_> {
         let mut sum: SmallVec<[List; 4]> = SmallVec::new();
         for &term in &terms {
             if self.expressions.header(term) == Some(header) {
-                let parts: List = self.expressions.operands(term).into();
+                let parts: List = SmallVec::from_slice(self.expressions.operands(term));
                 for (index, part) in parts.into_iter().enumerate() {
                     if sum.len() <= index {
                         sum.push(SmallVec::new());
@@ -663,7 +663,7 @@ impl Folder<'_> {
         {
             return plain;
         }
-        let factors: List = self.expressions.operands(plain).into();
+        let factors: List = SmallVec::from_slice(self.expressions.operands(plain));
         let Some(header) = self.innermost(&factors) else {
             return plain;
         };
@@ -679,7 +679,7 @@ impl Folder<'_> {
             }
         }
         let mut parts: List = match recurrences[..] {
-            [only] => self.expressions.operands(only).into(),
+            [only] => SmallVec::from_slice(self.expressions.operands(only)),
             [left, right] => match self.square(left, right) {
                 Some(parts) => parts,
                 None => return plain,

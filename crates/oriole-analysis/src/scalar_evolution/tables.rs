@@ -224,6 +224,17 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// Tables of a function with so many values: room is made for what is asked of most of them.
+    pub fn of(values: usize) -> Tables {
+        let mut tables = Tables::default();
+        tables.value_expressions.reserve(values);
+        for kind in [Key::Definition, Key::Value].map(|kind| kind(Value::from_index(0)).place().0) {
+            tables.readers.dense[kind].reserve(values);
+        }
+        tables.links.reserve(values);
+        tables
+    }
+
     /// Says that `reader` is computed from `read`.
     #[inline]
     pub fn read(&mut self, reader: Key, read: Key) {

@@ -23,6 +23,9 @@ use oriole_isa::{MnemonicText, ScalarType};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::Guard;
 
+/// How many changes a pass that makes any usually makes.
+const USUAL_CHANGES: usize = 32;
+
 /// Changes a function.
 #[derive(Debug)]
 pub struct Editor<'function> {
@@ -68,6 +71,9 @@ impl<'function> Editor<'function> {
     }
 
     fn note(&mut self, change: Change) {
+        if self.journal.entries.is_empty() {
+            self.journal.entries.reserve(USUAL_CHANGES);
+        }
         self.journal.entries.push(change);
         self.journal.values = true;
         self.journal.changes += 1;

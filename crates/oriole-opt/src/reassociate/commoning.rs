@@ -15,6 +15,9 @@ use oriole_ir::{Block, Editor, Function, Instruction, Value};
 /// Instructions by their hashes, each with its position among those of its block that are left.
 type Known = DenseMap<u64, (Instruction, u64)>;
 
+/// One in so many instructions usually is a candidate.
+const USUALLY_ONE_IN: usize = 4;
+
 impl Reassociation {
     /// Computes equal instructions of a block once, within the window; whether there is fuel left.
     pub(super) fn common(
@@ -27,7 +30,9 @@ impl Reassociation {
         if self.window == 0 {
             return true;
         }
-        let (mut candidates, mut known) = (DenseMap::new(), Known::new());
+        let count = editor.function().instruction_bound();
+        let mut candidates = DenseMap::with_capacity(count / USUALLY_ONE_IN);
+        let mut known = Known::new();
         let mut instructions: Vec<Instruction> = Vec::new();
         for &block in flow.reverse_postorder() {
             if !may_have_equals(editor.function(), block, &mut candidates) {

@@ -18,7 +18,7 @@
 use super::tree::{Part, Source, Step};
 use super::{Node, Reassociation};
 use crate::associative::integer;
-use oriole_collections::{DenseMap, DenseSet};
+use oriole_collections::DenseSet;
 use oriole_ir::arithmetic::{Family, Operation};
 use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::{MulMode, Opcode};
@@ -51,28 +51,22 @@ struct Candidate {
 pub(super) struct Plan {
     candidates: Vec<Candidate>,
     hashes: Vec<u64>,
-    /// How many trees have a step.
-    counts: DenseMap<u64, u32>,
 }
 
 impl Plan {
     pub(super) fn clear(&mut self) {
-        let Plan {
-            candidates,
-            hashes,
-            counts,
-        } = self;
+        let Plan { candidates, hashes } = self;
         candidates.clear();
         hashes.clear();
-        *counts = DenseMap::new();
     }
 
     /// The roots of the trees that are worth it, in the order in which they were looked at, with their blocks. `is_tight` says whether
     /// registers are short, and is asked only if that matters.
     pub(super) fn worthwhile(&self, is_tight: impl FnOnce() -> bool) -> Vec<(Block, Instruction)> {
+        let shared = self.shared();
         let is_shared = |candidate: &Candidate| {
             let mut hashes = self.hashes[candidate.steps.clone()].iter();
-            hashes.any(|hash| self.counts.get(hash).is_some_and(|&count| count > 1))
+            hashes.any(|hash| shared.contains(hash))
         };
         let is_worth_it = |candidate: &&Candidate| match candidate.verdict {
             Verdict::Never => false,
@@ -90,6 +84,22 @@ impl Plan {
             .collect()
     }
 
+    /// The steps that are in several trees, or several times in one; nothing if no verdict depends on them.
+    fn shared(&self) -> DenseSet<u64> {
+        let mut shared = DenseSet::new();
+        let is_asked_for = |candidate: &Candidate| candidate.verdict == Verdict::IfShared;
+        if self.candidates.iter().any(is_asked_for) {
+            let mut seen: DenseSet<u64> = DenseSet::with_capacity(self.hashes.len());
+            shared.extend(
+                self.hashes
+                    .iter()
+                    .copied()
+                    .filter(|&hash| !seen.insert(hash)),
+            );
+        }
+        shared
+    }
+
     /// Enters a tree with these steps.
     fn enter(
         &mut self,
@@ -104,7 +114,6 @@ impl Plan {
         for step in steps {
             previous = hash(*step, bits, previous);
             self.hashes.push(previous);
-            *self.counts.get_or_insert(previous, 0) += 1;
         }
         self.candidates.push(Candidate {
             block,
