@@ -549,7 +549,6 @@ impl Analyzer<'_> {
         };
         let dependences = pairs.into_iter();
         let dependences = dependences.filter_map(|pair| reporter.dependence(pair));
-        let dependences = dependences.collect();
         let mut accesses = Vec::with_capacity(costs.len());
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
         for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
@@ -574,7 +573,7 @@ impl Analyzer<'_> {
             accesses,
             shapes,
             fixes,
-            dependences,
+            dependences: dependences.collect(),
             found,
             loop_depths: depths.collect(),
             loops: Vec::new(),
