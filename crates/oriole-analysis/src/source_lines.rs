@@ -144,10 +144,14 @@ impl<'files> SourceLines<'files> {
 fn assembly(text: &str) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(start) = text[from..].find("// begin inline asm") {
-        let start = from + start;
-        let end = text[start..].find("// end inline asm");
-        let end = end.map_or(text.len(), |end| start + end);
+    let ends = text.match_indices("// end inline asm");
+    let mut ends = ends.map(|(end, _)| end).peekable();
+    for (start, _) in text.match_indices("// begin inline asm") {
+        if start < from {
+            continue;
+        }
+        while ends.next_if(|&end| end < start).is_some() {}
+        let end = ends.peek().copied().unwrap_or(text.len());
         found.push((start as u32, end as u32));
         from = end;
     }

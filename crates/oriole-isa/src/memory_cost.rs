@@ -240,23 +240,17 @@ impl WarpCopy<'_> {
     fn distinct(&self, key: impl Fn(u64, u64) -> (u64, u64)) -> u64 {
         let mut keys = [(0, 0); 32];
         let mut count = 0;
-        let mut is_rising = true;
         for lane in self.lanes() {
-            let own = key(self.from[lane], self.to[lane]);
-            // Neighbours have the same ones more often than others, and a larger one is new as long as there was none before a larger one.
-            let last = keys[..count].last().copied();
-            let is_new = match last {
-                Some(last) if last == own => false,
-                Some(last) if is_rising && last < own => true,
-                _ => !keys[..count].contains(&own),
-            };
-            if is_new {
-                is_rising &= last.is_none_or(|last| last < own);
-                keys[count] = own;
-                count += 1;
-            }
+            keys[count] = key(self.from[lane], self.to[lane]);
+            count += 1;
         }
-        count as u64
+        let keys = &mut keys[..count];
+        // They mostly rise from lane to lane.
+        if !keys.is_sorted() {
+            keys.sort_unstable();
+        }
+        let changes = keys.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        (changes + usize::from(count > 0)) as u64
     }
 
     /// Sectors at least and at most. Past the cache, a sector is read once for each sector that it is written to, and for each way that its

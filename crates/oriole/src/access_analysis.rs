@@ -48,8 +48,8 @@ pub struct AccessOptions {
     pub pointer_alignment: Option<u64>,
     /// Whether loops, registers and occupancy are wanted, too.
     pub with_summary: bool,
-    /// Whether only what findings tell at a terminal is wanted: arrays, counts, fixes and chains of accesses whose findings take a line there or
-    /// which have none, what warps at a boundary cost, dependences and counts of loops are left out.
+    /// Whether only what findings tell at a terminal is wanted: arrays, counts, fixes and chains of accesses whose findings take a line there,
+    /// all but the cost of accesses that have none, what warps at a boundary cost, dependences and counts of loops are left out.
     pub findings_only: bool,
 }
 
@@ -388,7 +388,8 @@ fn accesses_of(
         }
         if is_wanted {
             let analyses = analyses.in_environment(analyzer.environment(index));
-            let mut kernel = analyzer.kernel(index, body, &mut ssa, analyses);
+            let least = measuring.least_registers(index);
+            let mut kernel = analyzer.kernel(index, body, &mut ssa, analyses, least);
             kernel.name = module.text(function.name).to_owned();
             if let Some((scopes, _)) = measuring.part(index)
                 && !options.findings_only
@@ -446,17 +447,20 @@ impl Analyzer<'_> {
         Environment::new(Arc::clone(self.declared), FunctionId::from_index(index))
     }
 
-    /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach.
+    /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach; `least` is how many
+    /// registers it needs as it is given, if that is known.
     fn kernel(
         &self,
         index: usize,
         body: &Body,
         ssa: &mut Function,
         mut analyses: Analyses,
+        least: Option<u32>,
     ) -> KernelAccesses {
         let options = self.options;
         let generic = findings::generic_accesses(ssa);
-        name_spaces(ssa, &mut analyses);
+        let may_have_changed = name_spaces(ssa, &mut analyses);
+        let known_least = least.filter(|_| !may_have_changed);
         let ssa = &*ssa;
         let required = analyses.environment().bounds().required_block;
         let given = options.block.or(required);
@@ -500,6 +504,7 @@ impl Analyzer<'_> {
             source: &self.source,
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
+            findings_only: options.findings_only,
         };
         let fixing = Fixing {
             function: ssa,
@@ -535,6 +540,7 @@ impl Analyzer<'_> {
             costs: &costs,
             generic: &generic,
             place: &|instruction| reporter.place(instruction),
+            known_least,
             least_registers: &least_registers,
         };
         let found = match is_kernel {
@@ -543,7 +549,6 @@ impl Analyzer<'_> {
         };
         let dependences = pairs.into_iter();
         let dependences = dependences.filter_map(|pair| reporter.dependence(pair));
-        let dependences = dependences.collect();
         let mut accesses = Vec::with_capacity(costs.len());
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
         for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
@@ -568,7 +573,7 @@ impl Analyzer<'_> {
             accesses,
             shapes,
             fixes,
-            dependences,
+            dependences: dependences.collect(),
             found,
             loop_depths: depths.collect(),
             loops: Vec::new(),
@@ -690,6 +695,8 @@ struct Reporter<'report> {
     lines: &'report SourceLines<'report>,
     /// The shape of blocks, if nobody gave one.
     default_block: Option<[u32; 3]>,
+    /// Whether nothing is said of accesses without findings.
+    findings_only: bool,
 }
 
 impl Reporter<'_> {
@@ -730,42 +737,62 @@ impl Reporter<'_> {
         })
     }
 
+    /// What is known of an access, but for arrays, fixes and chains; if only findings are wanted and there is none, no more than its cost
+    /// and where it stands.
     fn report(&self, cost: RequestCost) -> Option<AccessReport> {
         let instruction = cost.request.instruction;
-        let place = self.place(instruction)?;
-        let mut assumptions = Vec::new();
-        if let Some([x, y, z]) = self.default_block {
-            assumptions.push(format!("block {x}x{y}x{z}"));
-        }
-        for &assumption in &cost.assumptions {
-            assumptions.push(self.words(assumption));
-        }
-        assumptions.dedup();
+        let offset = (self.offset_of)(self.function.location(instruction)?)?;
         let mut cost = cost;
-        if cost.status == Status::Proved && !assumptions.is_empty() {
+        let is_assumed = self.default_block.is_some() || !cost.assumptions.is_empty();
+        if cost.status == Status::Proved && is_assumed {
             cost.status = Status::ProvedIf;
         }
-        Some(AccessReport {
-            line: place.line,
-            source: place.source,
-            column: place.column,
-            offset: place.offset,
-            mnemonic: self.function.format(instruction).mnemonic.text().to_owned(),
+        let report = AccessReport {
+            line: 0,
+            source: None,
+            column: None,
+            offset,
+            mnemonic: String::new(),
             space: cost.request.space,
             operation: match cost.request.kind {
                 AccessKind::Load => "load",
                 AccessKind::Store => "store",
                 AccessKind::Atomic => "atomic",
             },
-            places: self.places(&cost),
-            assumptions,
+            places: Vec::new(),
+            assumptions: Vec::new(),
             array: None,
             trips: None,
             chain: Vec::new(),
             fixes: Vec::new(),
-            lost: self.lost(&cost),
+            lost: None,
             cost,
+        };
+        if self.findings_only && report.finding().is_none() {
+            return Some(report);
+        }
+        let place = self.place(instruction)?;
+        Some(AccessReport {
+            line: place.line,
+            source: place.source,
+            column: place.column,
+            mnemonic: self.function.format(instruction).mnemonic.text().to_owned(),
+            places: self.places(&report.cost),
+            assumptions: self.assumptions(&report.cost),
+            lost: self.lost(&report.cost),
+            ..report
         })
+    }
+
+    /// What is taken for granted, in words.
+    fn assumptions(&self, cost: &RequestCost) -> Vec<String> {
+        let block = self
+            .default_block
+            .map(|[x, y, z]| format!("block {x}x{y}x{z}"));
+        let others = cost.assumptions.iter().map(|&own| self.words(own));
+        let mut assumptions: Vec<String> = block.into_iter().chain(others).collect();
+        assumptions.dedup();
+        assumptions
     }
 
     /// Where nothing is known any more of an address.

@@ -252,13 +252,15 @@ fn promote(function: &mut Function, environment: &Environment) {
     }
 }
 
-/// Likewise, and has accesses name the state space that they reach.
-pub(crate) fn name_spaces(function: &mut Function, analyses: &mut Analyses) {
-    match oriole_analysis::memory::has_local_variables(function) {
-        true => run_passes(function, analyses, &PROMOTING),
-        false if converts_addresses(function) => run_passes(function, analyses, &PROMOTING[..1]),
-        false => {}
-    }
+/// Likewise, and has accesses name the state space that they reach. Gives whether the function may have changed.
+pub(crate) fn name_spaces(function: &mut Function, analyses: &mut Analyses) -> bool {
+    let passes = match oriole_analysis::memory::has_local_variables(function) {
+        true => &PROMOTING[..],
+        false if converts_addresses(function) => &PROMOTING[..1],
+        false => return false,
+    };
+    run_passes(function, analyses, passes);
+    true
 }
 
 /// Whether there is an address that becomes generic, without which there is nothing to find its state space by.

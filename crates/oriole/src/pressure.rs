@@ -9,7 +9,7 @@ use oriole_analysis::launch::{DEFAULT_THREADS, Resources};
 use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, Registers,
 };
-use oriole_analysis::register_model::features::{Summary, features};
+use oriole_analysis::register_model::features::{Summary, features_of};
 use oriole_analysis::register_model::prediction::predict;
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_ir::{Formats, FunctionId};
@@ -279,6 +279,13 @@ impl Measuring {
         self.parts.get(index)?.as_ref()
     }
 
+    /// The registers that a function that was added needs in the best of all orders of its instructions, without what it calls and what lies in
+    /// uniform registers.
+    pub(crate) fn least_registers(&self, index: usize) -> Option<u32> {
+        let summary = self.summaries.get(index)?.as_ref()?;
+        Some(summary.least_registers())
+    }
+
     /// Of each function of the module that was added and is wanted, by number, the registers `ptxas` is expected to use, and what else it
     /// needs.
     pub(crate) fn predictions(
@@ -290,17 +297,17 @@ impl Measuring {
     ) -> Vec<Option<(Prediction, Resources)>> {
         self.parts.resize_with(module.functions.len(), || None);
         self.summaries.resize_with(module.functions.len(), || None);
-        let features = features(outside, &self.summaries, target);
+        let features = features_of(outside, &self.summaries, target, &is_wanted);
         let parts = self.parts.iter();
         let scopes: Vec<Option<&Scopes>> = parts
             .map(|part| part.as_ref().map(|part| &part.0))
             .collect();
         let resources = Resources::of(outside, module, &self.summaries, &scopes);
-        let of_function = |(index, (features, resources)): (usize, (Option<_>, Option<_>))| {
-            let features = features.filter(|_| is_wanted(index))?;
+        let of_function = |(features, resources): (Option<_>, Option<Resources>)| {
+            let features = features?;
             Some((predict(&features), resources.unwrap_or_default()))
         };
-        let functions = features.into_iter().zip(resources).enumerate();
+        let functions = features.into_iter().zip(resources);
         functions.map(of_function).collect()
     }
 }

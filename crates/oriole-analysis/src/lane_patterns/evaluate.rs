@@ -67,7 +67,7 @@ impl LanePatterns<'_> {
         }
         let is_evaluated = self.is_evaluated(instruction);
         if is_evaluated && let Some(pattern) = self.evaluated(value, instruction) {
-            return Entry::Known(Rc::new(pattern));
+            return Entry::Known(pattern);
         }
         if is_evaluated && let Some(pattern) = self.masked_shift(instruction) {
             return Entry::Known(Rc::new(pattern));
@@ -406,7 +406,7 @@ impl LanePatterns<'_> {
     }
 
     /// The pattern of a plain function of patterns.
-    fn evaluated(&mut self, value: Value, instruction: Instruction) -> Option<Pattern> {
+    fn evaluated(&mut self, value: Value, instruction: Instruction) -> Option<Rc<Pattern>> {
         let function = self.function;
         let format = function.format(instruction);
         let block = self.block(instruction);
@@ -419,6 +419,15 @@ impl LanePatterns<'_> {
         }
         let given = format.operand_type(0)?;
         let mnemonic = &format.mnemonic;
+        // A copy has the pattern that it is a copy of.
+        if let [only] = &inputs[..]
+            && matches!(mnemonic.opcode(), Opcode::Mov | Opcode::Cvta)
+            && mnemonic.modifiers().vector.is_none()
+            && (only.pattern.bits, given.bits()) == (held, held)
+            && format.guard == Guard::None
+        {
+            return Some(Rc::clone(&only.pattern));
+        }
         let mut result = match self.by_cases(value, mnemonic, given, &inputs) {
             Some(result) => result,
             None => self.operation(value, mnemonic, given, &inputs)?,
@@ -434,7 +443,7 @@ impl LanePatterns<'_> {
             return None;
         }
         if format.guard == Guard::None {
-            return Some(result);
+            return Some(Rc::new(result));
         }
         let &[otherwise] = function.otherwise(instruction) else {
             return None;
@@ -453,10 +462,11 @@ impl LanePatterns<'_> {
         if otherwise.bits != held {
             return None;
         }
-        match format.guard {
+        let selected = match format.guard {
             Guard::IfNot => self.select(value, &guard.pattern, otherwise, result),
             _ => self.select(value, &guard.pattern, result, otherwise),
-        }
+        };
+        selected.map(Rc::new)
     }
 
     /// One or the other, by a predicate.
@@ -556,7 +566,7 @@ impl LanePatterns<'_> {
                     amount if amount >= u64::from(first.bits) => 0,
                     amount => 1 << amount,
                 };
-                let factor = Lanes::from_fn(|lane| power(amount.lanes.get(lane)));
+                let factor = amount.lanes.map(power);
                 Some(first.scale(&factor))
             }
             Opcode::Mul | Opcode::Mad => {

@@ -389,11 +389,13 @@ fn shared_fixes(
         }
         let widest = members.iter().map(|&it| costs[it].request.bytes).max();
         let widest = u64::from(widest.unwrap_or(4).max(4));
+        let alike = alike(costs, samples, &members);
         for changes in [
             pads(variable, rows(first), bytes, widest),
             swizzles(variable, bytes, widest),
         ] {
-            let Some((kind, means)) = best_change(costs, samples, &members, &changes) else {
+            let Some((kind, means)) = best_change(costs, samples, &members, &alike, &changes)
+            else {
                 continue;
             };
             for (&member, after) in members.iter().zip(means) {
@@ -417,6 +419,7 @@ fn best_change(
     costs: &[RequestCost],
     samples: &[Vec<Sample>],
     members: &[usize],
+    alike: &Alike,
     changes: &[Change],
 ) -> Option<(FixKind, Vec<f64>)> {
     let weight = |&member: &usize| costs[member].weight();
@@ -425,7 +428,6 @@ fn best_change(
     // What wastes most first: a change that does not help it is soon left.
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by(|&left, &right| weight(&members[right]).total_cmp(&weight(&members[left])));
-    let alike = alike(costs, samples, members);
     for &change in changes {
         let mut means = vec![0.0; members.len()];
         let mut sum = 0.0;
@@ -433,8 +435,8 @@ fn best_change(
         let is_counted = order.iter().all(|&place| {
             let cost = &costs[members[place]];
             let (request, own) = (&cost.request, &samples[members[place]]);
-            let numbers = &alike.numbers[place];
-            let Some(mean) = changed(request, own, numbers, change, &mut counted) else {
+            let warps = &alike.warps[place];
+            let Some(mean) = changed(request, own, warps, change, &mut counted) else {
                 return false;
             };
             sum += (mean - cost.ideal).max(0.0) * cost.trips;
@@ -505,48 +507,70 @@ fn swizzles(variable: Symbol, bytes: u64, widest: u64) -> Vec<Change> {
 struct Alike {
     /// How many numbers there are.
     count: usize,
-    /// By request and sample.
-    numbers: Vec<Vec<usize>>,
+    /// By request: its samples, each kind once.
+    warps: Vec<Vec<LikeWarps>>,
 }
 
-/// Numbers of samples of requests.
+/// Warps with one sample.
+struct LikeWarps {
+    /// The place of the first of these samples among those of the request.
+    sample: usize,
+    /// Its number.
+    number: usize,
+    /// Where its first lane is.
+    first: i64,
+    /// How many there are.
+    count: u32,
+}
+
+/// What samples have in common that cost the same with any change but for where they start: the lanes, how far they are apart, what is known of
+/// the uniform part, and what is done.
+type LikeKey = (u32, [i64; LANES], [u64; 2], Operation, u32);
+
+/// Numbers of samples of requests that are executed.
 fn alike(costs: &[RequestCost], samples: &[Vec<Sample>], members: &[usize]) -> Alike {
-    // Of each number: one sample, how far its lanes are apart, and its request.
-    let mut found: Vec<(&Sample, [i64; LANES], &Request)> = Vec::new();
-    let mut numbers = Vec::new();
+    let mut numbers: BTreeMap<LikeKey, usize> = BTreeMap::new();
+    let mut warps = Vec::new();
     for &member in members {
         let request = &costs[member].request;
-        let mut own = Vec::new();
-        for sample in &samples[member] {
-            let spread = match &sample.pattern {
+        let mut own: Vec<LikeWarps> = Vec::new();
+        for (sample, at) in samples[member].iter().zip(0..) {
+            if sample.lanes == 0 {
+                continue;
+            }
+            let (spread, first) = match &sample.pattern {
                 Some(pattern) => {
-                    let spread = pattern.spread();
-                    std::array::from_fn(spread)
+                    let first = sign_extend(pattern.lanes.get(0), pattern.bits);
+                    (std::array::from_fn(pattern.spread()), first)
                 }
-                None => [0; LANES],
+                None => ([0; LANES], 0),
             };
-            let like = |other: &&(&Sample, [i64; LANES], &Request)| {
-                let (known, apart, asked) = **other;
-                (known.lanes, known.uniform) == (sample.lanes, sample.uniform)
-                    && (asked.operation, asked.bytes) == (request.operation, request.bytes)
-                    && apart == spread
-            };
-            // Samples of one request are mostly alike.
-            let place = found.iter().rev().position(|other| like(&other));
-            let number = match place {
-                Some(place) => found.len() - 1 - place,
-                None => {
-                    found.push((sample, spread, request));
-                    found.len() - 1
-                }
-            };
-            own.push(number);
+            let uniform = [sample.uniform.zeros, sample.uniform.ones];
+            let key = (
+                sample.lanes,
+                spread,
+                uniform,
+                request.operation,
+                request.bytes,
+            );
+            let next = numbers.len();
+            let number = *numbers.entry(key).or_insert(next);
+            let is_like = |other: &&mut LikeWarps| (other.number, other.first) == (number, first);
+            match own.iter_mut().find(is_like) {
+                Some(like) => like.count += 1,
+                None => own.push(LikeWarps {
+                    sample: at,
+                    number,
+                    first,
+                    count: 1,
+                }),
+            }
         }
-        numbers.push(own);
+        warps.push(own);
     }
     Alike {
-        count: found.len(),
-        numbers,
+        count: numbers.len(),
+        warps,
     }
 }
 
@@ -555,54 +579,61 @@ fn alike(costs: &[RequestCost], samples: &[Vec<Sample>], members: &[usize]) -> A
 fn changed(
     request: &Request,
     samples: &[Sample],
-    numbers: &[usize],
+    warps: &[LikeWarps],
     change: Change,
     known: &mut [Vec<(u64, u64)>],
 ) -> Option<f64> {
     let (mut sum, mut count) = (0, 0u32);
-    let executing = samples.iter().zip(numbers);
-    for (sample, &alike) in executing.filter(|(sample, _)| sample.lanes != 0) {
+    for own in warps {
+        let sample = &samples[own.sample];
         let pattern = sample.pattern.as_ref()?;
         if !pattern.has_one_group() {
             return None;
         }
-        let number = |lane: usize| sign_extend(pattern.lanes.get(lane), pattern.bits);
         // Of addresses that differ by whole periods one is counted.
-        let first = number(0).rem_euclid(change.period as i64) as u64;
-        let like = known[alike].iter().find(|own| own.0 == first);
-        if let Some(&(_, cost)) = like {
-            sum += cost;
-            count += 1;
-            continue;
-        }
-        let residues: Vec<u64> = match sample.uniform.as_constant() {
-            Some(number) => vec![number % change.period],
+        let first = own.first.rem_euclid(change.period as i64) as u64;
+        let like = known[own.number].iter().find(|own| own.0 == first);
+        let dearest = match like {
+            Some(&(_, cost)) => cost,
             None => {
-                let zeros = (!sample.uniform.zeros).trailing_zeros().min(32);
-                let step = common_divisor(1 << zeros, change.period);
-                if change.period / step > MOST_RESIDUES {
-                    return None;
-                }
-                (0..change.period).step_by(step as usize).collect()
+                let cost = dearest(request, sample, pattern, change)?;
+                known[own.number].push((first, cost));
+                cost
             }
         };
-        // Far enough from zero for lanes that are before the uniform part.
-        let middle = change.period << 32;
-        let offsets: [u64; LANES] =
-            std::array::from_fn(|lane| middle.wrapping_add_signed(number(lane)));
-        let dearest = residues
-            .iter()
-            .map(|residue| {
-                let addresses = offsets.map(|offset| change.apply(offset.wrapping_add(*residue)));
-                let (operation, bytes) = (request.operation, request.bytes);
-                memory_cost::wavefronts(operation, &addresses, sample.lanes, bytes).0
-            })
-            .max()?;
-        known[alike].push((first, dearest));
-        sum += dearest;
-        count += 1;
+        sum += dearest * u64::from(own.count);
+        count += own.count;
     }
     (count > 0).then(|| sum as f64 / f64::from(count))
+}
+
+/// What a sample costs at most with changed offsets, over all that its uniform part may be.
+fn dearest(request: &Request, sample: &Sample, pattern: &Pattern, change: Change) -> Option<u64> {
+    let residues = match sample.uniform.as_constant() {
+        Some(number) => {
+            let residue = number % change.period;
+            (residue..residue + 1).step_by(1)
+        }
+        None => {
+            let zeros = (!sample.uniform.zeros).trailing_zeros().min(32);
+            let step = common_divisor(1 << zeros, change.period);
+            if change.period / step > MOST_RESIDUES {
+                return None;
+            }
+            (0..change.period).step_by(step as usize)
+        }
+    };
+    // Far enough from zero for lanes that are before the uniform part.
+    let middle = change.period << 32;
+    let number = |lane: usize| sign_extend(pattern.lanes.get(lane), pattern.bits);
+    let offsets: [u64; LANES] =
+        std::array::from_fn(|lane| middle.wrapping_add_signed(number(lane)));
+    let wavefronts = |residue: u64| {
+        let addresses = offsets.map(|offset| change.apply(offset.wrapping_add(residue)));
+        let (operation, bytes) = (request.operation, request.bytes);
+        memory_cost::wavefronts(operation, &addresses, sample.lanes, bytes).0
+    };
+    residues.map(wavefronts).max()
 }
 
 fn common_divisor(mut left: u64, mut right: u64) -> u64 {

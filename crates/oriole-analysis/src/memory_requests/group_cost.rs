@@ -30,6 +30,10 @@ pub(super) fn memory(space: Space) -> Memory {
 }
 
 /// How far lanes are from the first of them.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made for one group of lanes, looked at and gone"
+)]
 pub(super) enum Spread {
     /// So much more from lane to lane.
     Step {

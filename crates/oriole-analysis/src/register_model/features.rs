@@ -21,6 +21,8 @@ use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
 const PEAKS: usize = 13;
+/// The place among them of the least of all orders without uniform ones.
+const LEAST_DATA: usize = 12;
 /// Features of which the highest of a function and what it calls counts.
 const HIGHEST: usize = 37;
 /// Features that add up over a function and what it calls; their logarithm is used.
@@ -231,6 +233,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The pressure in the best of all orders of instructions, without what is called and what lies in uniform registers.
+    pub fn least_registers(&self) -> u32 {
+        self.peaks[LEAST_DATA] as u32
+    }
+
     /// Summarises a function of a module, given its registers and its SSA form.
     pub fn of(
         module: &Module,
@@ -718,6 +725,16 @@ pub fn features(
     summaries: &[Option<Summary>],
     target: oriole_isa::Target,
 ) -> Vec<Option<Features>> {
+    features_of(module, summaries, target, &|_| true)
+}
+
+/// Likewise, of functions that are wanted, by number.
+pub fn features_of(
+    module: &Module,
+    summaries: &[Option<Summary>],
+    target: oriole_isa::Target,
+    is_wanted: &dyn Fn(usize) -> bool,
+) -> Vec<Option<Features>> {
     let closures = call_closures(summaries);
     let mut totals: Vec<Option<Total>> = vec![None; summaries.len()];
     let mut deep = vec![[0f32; PEAKS]; summaries.len()];
@@ -754,7 +771,9 @@ pub fn features(
                 total
             }
         };
-        features[index] = Some(Features::of(module, index, own, &total, target));
+        if is_wanted(index) {
+            features[index] = Some(Features::of(module, index, own, &total, target));
+        }
         totals[index] = Some(total);
     }
     features

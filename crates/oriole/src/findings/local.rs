@@ -179,6 +179,12 @@ fn spills(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>
     if function.values().len() < limit as usize {
         return;
     }
+    // `ptxas` orders instructions anew and computes values again: what counts is what no order avoids, and some more. Of kernels with other
+    // limits than they were written for, those above this spilled, all of them.
+    let is_short = |least: &u32| *least > limit + limit / 4;
+    if subject.known_least.is_some_and(|least| !is_short(&least)) {
+        return;
+    }
     let liveness = analyses.get::<Liveness>(function);
     let (program, intervals) = (&liveness.program, &liveness.intervals);
     let pressure = Pressure::of(program, intervals);
@@ -186,9 +192,6 @@ fn spills(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>
     let Some(at) = peak.instruction.filter(|_| peak.units > limit) else {
         return;
     };
-    // `ptxas` orders instructions anew and computes values again: what counts is what no order avoids, and some more. Of kernels with other
-    // limits than they were written for, those above this spilled, all of them.
-    let is_short = |least: &u32| *least > limit + limit / 4;
     let Some(least) = (subject.least_registers)().filter(is_short) else {
         return;
     };

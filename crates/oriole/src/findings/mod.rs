@@ -92,6 +92,7 @@ pub(crate) struct Subject<'run> {
     /// Accesses that were generic before it was found which state space they reach.
     generic: &'run [Instruction],
     place: &'run dyn Fn(Instruction) -> Option<Place>,
+    known_least: Option<u32>,
     least_registers: &'run dyn Fn() -> Option<u32>,
 }
 
@@ -102,6 +103,11 @@ impl Subject<'_> {
         let span = name.span();
         let text = self.text.get(span.start as usize..span.end as usize);
         text.unwrap_or("?")
+    }
+
+    /// Whether control comes to some block again.
+    fn has_cycles(&self) -> bool {
+        self.loops.iter().next().is_some() || !self.loops.irreducible_edges().is_empty()
     }
 
     /// How often a block is executed, about.
@@ -168,7 +174,9 @@ pub(crate) struct Input<'run> {
     pub generic: &'run [Instruction],
     /// Where instructions stand.
     pub place: &'run dyn Fn(Instruction) -> Option<Place>,
-    /// The registers that it needs; takes longer than the rest.
+    /// The registers that it needs, if they were counted before.
+    pub known_least: Option<u32>,
+    /// Likewise; takes longer than the rest.
     pub least_registers: &'run dyn Fn() -> Option<u32>,
 }
 
@@ -202,6 +210,7 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
         costs: input.costs,
         generic: input.generic,
         place: input.place,
+        known_least: input.known_least,
         least_registers: input.least_registers,
     };
     let mut found = Vec::new();

@@ -73,7 +73,8 @@ impl Origins {
                     }
                 }
             }
-            if !changes {
+            // Without loops everything comes behind what it is computed from.
+            if !changes || !subject.has_cycles() {
                 return Origins(found);
             }
         }

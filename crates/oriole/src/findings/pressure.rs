@@ -1,9 +1,8 @@
 //! How many registers a kernel needs whatever order its instructions are in.
 
 use oriole_analysis::liveness::Registers;
-use oriole_analysis::register_model::features::{Summary, features};
+use oriole_analysis::register_model::features::Summary;
 use oriole_ir::{Formats, Function, FunctionId};
-use oriole_isa::Target;
 use oriole_syntax::scopes::{Globals, resolve};
 use oriole_syntax::tree::Module;
 
@@ -20,12 +19,7 @@ pub(crate) fn least_registers(
     let body = tree.body.as_ref()?;
     let (scopes, _) = resolve(module, globals, tree);
     let registers = Registers::of(module, body, &scopes, &mut Formats::new());
-    let mut summaries = Vec::new();
-    summaries.resize_with(module.functions.len(), || None);
     let id = FunctionId::from_index(index);
-    summaries[index] = Some(Summary::of(outside, id, &registers, function));
-    let target = outside.target.or_else(|| Target::from_text("sm_80"))?;
-    let all = features(outside, &summaries, target);
-    let own = all[index].as_ref()?;
-    Some(own.get("least_data") as u32)
+    let summary = Summary::of(outside, id, &registers, function);
+    Some(summary.least_registers())
 }

@@ -51,7 +51,8 @@ impl Roots {
                     }
                 }
             }
-            if !changes {
+            // Without loops everything comes behind what it is computed from.
+            if !changes || !subject.has_cycles() {
                 settled = true;
                 break;
             }
