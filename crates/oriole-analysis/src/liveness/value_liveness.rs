@@ -100,8 +100,8 @@ impl ValueLiveness {
         };
         let globals = liveness.read(function);
         liveness.words = globals.values.len().div_ceil(64);
-        let size = liveness.words * order.len();
-        if size > MOST_WORDS {
+        // Questions walk over the blocks, however short their rows are.
+        if liveness.words.max(1) * order.len() > MOST_WORDS {
             return None;
         }
         liveness.find_live_sets(function, &places, &globals);
