@@ -251,11 +251,20 @@ impl RequestWatcher {
         let mut cost = counted;
         if access.cost.assumptions.contains(&Assumption::Apart) && cost.0 < least {
             // What groups of lanes have in common does not count: that they have nothing is an assumption.
+            // Which round of a loop this is nobody says; lanes are in groups as in one of them.
             seen.compared.shared_rows += 1;
-            let groups = claim.groups.iter();
-            let sum = groups.map(|&group| cost_of(request, is_shared, group).0);
-            let sum = sum.sum();
-            cost = (sum, sum);
+            let groupings = std::iter::once(&claim.groups).chain(&claim.other_groups);
+            let groupings =
+                groupings.filter(|own| own.iter().fold(0, |all, own| all | own) == lanes);
+            let mut sums = groupings.map(|own| {
+                let costs = own
+                    .iter()
+                    .map(|&group| cost_of(request, is_shared, group).0);
+                costs.sum::<u64>()
+            });
+            if let Some(sum) = sums.find(|sum| (least..=most).contains(sum)) {
+                cost = (sum, sum);
+            }
         }
         let does_not_hold = |assumption: &Assumption| match *assumption {
             Assumption::Multiple(number) => !self.is_multiple(number),

@@ -17,8 +17,10 @@ pub struct WarpClaim {
     pub lanes: u32,
     /// The lanes that take part in one or the other round of the loops around it, where these were followed.
     pub masks: SmallVec<[u32; 2]>,
-    /// The groups of lanes that differ by known numbers.
+    /// The groups of lanes that differ by known numbers, in the dearest round of the loops around it.
     pub groups: SmallVec<[u32; 2]>,
+    /// Those of other rounds, where these differ.
+    pub other_groups: Vec<SmallVec<[u32; 2]>>,
 }
 
 /// What is claimed of the warps of a block.

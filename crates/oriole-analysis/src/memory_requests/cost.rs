@@ -30,6 +30,8 @@ pub(super) struct WarpCost {
     pub is_supposed: bool,
     /// The groups of lanes that differ by known numbers.
     pub groups: SmallVec<[u32; 2]>,
+    /// Those of other rounds of a loop, where it was followed and these differ.
+    pub other_groups: Vec<SmallVec<[u32; 2]>>,
     /// What all groups cost at least if they have nothing in common.
     pub least_apart: u64,
     /// Whether they are taken to have nothing in common.
@@ -74,6 +76,7 @@ impl WarpCost {
             pointers: Vec::new(),
             is_supposed: false,
             groups: SmallVec::new(),
+            other_groups: Vec::new(),
             least_apart: 0,
             is_apart: false,
             strides: Vec::new(),
@@ -359,6 +362,9 @@ impl WarpCost {
         for own in &rounds {
             all.has_wasteful_round |= own.has_wasteful_round;
             all.masks.push(own.lanes);
+            if own.groups != all.groups && !all.other_groups.contains(&own.groups) {
+                all.other_groups.push(own.groups.clone());
+            }
             all.is_supposed |= own.is_supposed;
             all.is_apart |= own.is_apart;
             all.assumed.extend(own.assumed.iter().copied());

@@ -840,6 +840,7 @@ fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
         lanes: warp.lanes,
         masks: warp.masks.clone(),
         groups: warp.groups.clone(),
+        other_groups: warp.other_groups.clone(),
     });
     let mut cost = RequestCost {
         request: *request,
