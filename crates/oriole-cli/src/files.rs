@@ -55,6 +55,21 @@ impl Input {
         }
     }
 
+    /// The text as a module that takes it over, so that a large file is in memory once; or says what is wrong with it.
+    pub fn into_module(self, report: &Reporter) -> Result<Module, Failure> {
+        if !self.is_text() {
+            let source = self.source();
+            let error = Error::new(&source, self.invalid.clone());
+            return Err(report.failed(&source, error));
+        }
+        let (module, errors) = oriole_syntax::parse(self.name, self.text);
+        if errors.is_empty() {
+            return Ok(module);
+        }
+        let source = Source::new(module.name(), module.source());
+        Err(report.failed(&source, Error::new(&source, errors)))
+    }
+
     /// The text with its name, for diagnostics.
     pub fn source(&self) -> Source<'_> {
         Source::new(self.name.as_str(), &self.text)

@@ -9,7 +9,7 @@ use crate::arguments::OptArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::verify;
-use oriole::{Fuel, Keep, Level, Module, Options, Profile, Remark, Report};
+use oriole::{Fuel, Keep, Level, Module, Options, Profile, Remark, Report, Source};
 use oriole_diagnostics::{printable_json, printable_line, printable_text};
 use oriole_isa::Target;
 use serde_json::json;
@@ -101,10 +101,7 @@ fn apply_profile(
 pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
     let input = files::read_or_example(arguments.file.as_deref(), report)?;
-    let source = input.source();
-    let mut module = input
-        .parse()
-        .map_err(|error| report.failed(&source, error))?;
+    let mut module = input.into_module(report)?;
     apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
         let text = bisect::run(&module, &options, command, report.output_color())?;
@@ -130,6 +127,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             }
         }),
     };
+    let source = Source::new(module.name(), module.source());
     let mut done = result.map_err(|error| report.failed(&source, error))?;
     if !done.notes.is_empty() {
         report.diagnostics(&source, &done.notes);
