@@ -5,7 +5,7 @@
 //! new ones off a chunk: to allocate or to free is to take from or put on such a list, without a lock, a header or a search. A thread
 //! that frees more than it allocates hands whole batches on to the others, so that what one thread makes and another one frees
 //! is used again (the magazines of Bonwick and Adams, *Magazines and Vmem*, 2001). What is larger than the largest class, or aligned
-//! more strictly than [`ALIGNMENT`], is left to the system's allocator.
+//! more strictly than 16 bytes, is left to the system's allocator.
 //!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
