@@ -65,8 +65,8 @@ impl LanePatterns<'_> {
         arriving
     }
 
-    /// Whether lanes may have left a loop while others are still in it.
-    fn may_have_left(&mut self, this: crate::loops::Loop) -> bool {
+    /// Whether lanes may have left a loop while others are still in it: in any round, or, where numbers of a round are given, in that one.
+    pub fn may_have_left(&mut self, this: crate::loops::Loop) -> bool {
         if let Some(found) = self.has_left[this.index()] {
             return found;
         }

@@ -664,8 +664,15 @@ impl LanePatterns<'_> {
             return None;
         }
         let comparison = mnemonic.modifiers().comparison?;
+        let own = mnemonic.first_type().filter(|own| !own.is_float())?;
+        // Where the sign is among the bits that decide, numbers with one are in the order of those without after it is turned round.
+        let sign = match own.is_signed() {
+            true => low & 1 << (first.pattern.bits - 1),
+            false => 0,
+        };
         let holds = |lane: usize| {
-            let (a, b) = (a.lanes.get(lane) & low, b.lanes.get(lane) & low);
+            let number = |view: &BitView| view.lanes.get(lane) & low ^ sign;
+            let (a, b) = (number(&a), number(&b));
             Some(match comparison {
                 Equal | NotEqual => a == b,
                 Less | Lower => a < b,

@@ -35,6 +35,8 @@ struct Rounds<'a, 'p> {
     /// The costs of the rounds so far, by request.
     costs: Vec<Vec<WarpCost>>,
     given: BTreeMap<Value, Lanes>,
+    /// Whether lanes may have left a loop in an earlier round than others.
+    has_left: bool,
     questions: usize,
 }
 
@@ -52,6 +54,7 @@ impl Rounds<'_, '_> {
             return self.follow(level + 1, false);
         }
         let parameters: Vec<Value> = numbers.iter().map(|own| own.0).collect();
+        let has_left = self.has_left;
         let mut seen: Vec<Vec<(Value, Lanes)>> = Vec::new();
         while !seen.contains(&numbers) {
             if seen.len() == MOST_ROUNDS {
@@ -59,10 +62,11 @@ impl Rounds<'_, '_> {
             }
             seen.push(numbers.clone());
             self.given.extend(numbers.iter().cloned());
-            let (ends, next, goes_round) = self.ask(|patterns| {
+            let (ends, next, goes_round, leaves_apart) = self.ask(|patterns| {
                 let ends = patterns.ends_at(this);
                 let next = patterns.next_round(this, &parameters);
-                (ends, next, ends.is_none() && patterns.goes_round(this))
+                let goes_round = ends.is_none() && patterns.goes_round(this);
+                (ends, next, goes_round, patterns.may_have_left(this))
             })?;
             match (ends, level + 1 == self.nest.len()) {
                 (Some(end), true) => self.count(Some(end), is_certain)?,
@@ -77,6 +81,7 @@ impl Rounds<'_, '_> {
                 (None, _) => self.follow(level + 1, is_certain)?,
             }
             is_certain &= goes_round;
+            self.has_left |= leaves_apart;
             if ends.is_some() {
                 break;
             }
@@ -86,6 +91,7 @@ impl Rounds<'_, '_> {
         for parameter in parameters {
             self.given.remove(&parameter);
         }
+        self.has_left = has_left;
         Some(())
     }
 
@@ -143,6 +149,7 @@ impl Rounds<'_, '_> {
                 continue;
             }
             cost.assumed.extend_from_slice(&more);
+            cost.is_supposed |= self.has_left;
             self.costs[index].push(cost);
         }
         Some(())
@@ -240,6 +247,7 @@ pub(super) fn settle<'a>(
                 requests: requests.clone(),
                 costs: vec![Vec::new(); requests.len()],
                 given: BTreeMap::new(),
+                has_left: false,
                 questions,
             };
             let is_followed = rounds.follow(0, true).is_some();
