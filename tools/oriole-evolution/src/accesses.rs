@@ -249,20 +249,23 @@ impl RequestWatcher {
         let is_shared = access.is_shared();
         let counted = cost_of(request, is_shared, lanes);
         let mut cost = counted;
-        if access.cost.assumptions.contains(&Assumption::Apart) && cost.0 < least {
+        if access.cost.assumptions.contains(&Assumption::Apart) {
             // What groups of lanes have in common does not count: that they have nothing is an assumption.
             // Which round of a loop this is nobody says; lanes are in groups as in one of them.
-            seen.compared.shared_rows += 1;
             let groupings = std::iter::once(&claim.groups).chain(&claim.other_groups);
             let groupings =
                 groupings.filter(|own| own.iter().fold(0, |all, own| all | own) == lanes);
-            let mut sums = groupings.map(|own| {
+            let sums = groupings.map(|own| {
                 let costs = own
                     .iter()
                     .map(|&group| cost_of(request, is_shared, group).0);
                 costs.sum::<u64>()
             });
-            if let Some(sum) = sums.find(|sum| (least..=most).contains(sum)) {
+            let sums: Vec<u64> = sums.collect();
+            let is_apart = sums.iter().all(|&sum| sum == cost.0);
+            seen.compared.shared_rows += u64::from(!is_apart);
+            let mut claimed = sums.into_iter().filter(|sum| (least..=most).contains(sum));
+            if let Some(sum) = claimed.next().filter(|_| cost.0 < least) {
                 cost = (sum, sum);
             }
         }

@@ -46,6 +46,9 @@ pub(super) struct WarpCost {
     pub boundary: Vec<u64>,
     /// Whether it costs more than would do in a round of a loop that is always executed.
     pub has_wasteful_round: bool,
+    /// Of what was put together of rounds or cases: whether each of them costs more than would do. The cheapest may not cost more than
+    /// would do on average, and yet no more than would do for it.
+    pub is_each_wasteful: Option<bool>,
     /// Where in a sector it starts, if that is not known and decides the cost.
     pub phase: Option<Box<Phase>>,
     /// Whether this is only one of several cases in which lanes are apart by other numbers.
@@ -84,6 +87,7 @@ impl WarpCost {
             offsets: None,
             boundary: Vec::new(),
             has_wasteful_round: false,
+            is_each_wasteful: None,
             phase: None,
             is_of_cases: false,
             arriving: None,
@@ -178,6 +182,7 @@ impl WarpCost {
         let mut all = dearest.clone();
         let count = found.len() as f64;
         all.is_of_cases = true;
+        all.is_each_wasteful = Some(found.iter().all(WarpCost::is_always_wasteful));
         all.least = found.iter().map(|own| own.least).min().unwrap_or(0);
         all.mean = found.iter().map(|own| own.mean).sum::<f64>() / count;
         all.ideal = found.iter().map(|own| own.ideal).sum::<f64>() / count;
@@ -344,6 +349,12 @@ impl WarpCost {
             && assumed(self) == assumed(other)
     }
 
+    /// Whether it costs more than would do whenever it is made.
+    pub fn is_always_wasteful(&self) -> bool {
+        self.is_each_wasteful
+            .unwrap_or(self.least as f64 > self.ideal + 1e-9)
+    }
+
     /// The cost over all rounds of a loop, given that of each.
     pub fn of_rounds(rounds: Vec<WarpCost>) -> WarpCost {
         let mut rounds = rounds;
@@ -356,6 +367,7 @@ impl WarpCost {
         all.least = rounds.iter().map(|own| own.least).min().unwrap_or(0);
         all.mean = rounds.iter().map(|own| own.mean).sum::<f64>() / count;
         all.ideal = rounds.iter().map(|own| own.ideal).sum::<f64>() / count;
+        all.is_each_wasteful = Some(rounds.iter().all(WarpCost::is_always_wasteful));
         all.cause = rounds.iter().filter_map(|own| own.cause).max();
         // Starts of sectors are those of one round.
         all.phase = None;

@@ -280,8 +280,7 @@ pub(super) fn of_warps(
     if cost.status == Status::Unknown || warps.is_empty() {
         return (Wasteful::No, Vec::new());
     }
-    let is_more =
-        |warp: &&WarpCost| warp.has_wasteful_round || warp.least as f64 > warp.ideal + 1e-9;
+    let is_more = |warp: &&WarpCost| warp.has_wasteful_round || warp.is_always_wasteful();
     if warps.iter().all(is_more) {
         return (Wasteful::Certainly, Vec::new());
     }
