@@ -184,7 +184,7 @@ fn a_limit_that_does_not_help_is_taken_back() {
         )
     };
     let header = ".version 8.0\n.target sm_80\n.address_size 64\n";
-    let text = format!("{header}{}{}", kernel("few", 16), kernel("many", 100));
+    let text = format!("{header}{}{}", kernel("few", 24), kernel("many", 100));
     let original = parse("k.ptx", text).unwrap();
     let mut module = original.clone();
     // It needs many registers at once now, which a limit only turns into spills.

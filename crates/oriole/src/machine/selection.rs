@@ -20,6 +20,9 @@ use std::fmt;
 /// Rounds until all functions are put back. Two are enough where kernels share no functions.
 const MOST_ROUNDS: usize = 8;
 
+/// The least `.maxnreg` that `ptxas` does not raise, with a warning.
+const LEAST_LIMIT: u32 = 24;
+
 /// A kernel, or a function by itself, before and after.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -225,11 +228,12 @@ impl RegisterLimits {
             return false;
         };
         let is_alone = functions.iter().all(|&function| function == kernel);
-        if !is_alone || !now.after.code.is_kernel || !matches!(self.0[kernel], Limit::Possible) {
+        let most = now.before.code.registers;
+        let is_possible = most >= LEAST_LIMIT && matches!(self.0[kernel], Limit::Possible);
+        if !is_alone || !now.after.code.is_kernel || !is_possible {
             return false;
         }
-        let most = now.before.code.registers.to_string();
-        module.add_function_directive(kernel, &[".maxnreg", &most]);
+        module.add_function_directive(kernel, &[".maxnreg", &most.to_string()]);
         self.0[kernel] = Limit::Tried(Box::new(now.clone()));
         true
     }
