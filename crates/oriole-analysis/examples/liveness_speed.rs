@@ -119,8 +119,7 @@ fn measure(total: &mut Total, name: &str, text: &str) {
         total.bytes += intervals.bytes();
         total.instructions += program.instruction_count();
         total.blocks += program.block_count();
-        let translated =
-            into_ssa(&module, &globals, index, std::mem::take(&mut formats)).expect("sound");
+        let translated = into_ssa(&module, &globals, index, &mut formats).expect("sound");
         total.values += best(|| LiveIntervals::of(&Values::of(&translated.function))).0;
         formats = translated.function.into_formats();
     }

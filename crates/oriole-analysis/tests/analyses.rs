@@ -16,7 +16,7 @@ fn translate(kind: &str, body: &str) -> (Module, Function) {
     let (module, errors) = oriole_syntax::parse("t.ptx", text);
     assert!(errors.is_empty(), "{errors:?}");
     let (globals, _) = Globals::of(&module);
-    let function = into_ssa(&module, &globals, 0, Formats::new())
+    let function = into_ssa(&module, &globals, 0, &mut Formats::new())
         .unwrap()
         .function;
     (module, function)

@@ -57,7 +57,7 @@ fn check_module(module: &Module, what: &str) -> usize {
         assert!(errors.is_empty(), "{what}: {errors:?}");
         let what = format!("{what}: {}", module.text(function.name));
         check(&Registers::of(module, body, &scopes, &mut formats), &what);
-        let translated = into_ssa(module, &globals, index, std::mem::take(&mut formats)).unwrap();
+        let translated = into_ssa(module, &globals, index, &mut formats).unwrap();
         check(
             &Values::of(&translated.function),
             &format!("{what} (values)"),
@@ -599,7 +599,7 @@ fn what_a_kernel_asks_for_is_read_from_the_file() {
     let mut formats = Formats::new();
     let body = function.body.as_ref().unwrap();
     let registers = Registers::of(&module, body, &scopes, &mut formats);
-    let translated = into_ssa(&module, &globals, 0, formats).unwrap();
+    let translated = into_ssa(&module, &globals, 0, &mut formats).unwrap();
     let outside = module_of(&module, &globals);
     let summary = Summary::of(
         &outside,
@@ -678,7 +678,7 @@ fn the_manager_keeps_liveness_and_drops_it_with_what_it_reads() {
     let kernel = oriole_generate::generate(3, oriole_generate::Options::default());
     let module = parse(&kernel.module());
     let (globals, _) = Globals::of(&module);
-    let function = into_ssa(&module, &globals, 0, Formats::new())
+    let function = into_ssa(&module, &globals, 0, &mut Formats::new())
         .unwrap()
         .function;
     let mut analyses = Analyses::new();

@@ -27,7 +27,7 @@ fn of(directives: &str, body: &str) -> Features {
         &scopes,
         &mut formats,
     );
-    let translated = into_ssa(&module, &globals, 0, formats).unwrap();
+    let translated = into_ssa(&module, &globals, 0, &mut formats).unwrap();
     let outside = module_of(&module, &globals);
     let summary = Summary::of(
         &outside,

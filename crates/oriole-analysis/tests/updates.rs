@@ -85,7 +85,7 @@ fn function(seed: u64) -> Function {
         .iter()
         .position(|function| module.text(function.name) == kernel.name)
         .unwrap();
-    into_ssa(&module, &globals, index, Formats::new())
+    into_ssa(&module, &globals, index, &mut Formats::new())
         .unwrap()
         .function
 }

@@ -65,7 +65,7 @@ fn each_function(
         if module.functions[index].body.is_none() {
             continue;
         }
-        let translated = oriole_translate::into_ssa(module, &globals, index, formats)?;
+        let translated = oriole_translate::into_ssa(module, &globals, index, &mut formats)?;
         let function = &translated.function;
         output.push_str(&if arguments.what.cfg {
             graphviz::function(module, function)

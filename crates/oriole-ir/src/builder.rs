@@ -46,7 +46,7 @@ pub struct FunctionBuilder {
 impl FunctionBuilder {
     /// Starts a function.
     pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
-        let storage = std::mem::take(&mut formats.storage);
+        let storage = formats.storage.pop().unwrap_or_default();
         FunctionBuilder {
             function: Function {
                 name,
@@ -83,6 +83,11 @@ impl FunctionBuilder {
     pub fn finish(mut self) -> Function {
         self.function.find_uses();
         self.function
+    }
+
+    /// Gives the formats back without a function.
+    pub fn into_formats(self) -> Formats {
+        self.function.into_formats()
     }
 
     /// The formats, to intern more.

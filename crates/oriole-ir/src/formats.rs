@@ -19,8 +19,8 @@ pub struct Formats {
     data: IndexVec<Format, FormatData>,
     /// By hash of the key; as many as a power of two, or none.
     slots: Vec<Slot>,
-    /// What the last function that had these formats has left, which saves the next one making room of its own.
-    pub(crate) storage: Storage,
+    /// What functions that had these formats have left, which saves the next ones making room of their own.
+    pub(crate) storage: Vec<Storage>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -272,7 +272,7 @@ impl Function {
         self.variables.clear();
         self.constants.clear();
         let mut formats = self.formats;
-        formats.storage = Storage {
+        formats.storage.push(Storage {
             registers: self.registers,
             values: self.values,
             instructions: self.instructions,
@@ -286,8 +286,14 @@ impl Function {
             symbols: self.symbols,
             variables: self.variables,
             constants: self.constants,
-        };
+        });
         formats
+    }
+
+    /// Exchanges the formats for others. Functions that were made one after the other with the same formats can share these: each
+    /// holds them while something is asked of it, the others have none meanwhile.
+    pub fn exchange_formats(&mut self, formats: &mut Formats) {
+        std::mem::swap(&mut self.formats, formats);
     }
 
     /// All registers.

@@ -43,7 +43,7 @@ impl Translated {
     }
 }
 
-/// Translates the function with this index, which must have a body. On errors the formats are lost with it.
+/// Translates the function with this index, which must have a body. The function takes the formats along; on errors they stay.
 ///
 /// # Errors
 /// What is wrong with the function; or, as notes only, why it must be left as it is although nothing is wrong.
@@ -54,7 +54,7 @@ pub fn into_ssa(
     module: &Module,
     globals: &Globals,
     index: usize,
-    formats: Formats,
+    formats: &mut Formats,
 ) -> Result<Translated, Vec<Diagnostic>> {
     let function = &module.functions[index];
     let (scopes, errors) = resolve(module, globals, function);
@@ -65,8 +65,9 @@ pub fn into_ssa(
         builder,
         mut mentions,
         errors,
-    } = enter(module, globals, function, &scopes, formats);
+    } = enter(module, globals, function, &scopes, std::mem::take(formats));
     if !errors.is_empty() {
+        *formats = builder.into_formats();
         return Err(errors);
     }
     let flow = ControlFlow::of(builder.function());

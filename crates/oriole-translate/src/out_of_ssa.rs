@@ -12,7 +12,7 @@ use crate::emission::{Emission, Meanings, can_be_declared, emit};
 use crate::into_ssa::Translated;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseSet, IndexVec};
-use oriole_ir::{Block, Formats, Function, Register, Variable, VariableKind};
+use oriole_ir::{Block, Function, Register, Variable, VariableKind};
 use oriole_syntax::scopes::{Globals, Reference, Scopes, resolve};
 use oriole_syntax::tree::{Body, Module};
 use std::fmt;
@@ -51,8 +51,6 @@ const LARGEST_CHECKED: usize = 4_000_000;
 /// What writing a function back gave.
 #[derive(Debug)]
 pub struct Written {
-    /// The formats, for the next function.
-    pub formats: Formats,
     /// The copies that were inserted.
     pub copies: Vec<InsertedCopies>,
     /// The body the function had before.
@@ -78,18 +76,18 @@ pub fn out_of_ssa(
     module: &mut Module,
     globals: &Globals,
     index: usize,
-    translated: Translated,
+    translated: &Translated,
     analyses: &mut Analyses,
 ) -> Result<Written, OutOfSsaError> {
     let Translated {
         function, scopes, ..
     } = translated;
-    let assignment = assign(&function, analyses);
+    let assignment = assign(function, analyses);
     if cfg!(debug_assertions)
         && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED
     {
-        let flow = analyses.get::<ControlFlow>(&function);
-        let mismatches = check(&function, &flow, &assignment);
+        let flow = analyses.get::<ControlFlow>(function);
+        let mismatches = check(function, &flow, &assignment);
         assert!(
             mismatches.is_empty(),
             "the register assignment is wrong: {}",
@@ -108,8 +106,8 @@ pub fn out_of_ssa(
             module,
             globals,
             &original,
-            &function,
-            &scopes,
+            function,
+            scopes,
             &assignment,
             &hoisted,
         );
@@ -124,7 +122,7 @@ pub fn out_of_ssa(
         } = emission;
         module.functions[index].body = Some(body);
         let misread =
-            |module: &Module| misread(module, globals, index, &scopes, &function, &meanings);
+            |module: &Module| misread(module, globals, index, scopes, function, &meanings);
         if !is_doubtful || !hoisted.is_empty() {
             debug_assert!(
                 misread(module).is_some_and(|misread| misread.is_empty()),
@@ -147,8 +145,7 @@ pub fn out_of_ssa(
         }
     }
     Ok(Written {
-        copies: inserted(&function, &assignment),
-        formats: function.into_formats(),
+        copies: inserted(function, &assignment),
         original,
     })
 }

@@ -47,7 +47,7 @@ fn an_inner_register_needed_outside_is_renamed_and_declared_at_the_start() {
     let (mut module, errors) = oriole_syntax::parse("k.ptx", TEXT);
     assert!(errors.is_empty(), "{errors:?}");
     let (globals, _) = Globals::of(&module);
-    let mut translated = into_ssa(&module, &globals, 0, Formats::new()).unwrap();
+    let mut translated = into_ssa(&module, &globals, 0, &mut Formats::new()).unwrap();
     let (outer, inner) = (moved(&translated, 0), moved(&translated, 1));
     let mut editor = Editor::new(&mut translated.function);
     editor.replace_value(outer, inner);
@@ -56,7 +56,7 @@ fn an_inner_register_needed_outside_is_renamed_and_declared_at_the_start() {
         translated.function.values()[inner].definition,
         Definition::Undefined
     );
-    let written = out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new()).unwrap();
+    let written = out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new()).unwrap();
     assert_eq!(written.copies, []);
     let printed = oriole_syntax::print(&module);
     let expected = TEXT
@@ -79,12 +79,12 @@ fn new_names_avoid_those_in_use() {
     let (mut module, errors) = oriole_syntax::parse("k.ptx", text);
     assert!(errors.is_empty(), "{errors:?}");
     let (globals, _) = Globals::of(&module);
-    let mut translated = into_ssa(&module, &globals, 0, Formats::new()).unwrap();
+    let mut translated = into_ssa(&module, &globals, 0, &mut Formats::new()).unwrap();
     let (outer, inner) = (moved(&translated, 0), moved(&translated, 1));
     let mut editor = Editor::new(&mut translated.function);
     editor.replace_value(outer, inner);
     editor.finish();
-    out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new()).unwrap();
+    out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new()).unwrap();
     let printed = oriole_syntax::print(&module);
     assert!(printed.contains(".reg .b32 %oriole_b32_1;"), "{printed}");
 }

@@ -130,7 +130,8 @@ fn scrambled_functions_keep_their_meaning() {
                 continue;
             }
             for _ in 0..3 {
-                let mut translated = into_ssa(&module, &globals, index, Formats::new()).unwrap();
+                let mut translated =
+                    into_ssa(&module, &globals, index, &mut Formats::new()).unwrap();
                 scramble(&mut translated.function, &mut random);
                 let violations = verify(&translated.function);
                 assert!(
@@ -161,7 +162,7 @@ fn scrambled_functions_keep_their_meaning() {
                     &mut written,
                     &globals,
                     index,
-                    translated,
+                    &translated,
                     &mut Analyses::new(),
                 )
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
@@ -172,7 +173,7 @@ fn scrambled_functions_keep_their_meaning() {
                 let (again, errors) = oriole_syntax::parse("again", printed);
                 assert!(errors.is_empty(), "{}: {errors:?}", file.display());
                 let (globals, _) = Globals::of(&again);
-                let again_ssa = into_ssa(&again, &globals, index, Formats::new())
+                let again_ssa = into_ssa(&again, &globals, index, &mut Formats::new())
                     .unwrap_or_else(|errors| panic!("{}: {errors:?}", file.display()));
                 assert!(verify(&again_ssa.function).is_empty());
                 let after = instruction_texts(&again_ssa.function);

@@ -32,7 +32,7 @@ fn for_each_function(mut visit: impl FnMut(&str, &str, &Function)) {
             if module.functions[index].body.is_none() {
                 continue;
             }
-            if let Ok(translated) = into_ssa(&module, &globals, index, Formats::new()) {
+            if let Ok(translated) = into_ssa(&module, &globals, index, &mut Formats::new()) {
                 visit(&name, module.whole_text(), &translated.function);
             }
         }

@@ -19,7 +19,7 @@ fn edited(
     assert!(errors.is_empty(), "{errors:?}");
     let (globals, _) = Globals::of(&module);
     let before = oriole_syntax::print(&module);
-    let mut translated = into_ssa(&module, &globals, 0, Formats::new()).unwrap();
+    let mut translated = into_ssa(&module, &globals, 0, &mut Formats::new()).unwrap();
     let named = |module: &Module, function: &Function, name: &str| {
         let mut variables = function.variables().iter();
         let is_named = |data: &oriole_ir::VariableData| module.text(data.name) == name;
@@ -31,7 +31,7 @@ fn edited(
     });
     editor.finish();
     assert_eq!(verify(&translated.function), []);
-    out_of_ssa(&mut module, &globals, 0, translated, &mut Analyses::new())?;
+    out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new())?;
     let after = oriole_syntax::print(&module);
     assert_eq!(oriole_syntax::parse("again.ptx", after.as_str()).1, []);
     let (before, after): (Vec<&str>, Vec<&str>) =

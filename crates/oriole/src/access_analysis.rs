@@ -375,8 +375,8 @@ fn accesses_of(
         if !is_wanted && !is_measured {
             continue;
         }
-        let own = std::mem::take(&mut formats);
-        let Some(translated) = translated_or_noted(module, &globals, index, own, &mut notes)?
+        let Some(translated) =
+            translated_or_noted(module, &globals, index, &mut formats, &mut notes)?
         else {
             continue;
         };

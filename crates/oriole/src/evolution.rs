@@ -146,7 +146,7 @@ pub(crate) fn translated_or_noted(
     module: &Module,
     globals: &Globals,
     index: usize,
-    formats: Formats,
+    formats: &mut Formats,
     notes: &mut Vec<Diagnostic>,
 ) -> Result<Option<Translated>, Vec<Diagnostic>> {
     match oriole_translate::into_ssa(module, globals, index, formats) {
@@ -192,8 +192,8 @@ fn evolution_of(
         if options.function.as_deref().is_some_and(|own| own != name) {
             continue;
         }
-        let own = std::mem::take(&mut formats);
-        let Some(translated) = translated_or_noted(module, &globals, index, own, &mut notes)?
+        let Some(translated) =
+            translated_or_noted(module, &globals, index, &mut formats, &mut notes)?
         else {
             continue;
         };

@@ -180,7 +180,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
         let Some(body) = &function.body else {
             continue;
         };
-        match oriole_translate::into_ssa(module, &globals, index, std::mem::take(&mut formats)) {
+        match oriole_translate::into_ssa(module, &globals, index, &mut formats) {
             Ok(translated) => {
                 for violation in oriole_ir::verify(&translated.function) {
                     diagnostics.push(Diagnostic::error(

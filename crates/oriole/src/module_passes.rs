@@ -58,8 +58,7 @@ fn run(
         if module.functions[id.index()].body.is_none() {
             return false;
         }
-        let formats_now = std::mem::take(&mut formats);
-        match oriole_translate::into_ssa(module, &globals, id.index(), formats_now) {
+        match oriole_translate::into_ssa(module, &globals, id.index(), &mut formats) {
             Ok(translated) => {
                 look(&translated.function);
                 formats = translated.function.into_formats();

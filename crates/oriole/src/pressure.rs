@@ -205,9 +205,10 @@ fn measure_all(
         if function.body.is_none() {
             continue;
         }
-        let own = std::mem::take(&mut formats);
         // Where it cannot be told where control goes, nothing can be said of a function.
-        let Some(translated) = translated_or_noted(module, globals, index, own, &mut notes)? else {
+        let Some(translated) =
+            translated_or_noted(module, globals, index, &mut formats, &mut notes)?
+        else {
             continue;
         };
         let ssa = translated.function;

@@ -41,7 +41,7 @@ fn costs(module: &Module) -> BTreeMap<String, u64> {
     let (globals, _) = Globals::of(module);
     let model = CostModel::of(oriole_translate::module_of(module, &globals).target);
     let cost = |index: usize| {
-        let translated = into_ssa(module, &globals, index, Formats::new()).ok()?;
+        let translated = into_ssa(module, &globals, index, &mut Formats::new()).ok()?;
         let function = &translated.function;
         let loops = Analyses::new().get::<Loops>(function);
         Some(function_cost(function, &loops, model))

@@ -131,7 +131,7 @@ pub fn predict(module: &Module, bounds: LaunchShape) -> Option<Vec<Prediction>> 
             continue;
         };
         let translated =
-            oriole_translate::into_ssa(module, &globals, index, Formats::new()).ok()?;
+            oriole_translate::into_ssa(module, &globals, index, &mut Formats::new()).ok()?;
         let mut own = LaunchShape::default();
         if function.kind == oriole_ir::FunctionKind::Entry {
             own = LaunchShape::of(declared.bounds(FunctionId::from_index(index)));

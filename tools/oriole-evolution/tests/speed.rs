@@ -47,7 +47,8 @@ fn whole_functions_are_analysed_at_speed() {
             if function.body.is_none() {
                 continue;
             }
-            let translated = oriole_translate::into_ssa(&module, &globals, index, Formats::new());
+            let translated =
+                oriole_translate::into_ssa(&module, &globals, index, &mut Formats::new());
             let Ok(translated) = translated else {
                 continue;
             };

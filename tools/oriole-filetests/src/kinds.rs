@@ -319,7 +319,7 @@ impl Run<'_> {
             if function.body.is_none() {
                 continue;
             }
-            match oriole_translate::into_ssa(module, &globals, index, Formats::new()) {
+            match oriole_translate::into_ssa(module, &globals, index, &mut Formats::new()) {
                 Ok(translated) => {
                     text.push_str(&oriole_ir::text::print(
                         module.whole_text(),

@@ -87,7 +87,7 @@ fn reshaped_kernels_write_the_same_bytes() {
             .iter()
             .position(|function| module.text(function.name) == kernel.name)
             .unwrap();
-        let mut translated = into_ssa(&module, &globals, index, Formats::new()).unwrap();
+        let mut translated = into_ssa(&module, &globals, index, &mut Formats::new()).unwrap();
         reshape(&mut translated.function, &mut random, &mut count);
         let violations = verify(&translated.function);
         assert!(violations.is_empty(), "seed {seed}: {}", violations[0]);
@@ -97,7 +97,7 @@ fn reshaped_kernels_write_the_same_bytes() {
             &mut written,
             &globals,
             index,
-            translated,
+            &translated,
             &mut Analyses::new(),
         )
         .is_err()

@@ -49,7 +49,7 @@ pub fn recorded(table: &Path, folder: &Path, wanted: impl Fn(&str) -> bool) -> V
                 let mut formats = Formats::new();
                 let (scopes, _) = resolve(&module, &globals, function);
                 let registers = Registers::of(&module, body, &scopes, &mut formats);
-                let translated = into_ssa(&module, &globals, index, formats).ok()?;
+                let translated = into_ssa(&module, &globals, index, &mut formats).ok()?;
                 Some(Summary::of(
                     &outside,
                     FunctionId::from_index(index),

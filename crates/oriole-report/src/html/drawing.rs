@@ -63,8 +63,7 @@ pub(super) fn blocks(module: &Module) -> BTreeMap<String, Vec<Block>> {
         let Some(body) = &function.body else {
             continue;
         };
-        let own = std::mem::take(&mut formats);
-        if let Ok(translated) = oriole_translate::into_ssa(module, &globals, index, own) {
+        if let Ok(translated) = oriole_translate::into_ssa(module, &globals, index, &mut formats) {
             let line_of = |statement: u32| match body.statements.get(statement as usize)? {
                 Statement::Instruction(own) => {
                     Some(source.position(own.mnemonic.span().start).line)
