@@ -40,6 +40,12 @@ impl Fuel {
         true
     }
 
+    /// Takes rewrites out that were made with a copy of this supply.
+    pub fn take_out(&mut self, rewrites: u64) {
+        self.left = self.left.map(|left| left.saturating_sub(rewrites));
+        self.spent += rewrites;
+    }
+
     /// Whether another rewrite would be allowed.
     pub fn is_left(&self) -> bool {
         self.left != Some(0)

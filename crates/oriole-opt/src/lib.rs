@@ -60,7 +60,9 @@ pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
 pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs, Number, Switch};
 pub use leaf_inlining::Callees;
-pub use manager::{Action, Context, Limit, Observer, Pass, Trigger, run, run_on_module};
+pub use manager::{
+    Action, Context, Job, Limit, Observer, Pass, Trigger, run, run_batch, run_on_module,
+};
 pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, removals, select};
 pub use profile::{Generation, Profile, UnknownProfile};
 pub use program::{ModuleAction, Program, ReadFunction};

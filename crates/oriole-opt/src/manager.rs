@@ -11,7 +11,7 @@ use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
-use oriole_ir::{Editor, Environment, Function, verify};
+use oriole_ir::{Editor, Environment, Formats, Function, verify};
 use std::time::Duration;
 
 /// What a pass may consult and must report to.
@@ -128,6 +128,12 @@ impl Pass {
     }
 }
 
+impl std::fmt::Debug for Job<'_, '_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Job({} changes)", self.changes)
+    }
+}
+
 impl std::fmt::Debug for Pass {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Pass({})", self.name)
@@ -152,39 +158,70 @@ pub fn run(
     context: &mut Context<'_>,
     observer: &mut Observer<'_>,
 ) -> u64 {
-    let mut runner = Runner {
+    let mut formats = Formats::new();
+    function.exchange_formats(&mut formats);
+    let mut jobs = [Job {
         function,
         analyses,
+        context,
         changes: 0,
-        removals: 0,
-        seen: Vec::with_capacity(MOST_PASSES),
-        partial_loads: 0,
+    }];
+    run_batch(&mut jobs, &mut formats, phases, observer);
+    let [job] = jobs;
+    job.function.exchange_formats(&mut formats);
+    job.changes
+}
+
+/// A function that phases run over, and what goes with it.
+pub struct Job<'job, 'run> {
+    /// The function, without its formats.
+    pub function: &'job mut Function,
+    /// Analyses of the function.
+    pub analyses: &'job mut Analyses,
+    /// What its passes may consult and must report to.
+    pub context: &'job mut Context<'run>,
+    /// The number of changes that were made.
+    pub changes: u64,
+}
+
+/// Does to each function what [`run`] does. Each pass runs over all of them before the next one does: the machine then has its code at
+/// hand, which for small functions is much of the time. No function sees another one, so the result is the same. The
+/// functions share the formats.
+pub fn run_batch(
+    jobs: &mut [Job<'_, '_>],
+    formats: &mut Formats,
+    phases: &[Phase],
+    observer: &mut Observer<'_>,
+) {
+    let mut batch = Batch {
+        runners: jobs.iter_mut().map(Runner::new).collect(),
+        formats,
     };
     if cfg!(debug_assertions) {
-        runner.partial_loads = runner.count_partial_loads();
-    }
-    context.statistics.expect_phases(phases.len());
-    for _ in 0..MOST_SWEEPS {
-        for phase in phases {
-            if phase.pass.is_for_modules() {
-                continue;
-            }
-            let before = (context.fuel.spent(), context.statistics.instructions());
-            let clock = context.statistics.clock();
-            runner.pass(phase.pass, context);
-            context.statistics.add_phase(PhaseStatistics {
-                time: clock.map_or(Duration::ZERO, |clock| clock.elapsed()),
-                rewrites: context.fuel.spent() - before.0,
-                instructions: context.statistics.instructions() - before.1,
-                ..PhaseStatistics::of(phase)
-            });
-            observer(phase, runner.function);
+        for runner in &mut batch.runners {
+            runner.job.function.exchange_formats(batch.formats);
+            runner.partial_loads = runner.count_partial_loads();
+            runner.job.function.exchange_formats(batch.formats);
         }
-        if phases.iter().all(|phase| runner.is_settled(phase.pass)) {
+    }
+    for runner in &mut batch.runners {
+        runner.job.context.statistics.expect_phases(phases.len());
+    }
+    let mut active: Vec<usize> = (0..batch.runners.len()).collect();
+    for _ in 0..MOST_SWEEPS {
+        if active.is_empty() {
             break;
         }
+        for phase in phases {
+            if !phase.pass.is_for_modules() {
+                batch.phase(phase, &active, observer);
+            }
+        }
+        active.retain(|&index| {
+            let runner = &batch.runners[index];
+            !phases.iter().all(|phase| runner.is_settled(phase.pass))
+        });
     }
-    runner.changes
 }
 
 /// Runs a module pass; does nothing for others.
@@ -200,58 +237,122 @@ pub fn run_on_module(phase: &Phase, program: &mut Program<'_>, context: &mut Con
     });
 }
 
-struct Runner<'function> {
-    function: &'function mut Function,
-    analyses: &'function mut Analyses,
-    changes: u64,
+/// Functions that phases run over together.
+struct Batch<'batch, 'job, 'run> {
+    runners: Vec<Runner<'batch, 'job, 'run>>,
+    formats: &'batch mut Formats,
+}
+
+impl Batch<'_, '_, '_> {
+    /// Runs a phase over the functions with these indices.
+    fn phase(&mut self, phase: &Phase, active: &[usize], observer: &mut Observer<'_>) {
+        for &index in active {
+            let context = &self.runners[index].job.context;
+            self.runners[index].before_phase =
+                (context.fuel.spent(), context.statistics.instructions());
+        }
+        // The first of the functions is told how long all of them took: times are of interest for all together.
+        let first = &self.runners[active[0]].job.context.statistics;
+        let clock = first.clock();
+        self.pass(phase.pass, active);
+        let mut time = clock.map_or(Duration::ZERO, |clock| clock.elapsed());
+        for &index in active {
+            let runner = &mut self.runners[index];
+            let context = &mut *runner.job.context;
+            context.statistics.add_phase(PhaseStatistics {
+                time: std::mem::take(&mut time),
+                rewrites: context.fuel.spent() - runner.before_phase.0,
+                instructions: context.statistics.instructions() - runner.before_phase.1,
+                ..PhaseStatistics::of(phase)
+            });
+            runner.job.function.exchange_formats(self.formats);
+            observer(phase, runner.job.function);
+            runner.job.function.exchange_formats(self.formats);
+        }
+    }
+
+    fn pass(&mut self, pass: &Pass, active: &[usize]) {
+        match pass.action {
+            Action::Once(..) => {
+                for &index in active {
+                    self.runners[index].once(pass, self.formats);
+                }
+            }
+            Action::Repeat(passes, limit, last) => {
+                self.repeat(passes, limit, active);
+                self.pass(last, active);
+                for &index in active {
+                    self.runners[index].settle(pass, Trigger::Changes);
+                }
+            }
+            Action::Module(_) => {}
+        }
+    }
+
+    fn repeat(&mut self, passes: &[&Pass], limit: Limit, active: &[usize]) {
+        // All functions have the same knobs.
+        let Some(&first) = active.first() else {
+            return;
+        };
+        let mut rounds = match limit {
+            Limit::Rounds(knob) => self.runners[first].job.context.knobs.number(knob),
+            Limit::Threshold(_) => u64::MAX,
+        };
+        let mut active = active.to_vec();
+        while rounds > 0 && !active.is_empty() {
+            for &index in &active {
+                let runner = &mut self.runners[index];
+                runner.before_round = runner.job.context.fuel.spent();
+            }
+            for pass in passes {
+                self.pass(pass, &active);
+            }
+            active.retain(|&index| {
+                let runner = &self.runners[index];
+                let context = &runner.job.context;
+                let rewrites = context.fuel.spent() - runner.before_round;
+                let few = match limit {
+                    Limit::Rounds(_) => 0,
+                    Limit::Threshold(knob) => runner.size() * context.knobs.number(knob) / 100,
+                };
+                rewrites > 0 && rewrites >= few
+            });
+            rounds -= 1;
+        }
+    }
+}
+
+struct Runner<'batch, 'job, 'run> {
+    job: &'batch mut Job<'job, 'run>,
     /// How many of the changes only took something away.
     removals: u64,
     /// Of each pass that ran, how many of the changes that give it work had been made when it ended, its own included.
     seen: Vec<(&'static str, u64)>,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
+    /// Rewrites made and instructions added before the phase that runs.
+    before_phase: (u64, i64),
+    /// Rewrites made before the round that runs.
+    before_round: u64,
 }
 
-impl Runner<'_> {
-    fn pass(&mut self, pass: &Pass, context: &mut Context<'_>) {
-        match pass.action {
-            Action::Once(..) => self.once(pass, context),
-            Action::Repeat(passes, limit, last) => {
-                self.repeat(passes, limit, context);
-                self.pass(last, context);
-                self.settle(pass, Trigger::Changes);
-            }
-            Action::Module(_) => {}
-        }
-    }
-
-    fn repeat(&mut self, passes: &[&Pass], limit: Limit, context: &mut Context<'_>) {
-        let mut rounds = match limit {
-            Limit::Rounds(knob) => context.knobs.number(knob),
-            Limit::Threshold(_) => u64::MAX,
-        };
-        while rounds > 0 {
-            let before = context.fuel.spent();
-            for pass in passes {
-                self.pass(pass, context);
-            }
-            let rewrites = context.fuel.spent() - before;
-            let few = match limit {
-                Limit::Rounds(_) => 0,
-                Limit::Threshold(knob) => self.size() * context.knobs.number(knob) / 100,
-            };
-            if rewrites == 0 || rewrites < few {
-                break;
-            }
-            rounds -= 1;
+impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
+    fn new(job: &'batch mut Job<'job, 'run>) -> Runner<'batch, 'job, 'run> {
+        Runner {
+            job,
+            removals: 0,
+            seen: Vec::with_capacity(MOST_PASSES),
+            partial_loads: 0,
+            before_phase: (0, 0),
+            before_round: 0,
         }
     }
 
     /// How many changes were made that give a pass work.
     fn work(&self, trigger: Trigger) -> u64 {
         match trigger {
-            Trigger::Changes => self.changes,
-            Trigger::Rewrites => self.changes - self.removals,
+            Trigger::Changes => self.job.changes,
+            Trigger::Rewrites => self.job.changes - self.removals,
         }
     }
 
@@ -279,11 +380,11 @@ impl Runner<'_> {
     }
 
     fn count_partial_loads(&self) -> usize {
-        partial_loads(self.function, &mut Analyses::new()).len()
+        partial_loads(self.job.function, &mut Analyses::new()).len()
     }
 
     fn size(&self) -> u64 {
-        let function = &*self.function;
+        let function = &*self.job.function;
         let counts = function
             .block_order()
             .iter()
@@ -291,46 +392,63 @@ impl Runner<'_> {
         counts.sum::<usize>() as u64
     }
 
-    fn once(&mut self, pass: &Pass, context: &mut Context<'_>) {
-        let Action::Once(run, trigger) = pass.action else {
-            unreachable!("others are made of those that run once");
-        };
+    fn once(&mut self, pass: &Pass, formats: &mut Formats) {
         if self.is_settled(pass) {
             return;
         }
+        self.job.function.exchange_formats(formats);
+        self.run(pass);
+        self.job.function.exchange_formats(formats);
+    }
+
+    fn run(&mut self, pass: &Pass) {
+        let Action::Once(run, trigger) = pass.action else {
+            unreachable!("others are made of those that run once");
+        };
         let name = pass.name;
+        let Job {
+            function,
+            analyses,
+            context,
+            changes,
+        } = &mut *self.job;
         let refused = context.statistics.get(REFUSED);
-        let mut editor = Editor::new(self.function);
-        run(&mut editor, self.analyses, context);
+        let mut editor = Editor::new(function);
+        run(&mut editor, analyses, context);
         let journal = editor.finish();
-        self.analyses.update(self.function, &journal);
-        self.changes += journal.changes;
+        analyses.update(function, &journal);
+        *changes += journal.changes;
         self.removals += journal.removals;
+        context.statistics.add_instructions(journal.instructions);
         // What was refused may be allowed, now that other values are gone.
         if journal.changes == 0 || context.statistics.get(REFUSED) == refused {
             self.settle(pass, trigger);
         }
-        context.statistics.add_instructions(journal.instructions);
         if cfg!(debug_assertions) {
-            let violations = verify(self.function);
-            assert!(
-                violations.is_empty(),
-                "{name} left the function broken: {}",
-                violations[0]
-            );
-            // With fuel spent, what was dead may be left half removed.
-            let partial_loads = self.count_partial_loads();
-            assert!(
-                partial_loads <= self.partial_loads || !context.fuel.is_left(),
-                "{name} made a load partial that was not, which ptxas may get wrong"
-            );
-            self.partial_loads = partial_loads;
-            let stale = self.analyses.stale(self.function);
-            assert!(
-                stale.is_empty(),
-                "{name} changed what {} was computed from without saying so",
-                stale.join(", ")
-            );
+            self.check(name);
         }
+    }
+
+    /// Checks what a pass left.
+    fn check(&mut self, name: &str) {
+        let violations = verify(self.job.function);
+        assert!(
+            violations.is_empty(),
+            "{name} left the function broken: {}",
+            violations[0]
+        );
+        // With fuel spent, what was dead may be left half removed.
+        let partial_loads = self.count_partial_loads();
+        assert!(
+            partial_loads <= self.partial_loads || !self.job.context.fuel.is_left(),
+            "{name} made a load partial that was not, which ptxas may get wrong"
+        );
+        self.partial_loads = partial_loads;
+        let stale = self.job.analyses.stale(self.job.function);
+        assert!(
+            stale.is_empty(),
+            "{name} changed what {} was computed from without saying so",
+            stale.join(", ")
+        );
     }
 }

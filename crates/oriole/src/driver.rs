@@ -14,7 +14,7 @@ use oriole_analysis::source_lines::SourceFiles;
 use oriole_analysis::{Analyses, Loops};
 use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Linkage};
 use oriole_isa::cost::CostModel;
-use oriole_opt::Callees;
+use oriole_opt::{Callees, Job};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
@@ -24,6 +24,10 @@ use std::sync::{Arc, Mutex};
 
 /// Statements for which it pays to start another worker.
 const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
+
+/// Statements of functions that go through the phases together ([`oriole_opt::run_batch`]). More of them would not fit the cache that
+/// holds both the functions and the passes.
+const STATEMENTS_PER_BATCH: usize = 2_000;
 
 /// Bodies taken out of the functions of a module. Prototypes have none, and there may be many of them.
 type Bodies = Vec<Option<Box<Body>>>;
@@ -128,15 +132,41 @@ fn all_of(
     };
     if workers > 1 {
         order.sort_by_key(|&index| std::cmp::Reverse(statements(&bodies[index])));
-        return in_parallel(module, plan, bodies, &order, workers);
+    }
+    let largest = match observer.is_some() || fuel.is_limited() {
+        true => 0,
+        false => STATEMENTS_PER_BATCH,
+    };
+    let batches = batches(&order, largest, |index| statements(&bodies[index]));
+    if workers > 1 {
+        return in_parallel(module, plan, bodies, &batches, workers);
     }
     let mut worker = Worker::new(module, plan, observer, fuel.clone());
-    let outcomes = order
-        .iter()
-        .map(|&index| worker.function(index, bodies[index].take()))
-        .collect();
+    let mut outcomes = Vec::with_capacity(order.len());
+    for batch in batches {
+        let batch = batch.iter().map(|&index| (index, bodies[index].take()));
+        outcomes.extend(worker.functions(batch));
+    }
     *fuel = worker.fuel;
     outcomes
+}
+
+/// Functions in groups that have so many statements together at most, or are one function.
+fn batches(order: &[usize], largest: usize, statements: impl Fn(usize) -> usize) -> Vec<&[usize]> {
+    let mut batches = Vec::new();
+    let mut rest = order;
+    while !rest.is_empty() {
+        let mut together = 0;
+        let fits = |&&index: &&usize| {
+            together += statements(index);
+            together <= largest
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (batch, others) = rest.split_at(count);
+        batches.push(batch);
+        rest = others;
+    }
+    batches
 }
 
 /// How many calls deep functions are told apart: those further up see what was made of those below.
@@ -166,7 +196,7 @@ fn in_parallel(
     module: &mut Module,
     plan: &Plan<'_>,
     bodies: Bodies,
-    order: &[usize],
+    batches: &[&[usize]],
     workers: usize,
 ) -> Vec<Outcome> {
     let bodies: Vec<Mutex<Option<Box<Body>>>> = bodies.into_iter().map(Mutex::new).collect();
@@ -177,14 +207,16 @@ fn in_parallel(
         let mut own = skeleton.clone();
         let mut worker = Worker::new(&mut own, plan, None, plan.options.fuel.clone());
         let mut outcomes = Vec::new();
-        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let body = bodies[index].lock().ok().and_then(|mut body| body.take());
-            outcomes.push(worker.function(index, body));
+        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+            outcomes.extend(worker.functions(batch.iter().map(|&index| {
+                let body = bodies[index].lock().ok().and_then(|mut body| body.take());
+                (index, body)
+            })));
         }
         (own, outcomes)
     };
     let done: Vec<(Module, Vec<Outcome>)> = (0..workers).into_par_iter().map(work).collect();
-    let mut all = Vec::with_capacity(order.len());
+    let mut all = Vec::with_capacity(batches.iter().map(|batch| batch.len()).sum());
     for (own, outcomes) in done {
         let moved = module.append_text_of(&own, length);
         for mut outcome in outcomes {
@@ -304,7 +336,8 @@ fn add_callees(
             continue;
         }
         tree.functions[outcome.index].body = outcome.body.take();
-        let translated = oriole_translate::into_ssa(tree, globals, outcome.index, Formats::new());
+        let translated =
+            oriole_translate::into_ssa(tree, globals, outcome.index, &mut Formats::new());
         if let Ok(translated) = translated {
             callees.add(id, translated.function);
         }
@@ -312,18 +345,39 @@ fn add_callees(
     }
 }
 
-/// Optimizes functions one after the other.
+/// Optimizes functions, a few at a time.
 struct Worker<'run, 'observer> {
     module: &'run mut Module,
     plan: &'run Plan<'run>,
     observer: Option<&'run mut Observer<'observer>>,
     fuel: Fuel,
+    /// The formats of all functions under way.
     formats: Formats,
     only_translate: bool,
+}
+
+/// A function on its way through the phases.
+struct Work {
+    index: usize,
+    /// The function in SSA form, until it is written back or given up.
+    ssa: Option<Ssa>,
+    /// What it cost as it came.
+    was: Quality,
+    /// How many instructions it had.
+    before: u64,
+    /// The rewrites that may be made.
+    fuel: Fuel,
     /// What the function was before it was first written anew.
     original: Option<Body>,
     /// What was done to the function.
     report: Report,
+    errors: Vec<Diagnostic>,
+}
+
+/// A function in SSA form, whose formats the worker has, and analyses of it.
+struct Ssa {
+    translated: Translated,
+    analyses: Analyses,
 }
 
 impl Worker<'_, '_> {
@@ -340,230 +394,299 @@ impl Worker<'_, '_> {
             fuel,
             formats: Formats::new(),
             only_translate: plan.only_translate,
+        }
+    }
+
+    /// Optimizes functions, given their bodies; with limited fuel, one at a time.
+    fn functions(
+        &mut self,
+        batch: impl Iterator<Item = (usize, Option<Box<Body>>)>,
+    ) -> Vec<Outcome> {
+        let mut works: Vec<Work> = batch.map(|(index, body)| self.start(index, body)).collect();
+        debug_assert!(works.len() <= 1 || !self.fuel.is_limited());
+        let spent = self.fuel.spent();
+        if self.only_translate {
+            for work in &mut works {
+                if let Some(ssa) = work.ssa.take() {
+                    self.release(ssa);
+                }
+            }
+        } else {
+            self.improve(&mut works);
+        }
+        works
+            .into_iter()
+            .map(|mut work| {
+                work.report.rewrites = work.fuel.spent() - spent;
+                self.fuel.take_out(work.report.rewrites);
+                Outcome {
+                    index: work.index,
+                    body: self.module.functions[work.index].body.take(),
+                    original: work.original,
+                    report: work.report,
+                    errors: work.errors,
+                }
+            })
+            .collect()
+    }
+
+    /// Takes a function in.
+    fn start(&mut self, index: usize, body: Option<Box<Body>>) -> Work {
+        self.module.functions[index].body = body.map(|body| *body);
+        let mut work = Work {
+            index,
+            ssa: None,
+            was: Quality::default(),
+            before: 0,
+            fuel: self.fuel.clone(),
             original: None,
             report: Report::default(),
-        }
-    }
-
-    /// Optimizes a function, given its body.
-    fn function(&mut self, index: usize, body: Option<Box<Body>>) -> Outcome {
-        self.module.functions[index].body = body.map(|body| *body);
-        let spent = self.fuel.spent();
-        let mut errors = Vec::new();
-        if let Err(more) = self.optimize(index) {
-            let (wrong, notes): (Vec<_>, Vec<_>) = more
-                .into_iter()
-                .partition(|diagnostic| diagnostic.severity == Severity::Error);
-            self.only_translate |= !wrong.is_empty();
-            errors = wrong;
-            self.report.notes.extend(notes);
-        }
-        self.report.rewrites = self.fuel.spent() - spent;
-        Outcome {
-            index,
-            body: self.module.functions[index].body.take(),
-            original: self.original.take(),
-            report: std::mem::take(&mut self.report),
-            errors,
-        }
-    }
-
-    /// Optimizes a function, or only translates it.
-    fn optimize(&mut self, index: usize) -> Result<(), Vec<Diagnostic>> {
-        let mut translated = self.translate(index)?;
-        if self.only_translate {
-            self.formats = translated.function.into_formats();
-            return Ok(());
-        }
-        let mut analyses = self.analyses(index);
-        translated.hand_over(&mut analyses);
-        let function = &translated.function;
-        // Every instruction of the text is one of the function.
-        let before = function.instruction_bound() as u64;
-        // Without phases nothing changes, so there is nothing to compare.
-        let was = match self.plan.options.phases.is_empty() {
-            true => Quality::default(),
-            false => Quality::of(function, &mut analyses, self.plan.cost_model()),
+            errors: Vec::new(),
         };
-        let is_better = self.improve(index, translated, analyses, &was)?;
-        let function = &self.module.functions[index];
-        let after = function.body.as_ref().map_or(0, instructions);
-        self.report.functions.push(FunctionReport {
-            name: self.module.text(function.name).to_owned(),
-            before,
-            after,
-            is_better,
-        });
-        Ok(())
+        self.translate(&mut work);
+        work
     }
 
-    /// Runs the phases asked for, and takes back what they did unless it is to be kept. Whether it was.
-    fn improve(
-        &mut self,
-        index: usize,
-        translated: Translated,
-        mut analyses: Analyses,
-        was: &Quality,
-    ) -> Result<bool, Vec<Diagnostic>> {
+    /// Translates a function into SSA form, or says why that cannot be.
+    fn translate(&mut self, work: &mut Work) {
+        let clock = Statistics::timed(self.plan.options.timings).clock();
+        let (module, globals) = (&*self.module, self.plan.globals);
+        let result = oriole_translate::into_ssa(module, globals, work.index, &mut self.formats);
+        work.report.statistics.add_time("into-ssa", clock);
+        match result {
+            Ok(mut translated) => {
+                let module = Arc::clone(&self.plan.module);
+                let environment = Environment::new(module, FunctionId::from_index(work.index));
+                let mut analyses = Analyses::of(environment);
+                translated.hand_over(&mut analyses);
+                translated.function.exchange_formats(&mut self.formats);
+                work.ssa = Some(Ssa {
+                    translated,
+                    analyses,
+                });
+            }
+            Err(found) => {
+                let (errors, notes): (Vec<_>, Vec<_>) = found
+                    .into_iter()
+                    .partition(|diagnostic| diagnostic.severity == Severity::Error);
+                self.only_translate |= !errors.is_empty();
+                work.errors.extend(errors);
+                work.report.notes.extend(notes);
+            }
+        }
+    }
+
+    /// Gives a function up.
+    fn release(&mut self, mut ssa: Ssa) {
+        let function = &mut ssa.translated.function;
+        function.exchange_formats(&mut self.formats);
+        self.formats = ssa.translated.function.into_formats();
+    }
+
+    /// Runs the phases asked for over functions, and takes back what they did unless it is to be kept.
+    fn improve(&mut self, works: &mut [Work]) {
         let plan = self.plan;
-        let must_improve = match &plan.options.keep {
-            Keep::Better => true,
-            Keep::All => false,
+        let phases = &plan.options.phases;
+        for work in &mut *works {
+            let Some(ssa) = &mut work.ssa else {
+                continue;
+            };
+            // Every instruction of the text is one of the function.
+            work.before = ssa.translated.function.instruction_bound() as u64;
+            // Without phases nothing changes, so there is nothing to compare.
+            if !phases.is_empty() {
+                work.was = ssa.quality(&mut self.formats, plan);
+            }
+        }
+        let is_asked_for = |worker: &Self, work: &Work| match &plan.options.keep {
+            Keep::Better | Keep::All => true,
             Keep::Named(names) => {
-                let name = self.module.text(self.module.functions[index].name);
-                if !names.iter().any(|other| other == name) {
-                    self.remove_dead(index, translated, None);
-                    return Ok(false);
-                }
-                false
+                let module = &*worker.module;
+                let name = module.text(module.functions[work.index].name);
+                names.iter().any(|other| other == name)
             }
         };
-        let fuel = self.fuel.clone();
-        let phases = &plan.options.phases;
-        let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
-            return Ok(false);
-        };
+        let (mut chosen, others): (Vec<&mut Work>, Vec<&mut Work>) = works
+            .iter_mut()
+            .filter(|work| work.ssa.is_some())
+            .partition(|work| is_asked_for(self, work));
+        let saved: Vec<Fuel> = chosen.iter().map(|work| work.fuel.clone()).collect();
+        let results = self.phases(&mut chosen, phases);
+        for ((work, done), fuel) in chosen.into_iter().zip(results).zip(saved) {
+            let is_better = done.is_some_and(|done| self.keep_or_undo(work, done, fuel));
+            self.report_function(work, is_better);
+        }
+        for work in others {
+            self.remove_dead(work, false);
+            self.report_function(work, false);
+        }
+    }
+
+    /// Keeps what phases did to a function, or puts it back but for dead code. Whether it is better than it was.
+    fn keep_or_undo(&mut self, work: &mut Work, mut done: Done, fuel: Fuel) -> bool {
         // Fewer wavefronts of shared memory are worth instructions, and are weighed against them by who saves them.
         let saves_wavefronts = done.statistics.get(oriole_opt::SWIZZLED) > 0;
+        let was = &work.was;
         let is_better =
             done.quality.is_better_than(was) || saves_wavefronts && done.quality.is_as_safe_as(was);
+        let must_improve = matches!(self.plan.options.keep, Keep::Better);
         let is_kept = done.changes > 0 && (!must_improve || is_better);
         if is_kept || done.changes == 0 {
-            self.record(index, done);
-            return Ok(is_kept);
+            self.record(work, done);
+            return is_kept;
         }
-        self.module.functions[index].body = done.original.take();
-        self.fuel = fuel;
-        let translated = self.translate(index)?;
-        self.remove_dead(index, translated, Some(was));
-        Ok(false)
+        self.module.functions[work.index].body = done.original.take();
+        work.fuel = fuel;
+        self.translate(work);
+        self.remove_dead(work, true);
+        false
+    }
+
+    fn report_function(&self, work: &mut Work, is_better: bool) {
+        let function = &self.module.functions[work.index];
+        work.report.functions.push(FunctionReport {
+            name: self.module.text(function.name).to_owned(),
+            before: work.before,
+            after: function.body.as_ref().map_or(0, instructions),
+            is_better,
+        });
     }
 
     /// Removes dead code only; where that has to be better than it was, if it is.
-    fn remove_dead(&mut self, index: usize, mut translated: Translated, was: Option<&Quality>) {
+    fn remove_dead(&mut self, work: &mut Work, must_improve: bool) {
         let phases = self.plan.removals;
         if phases.is_empty() {
-            self.formats = translated.function.into_formats();
+            if let Some(ssa) = work.ssa.take() {
+                self.release(ssa);
+            }
             return;
         }
-        let fuel = self.fuel.clone();
-        let mut analyses = self.analyses(index);
-        translated.hand_over(&mut analyses);
-        let Some(mut done) = self.phases(index, translated, &mut analyses, phases) else {
+        let fuel = work.fuel.clone();
+        let Some(mut done) = self.phases(&mut [&mut *work], phases).pop().flatten() else {
             return;
         };
-        if done.original.is_some() && was.is_some_and(|was| !done.quality.is_better_than(was)) {
-            self.module.functions[index].body = done.original.take();
-            self.fuel = fuel;
+        if must_improve && done.original.is_some() && !done.quality.is_better_than(&work.was) {
+            self.module.functions[work.index].body = done.original.take();
+            work.fuel = fuel;
             done.statistics = Statistics::default();
             done.remarks.clear();
         }
         done.statistics.add("functions.not-worth-it", 1);
-        self.record(index, done);
-    }
-
-    /// Analyses of a function, before anything is known of it but its module.
-    fn analyses(&self, index: usize) -> Analyses {
-        let module = Arc::clone(&self.plan.module);
-        Analyses::of(Environment::new(module, FunctionId::from_index(index)))
-    }
-
-    fn translate(&mut self, index: usize) -> Result<Translated, Vec<Diagnostic>> {
-        let formats = std::mem::take(&mut self.formats);
-        let clock = Statistics::timed(self.plan.options.timings).clock();
-        let translated = oriole_translate::into_ssa(self.module, self.plan.globals, index, formats);
-        self.report.statistics.add_time("into-ssa", clock);
-        translated
+        self.record(work, done);
     }
 
     /// Adds what was done to the report.
-    fn record(&mut self, index: usize, done: Done) {
-        self.report.statistics.merge(&done.statistics);
-        self.report.copies += done.copies;
-        let name = self.module.text(self.module.functions[index].name);
+    fn record(&mut self, work: &mut Work, done: Done) {
+        work.report.statistics.merge(&done.statistics);
+        work.report.copies += done.copies;
+        let name = self.module.text(self.module.functions[work.index].name);
         if let (Some(original), Some(files)) = (&done.original, self.plan.files) {
             let remarks = remarks::locate(self.module, files, name, original, done.remarks);
-            self.report.remarks.extend(remarks);
+            work.report.remarks.extend(remarks);
         }
-        if self.original.is_none() {
-            self.original = done.original;
+        if work.original.is_none() {
+            work.original = done.original;
         }
     }
 
-    /// Runs phases and writes the function back; nothing if it had to be left as it was.
-    fn phases(
-        &mut self,
-        index: usize,
-        mut translated: Translated,
-        analyses: &mut Analyses,
-        phases: &[Phase],
-    ) -> Option<Done> {
-        let mut remarks = Vec::new();
-        let &Plan {
-            options,
-            globals,
-            callees,
-            ..
-        } = self.plan;
-        let environment = analyses.environment().clone();
-        let mut statistics = Statistics::timed(options.timings);
-        let (module, observer) = (&mut *self.module, &mut self.observer);
-        let mut context = oriole_opt::Context {
-            knobs: &options.knobs,
-            fuel: &mut self.fuel,
-            statistics: &mut statistics,
-            remarks: options.remarks.then_some(&mut remarks),
-            hooks: &options.hooks,
-            environment: &environment,
-            callees,
-        };
+    /// Runs phases over functions in SSA form and writes them back; nothing for one that had to be left as it was.
+    fn phases(&mut self, works: &mut [&mut Work], phases: &[Phase]) -> Vec<Option<Done>> {
+        let options = self.plan.options;
+        let mut all: Vec<Done> = works.iter().map(|_| Done::new(options.timings)).collect();
+        let environments: Vec<Environment> = works
+            .iter()
+            .filter_map(|work| Some(work.ssa.as_ref()?.analyses.environment().clone()))
+            .collect();
+        let mut contexts: Vec<oriole_opt::Context<'_>> = Vec::with_capacity(works.len());
+        let mut functions = Vec::with_capacity(works.len());
+        for ((work, done), environment) in works.iter_mut().zip(&mut all).zip(&environments) {
+            let Work { ssa, fuel, .. } = &mut **work;
+            contexts.push(oriole_opt::Context {
+                knobs: &options.knobs,
+                fuel,
+                statistics: &mut done.statistics,
+                remarks: options.remarks.then_some(&mut done.remarks),
+                hooks: &options.hooks,
+                environment,
+                callees: self.plan.callees,
+            });
+            functions.extend(ssa.as_mut());
+        }
+        let jobs = functions.into_iter().zip(&mut contexts);
+        let mut jobs: Vec<Job<'_, '_>> = jobs
+            .map(|(ssa, context)| Job {
+                function: &mut ssa.translated.function,
+                analyses: &mut ssa.analyses,
+                context,
+                changes: 0,
+            })
+            .collect();
+        let (module, observer) = (&*self.module, &mut self.observer);
         let mut observer = |phase: &Phase, function: &Function| {
             if let Some(observer) = observer {
                 observer(module, phase, function);
             }
         };
-        let function = &mut translated.function;
-        let changes = oriole_opt::run(function, analyses, phases, &mut context, &mut observer);
-        if changes == 0 && !phases.is_empty() {
-            self.formats = translated.function.into_formats();
-            return Some(Done {
-                statistics,
-                changes,
-                copies: 0,
-                quality: Quality::default(),
-                original: None,
-                remarks,
-            });
+        oriole_opt::run_batch(&mut jobs, &mut self.formats, phases, &mut observer);
+        let changes: Vec<u64> = jobs.into_iter().map(|job| job.changes).collect();
+        for ((done, changes), work) in all.iter_mut().zip(changes).zip(&mut *works) {
+            done.changes = changes;
+            if let (1.., Some(ssa)) = (changes, &mut work.ssa) {
+                done.quality = ssa.quality(&mut self.formats, self.plan);
+            }
         }
-        let mut quality = match changes {
-            0 => Quality::default(),
-            _ => Quality::of(function, analyses, self.plan.cost_model()),
-        };
-        let loops = analyses.get::<Loops>(function);
-        let clock = statistics.clock();
-        match oriole_translate::out_of_ssa(module, globals, index, translated, analyses) {
+        let written = works.iter_mut().zip(all);
+        written
+            .map(|(work, done)| self.write_back(work, done, phases))
+            .collect()
+    }
+
+    /// Writes a function back after phases; nothing if it had to be left as it was.
+    fn write_back(&mut self, work: &mut Work, mut done: Done, phases: &[Phase]) -> Option<Done> {
+        let mut ssa = work.ssa.take()?;
+        if done.changes == 0 && !phases.is_empty() {
+            self.release(ssa);
+            return Some(done);
+        }
+        let Ssa {
+            translated,
+            analyses,
+        } = &mut ssa;
+        let (module, globals) = (&mut *self.module, self.plan.globals);
+        translated.function.exchange_formats(&mut self.formats);
+        let loops = analyses.get::<Loops>(&translated.function);
+        let clock = done.statistics.clock();
+        let written =
+            oriole_translate::out_of_ssa(module, globals, work.index, translated, analyses);
+        self.formats = ssa.translated.function.into_formats();
+        match written {
             Ok(written) => {
-                statistics.add_time("out-of-ssa", clock);
-                self.formats = written.formats;
-                quality.add_copies(&loops, &written.copies);
-                Some(Done {
-                    statistics,
-                    changes,
-                    copies: written.copies.iter().map(|copies| copies.count).sum(),
-                    quality,
-                    original: Some(written.original),
-                    remarks,
-                })
+                done.statistics.add_time("out-of-ssa", clock);
+                done.quality.add_copies(&loops, &written.copies);
+                done.copies = written.copies.iter().map(|copies| copies.count).sum();
+                done.original = Some(written.original);
+                Some(done)
             }
             Err(error) => {
-                self.report.notes.push(Diagnostic::note(
+                work.report.notes.push(Diagnostic::note(
                     "left-alone",
-                    module.functions[index].name.span(),
+                    module.functions[work.index].name.span(),
                     format!("the function is left as it was: {error}"),
                 ));
                 None
             }
         }
+    }
+}
+
+impl Ssa {
+    /// What the function costs as it is, given its formats.
+    fn quality(&mut self, formats: &mut Formats, plan: &Plan<'_>) -> Quality {
+        let function = &mut self.translated.function;
+        function.exchange_formats(formats);
+        let quality = Quality::of(function, &mut self.analyses, plan.cost_model());
+        function.exchange_formats(formats);
+        quality
     }
 }
 
@@ -576,6 +699,20 @@ struct Done {
     /// The body before, if it was written anew.
     original: Option<Body>,
     remarks: Vec<oriole_opt::Remark>,
+}
+
+impl Done {
+    /// Nothing yet.
+    fn new(is_timed: bool) -> Done {
+        Done {
+            statistics: Statistics::timed(is_timed),
+            changes: 0,
+            copies: 0,
+            quality: Quality::default(),
+            original: None,
+            remarks: Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -680,6 +817,33 @@ mod tests {
         for workers in [2, 5] {
             assert_eq!(run(workers), alone);
         }
+    }
+
+    #[test]
+    fn functions_side_by_side_come_out_as_one_by_one() {
+        // One in the midst cannot be translated, which must not take the formats of the others away.
+        let odd = ".entry odd()\n{\n.reg .b32 %r<3>;\nL:\nfrobnicate.b32 %r1, L;\nret;\n}\n";
+        let text = many(8, "").replacen("\n}\n", &format!("\n}}\n{odd}"), 4);
+        let text = (0..4).fold(text, |text, number| {
+            text.replacen(".entry odd(", &format!(".entry odd_{number}("), 1)
+        });
+        let run = |fuel: Fuel| {
+            let options = Options {
+                fuel,
+                ..Options::default()
+            };
+            let mut module = parse("many.ptx", text.as_str()).unwrap();
+            let report = optimize(&mut module, &options, None).unwrap();
+            (
+                print(&module),
+                report.rewrites,
+                format!("{:?}", report.functions),
+            )
+        };
+        // With limited fuel functions go through the phases one by one.
+        let together = run(Fuel::unlimited());
+        assert_eq!(together, run(Fuel::limited(1 << 40)));
+        assert!(together.1 > 12);
     }
 
     #[test]
