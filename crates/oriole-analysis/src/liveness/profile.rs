@@ -18,11 +18,11 @@ pub(crate) fn add<const N: usize>(sum: &mut Counts<N>, more: &Counts<N>) {
     }
 }
 
-/// Raises all counts to others and what comes on top of these.
+/// Raises all counts to others.
 #[inline]
-fn reach<const N: usize>(peaks: &mut Counts<N>, now: &Counts<N>, more: &Counts<N>) {
-    for ((peak, now), more) in peaks.iter_mut().zip(now).zip(more) {
-        *peak = (*peak).max(now + more);
+fn raise<const N: usize>(peaks: &mut Counts<N>, others: &Counts<N>) {
+    for (peak, other) in peaks.iter_mut().zip(others) {
+        *peak = (*peak).max(*other);
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Taken<const N: usize> {
 }
 
 /// Goes back over one instruction: `now` is what is taken behind it, without results that nobody reads, and then what is taken before it, without
-/// results that come before operands are read. `is_alive` gives and changes what is alive likewise.
+/// results that come before operands are read. `alive` says whether something is alive, and is told whether it is from there on up.
 #[inline]
 pub(crate) fn step_back<const N: usize>(
     accesses: &[Access],
@@ -151,9 +151,9 @@ impl<const N: usize> Profile<N> {
             for access in accesses.iter().filter(|access| access.defines()) {
                 add(&mut defined, &units[access.entity() as usize]);
             }
-            let along = &mut self.along[instruction as usize];
-            reach(along, &taken.behind, &[0; N]);
-            reach(along, &taken.before, &[0; N]);
+            let mut along = taken.behind;
+            raise(&mut along, &taken.before);
+            self.along[instruction as usize] = along;
             // From the last to the first: one that is as high comes earlier.
             if along[0] >= self.peaks[0].max(peaks[0]) {
                 let moment = match taken.before[0] == along[0] {
@@ -162,8 +162,7 @@ impl<const N: usize> Profile<N> {
                 };
                 self.top = Some((instruction, moment));
             }
-            let along = *along;
-            reach(&mut peaks, &along, &[0; N]);
+            raise(&mut peaks, &along);
         }
         for &entity in program.entry_definitions(block) {
             let own = &units[entity as usize];
@@ -178,8 +177,56 @@ impl<const N: usize> Profile<N> {
         self.into[at] = *now;
         add(&mut defined, now);
         self.most[at] = defined;
-        let most = peaks;
-        reach(&mut self.peaks, &most, &[0; N]);
+        raise(&mut self.peaks, &peaks);
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Profile<3> {
+    /// Compares pressures with those of live intervals, and what is live at the ends of blocks with live sets that are found in
+    /// all ways, for programs for which that does not take long.
+    pub(crate) fn check<P: Program>(&self, program: &P, units: &[Counts<3>]) {
+        use super::live_intervals::LiveIntervals;
+        use super::live_sets::Method;
+        use super::pressure::Pressure;
+        use super::program::RegisterFile;
+
+        if program.instruction_count() > 2000 || program.block_count() == 0 {
+            return;
+        }
+        let intervals = LiveIntervals::of(program);
+        for (at, file) in [
+            (0, RegisterFile::Data),
+            (1, RegisterFile::Data),
+            (2, RegisterFile::Predicate),
+        ] {
+            let of = |entity: u32| units[entity as usize][at];
+            let pressure = Pressure::weighted(program, &intervals, of);
+            let along = self.along.iter().map(|here| here[at]);
+            assert!(along.eq(pressure.along(file).iter().copied()));
+            assert_eq!(self.peaks[at], pressure.peak(file).units);
+            let into = Pressure::into_blocks_weighted(program, &intervals, file, of);
+            assert!(self.into.iter().map(|into| into[at]).eq(into));
+            if at == 0
+                && let Some((instruction, moment)) = self.top
+            {
+                let slot = intervals.slots().slot(instruction, moment);
+                assert_eq!(pressure.peak(file).instruction, Some(instruction));
+                assert_eq!(pressure.peak(file).slot, slot);
+            }
+        }
+        for method in [Method::Dense, Method::Sparse, Method::Runs] {
+            let mut ends = BlockEnds::with(program, method);
+            let same = Profile::of(&mut ends, units);
+            assert!(same.along == self.along && same.into == self.into && same.top == self.top);
+            for block in 0..program.block_count() as u32 {
+                ends.enter(block);
+                let live = ends.sets().live_out(program, block);
+                let is_live = |entity: &u32| ends.is_live(*entity);
+                let entities = 0..program.entity_count() as u32;
+                assert!(entities.filter(is_live).eq(live));
+            }
+        }
     }
 }
 

@@ -270,11 +270,7 @@ impl Registers {
         let mut files = Vec::with_capacity(scopes.registers.len());
         let mut units = Vec::with_capacity(scopes.registers.len());
         for register in &scopes.registers {
-            let scalar_type = module
-                .text(register.element)
-                .strip_prefix('.')
-                .and_then(ScalarType::from_text)
-                .unwrap_or(ScalarType::B32);
+            let scalar_type = register.scalar_type.unwrap_or(ScalarType::B32);
             if scalar_type == ScalarType::Pred {
                 files.push(RegisterFile::Predicate);
                 units.push(1);
@@ -578,6 +574,29 @@ impl Values {
     }
 
     fn read(&mut self, function: &Function, instruction: Instruction, written: &mut [u32]) {
+        let operands = function.operands(instruction);
+        let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
+        if operands.iter().any(is_register) {
+            self.read_registers(function, instruction, written);
+        } else {
+            let uses = operands.iter().filter_map(|operand| operand.value());
+            let accesses = uses.map(|value| Access::new(value.as_u32(), AccessKind::Use));
+            self.tables.accesses.extend(accesses);
+        }
+        let results = function.results(instruction);
+        let accesses = results.map(|value| Access::new(value.as_u32(), AccessKind::Define));
+        self.tables.accesses.extend(accesses);
+        self.tables.accesses.close();
+        self.instructions.push(instruction);
+    }
+
+    /// Reads the operands of an instruction among which are registers that are no values.
+    fn read_registers(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        written: &mut [u32],
+    ) {
         let number = self.instructions.len() as u32;
         let format = function.format(instruction);
         let value_count = self.value_count;
@@ -628,11 +647,6 @@ impl Values {
                 _ => {}
             }
         }
-        for result in function.results(instruction) {
-            items.push(Access::new(result.as_u32(), AccessKind::Define));
-        }
-        self.tables.accesses.close();
-        self.instructions.push(instruction);
     }
 
     /// The block of the function that a block stands for.

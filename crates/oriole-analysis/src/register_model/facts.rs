@@ -34,8 +34,9 @@ impl Fact {
         Fact(self.0 | other.0)
     }
 
+    /// Whether another fact is among them.
     #[inline]
-    fn has(self, fact: Fact) -> bool {
+    pub(super) fn has(self, fact: Fact) -> bool {
         self.0 & fact.0 != 0
     }
 }
@@ -71,6 +72,12 @@ impl Facts {
             }
         }
         Facts { facts }
+    }
+
+    /// All facts of an instruction.
+    #[inline]
+    pub(super) fn of_instruction(&self, instruction: Instruction) -> Fact {
+        self.facts[instruction.index()]
     }
 
     /// Whether a fact is one of an instruction.

@@ -273,6 +273,8 @@ impl Summary {
         let units = units_of(&view, &folded);
         let mut ends = BlockEnds::new(&view);
         let profile = Profile::of(&mut ends, &units);
+        #[cfg(debug_assertions)]
+        profile.check(&view, &units);
         let [plain, data, predicates] = profile.peaks;
         let code = Code::new(&values, &facts, &view);
         let Reordered {

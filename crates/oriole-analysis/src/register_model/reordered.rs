@@ -9,7 +9,7 @@
 use super::facts::{Fact, Facts};
 use super::folding::View;
 use super::scheduling::Scheduler;
-use crate::liveness::{BlockEnds, Counts, Profile, Program, Values, step_back};
+use crate::liveness::{Access, BlockEnds, Counts, Profile, Program, Values, step_back};
 use std::ops::Range;
 
 /// In which order a block's instructions stand.
@@ -37,7 +37,8 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// What is known of the instructions of a function, by their numbers in the values' program.
 pub(super) struct Code<'a> {
     pub(super) values: &'a Values,
-    pub(super) facts: &'a Facts,
+    /// The facts of each instruction.
+    facts: Vec<Fact>,
     pub(super) view: &'a View<'a>,
     /// The place in the view of each instruction.
     places: Vec<u32>,
@@ -62,9 +63,12 @@ impl<'a> Code<'a> {
                 definers[access.entity() as usize] = number;
             }
         }
+        let numbers = 0..values.instruction_count() as u32;
         Code {
             values,
-            facts,
+            facts: numbers
+                .map(|number| facts.of_instruction(values.instruction(number)))
+                .collect(),
             view,
             places,
             definers,
@@ -73,7 +77,7 @@ impl<'a> Code<'a> {
 
     #[inline]
     pub(super) fn is(&self, number: u32, fact: Fact) -> bool {
-        self.facts.is(self.values.instruction(number), fact)
+        self.facts[number as usize].has(fact)
     }
 
     /// The place of an instruction among those that the assembler sees.
@@ -127,7 +131,7 @@ impl<'a> Code<'a> {
                     Order::OnDemand => &mut reordered.on_demand,
                     Order::FewAlive => &mut reordered.few_alive,
                 };
-                if most[0] <= peaks[0] && most[1] <= peaks[1] {
+                if most.iter().zip(&*peaks).all(|(most, peak)| most <= peak) {
                     continue;
                 }
                 order.clear();
@@ -182,10 +186,9 @@ impl<'a> Code<'a> {
                         is_first = vec![false; count];
                         is_wanted = vec![false; values.entity_count()];
                     }
-                    let feeds = |access: &&crate::liveness::Access| {
-                        access.defines() && is_wanted[access.entity() as usize]
-                    };
-                    if is_load || accesses.iter().find(feeds).is_some() {
+                    let feeds =
+                        |access: &Access| access.defines() && is_wanted[access.entity() as usize];
+                    if is_load || accesses.iter().any(feeds) {
                         is_first[number as usize] = true;
                         // A value wanted by an earlier stretch is defined before it: marks need not be taken back.
                         for access in accesses.iter().filter(|access| access.uses()) {
