@@ -7,6 +7,9 @@
 //! is used again (the magazines of Bonwick and Adams, *Magazines and Vmem*, 2001). What is larger than the largest class, or aligned
 //! more strictly than 16 bytes, is left to the system's allocator.
 //!
+//! Pages of a chunk are asked for several at a time, just before they are used, where the system can do that: to fault them in
+//! one by one takes a small file as long as much of the work on it.
+//!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
 //! thread has kept, two batches of each class at most, is lost when it ends. So this is for commands with a pool of threads, not for
@@ -35,6 +38,8 @@ const LARGEST: usize = 32 << 10;
 const CLASSES: usize = class_of(LARGEST) + 1;
 /// What is asked of the system at once. Pages of it cost nothing before they are used.
 const CHUNK: usize = 1 << 20;
+/// Bytes of a chunk whose pages are asked for at once.
+const WINDOW: usize = 64 << 10;
 
 /// The class of a size, which is neither 0 nor above [`LARGEST`].
 #[inline]
@@ -92,9 +97,10 @@ struct Magazine {
 /// What a thread keeps.
 struct Kept {
     magazines: [Magazine; CLASSES],
-    /// What is left of the chunk: where it begins, and how many bytes there are.
+    /// What is left of the chunk: where it begins, and how many bytes there are whose pages were asked for, and behind these.
     rest: Cell<*mut u8>,
     left: Cell<usize>,
+    behind: Cell<usize>,
 }
 
 thread_local! {
@@ -110,6 +116,7 @@ thread_local! {
             }; CLASSES],
             rest: Cell::new(null_mut()),
             left: Cell::new(0),
+            behind: Cell::new(0),
         }
     };
 }
@@ -202,14 +209,8 @@ impl Kept {
 
     /// A block that was never used, or nothing if the system has no memory left.
     fn cut(&self, size: usize) -> *mut u8 {
-        if self.left.get() < size {
-            // SAFETY: a chunk has a size.
-            let chunk = unsafe { System.alloc(CHUNK_LAYOUT) };
-            if chunk.is_null() {
-                return null_mut();
-            }
-            self.rest.set(chunk);
-            self.left.set(CHUNK);
+        if self.left.get() < size && !self.widen(size) {
+            return null_mut();
         }
         let block = self.rest.get();
         // SAFETY: so many bytes are left of the chunk.
@@ -217,6 +218,77 @@ impl Kept {
         self.left.set(self.left.get() - size);
         block
     }
+
+    /// Makes so many bytes be left whose pages were asked for, in a new chunk if need be; whether there is memory for it.
+    #[cold]
+    fn widen(&self, size: usize) -> bool {
+        if self.left.get() + self.behind.get() < size {
+            // SAFETY: a chunk has a size.
+            let chunk = unsafe { System.alloc(CHUNK_LAYOUT) };
+            if chunk.is_null() {
+                return false;
+            }
+            self.rest.set(chunk);
+            self.left.set(0);
+            self.behind.set(CHUNK);
+        }
+        let left = self.left.get();
+        let more = WINDOW.max(size - left).min(self.behind.get());
+        pages::ask_for(self.rest.get().wrapping_add(left), more);
+        self.left.set(left + more);
+        self.behind.set(self.behind.get() - more);
+        true
+    }
+}
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(miri)
+))]
+mod pages {
+    //! Pages by `madvise`.
+
+    use core::ffi::{c_int, c_void};
+    use core::sync::atomic::{AtomicBool, Ordering};
+
+    /// `MADV_POPULATE_WRITE`, of Linux 5.14.
+    const POPULATE_WRITE: c_int = 23;
+    /// The smallest pages there are. Where they are larger the system says no, and there are few of them.
+    const PAGE: usize = 4 << 10;
+
+    unsafe extern "C" {
+        fn madvise(start: *mut c_void, length: usize, advice: c_int) -> c_int;
+    }
+
+    /// Whether the system has said no once: then it is not asked again.
+    static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+    /// Asks for the pages of a block that is going to be written. That changes nothing that is there.
+    pub(super) fn ask_for(block: *mut u8, length: usize) {
+        if IS_REFUSED.load(Ordering::Relaxed) {
+            return;
+        }
+        let before = block as usize % PAGE;
+        let whole = (before + length) / PAGE * PAGE;
+        // SAFETY: it is given whole pages that belong to a block of ours, but for a part of the first one, and what is written there
+        // stays: pages are only made, and only where they are mapped already.
+        let status = unsafe { madvise(block.wrapping_sub(before).cast(), whole, POPULATE_WRITE) };
+        if status != 0 {
+            IS_REFUSED.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(miri)
+)))]
+mod pages {
+    //! Pages come when they are used.
+
+    pub(super) fn ask_for(_: *mut u8, _: usize) {}
 }
 
 const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK, ALIGNMENT) {

@@ -12,9 +12,46 @@ use std::path::Path;
 /// # Errors
 /// If it cannot be written. It is then as before.
 pub fn replace(file: &Path, contents: &[u8]) -> std::io::Result<()> {
-    let mut replacement = Replacement::of(file)?;
-    replacement.write_all(contents)?;
-    replacement.finish(file)
+    if is_device(file) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .open(file)?
+            .write_all(contents);
+    }
+    temporary::undisturbed(|| {
+        let mut temporary = builder().tempfile_in(folder_of(file))?;
+        temporary.write_all(contents)?;
+        persist(temporary, file)
+    })
+}
+
+/// Whether something is there that is no plain file: devices and pipes cannot be replaced by a new file.
+fn is_device(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// How temporary files are made.
+fn builder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".oriole-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What a plain creation would give, before the umask.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder
+}
+
+/// Puts a temporary file in the place of a file, which keeps its permissions if it is there.
+fn persist(temporary: tempfile::NamedTempFile, file: &Path) -> std::io::Result<()> {
+    if let Ok(metadata) = file.metadata() {
+        temporary
+            .as_file()
+            .set_permissions(metadata.permissions())?;
+    }
+    temporary.persist(file).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// The new contents of a file, which take the place of the old ones when they are complete. Until then, and if they are dropped
@@ -33,7 +70,7 @@ impl Replacement {
     /// # Errors
     /// If nothing can be written where the file is.
     pub fn of(file: &Path) -> std::io::Result<Replacement> {
-        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        if is_device(file) {
             let device = std::fs::OpenOptions::new().write(true).open(file)?;
             return Ok(Replacement(Kind::Device(device)));
         }
@@ -45,15 +82,7 @@ impl Replacement {
     /// # Errors
     /// If nothing can be written there.
     pub fn below(folder: &Path) -> std::io::Result<Replacement> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".oriole-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // What a plain creation would give, before the umask.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let temporary = temporary::file_in(&builder, folder)?;
+        let temporary = temporary::file_in(&builder(), folder)?;
         Ok(Replacement(Kind::Temporary(temporary)))
     }
 
@@ -66,14 +95,7 @@ impl Replacement {
             Kind::Device(mut device) => return device.flush(),
             Kind::Temporary(temporary) => temporary,
         };
-        let permissions = file.metadata().map(|metadata| metadata.permissions());
-        let done = temporary.finish(|temporary| {
-            if let Ok(permissions) = permissions {
-                temporary.as_file().set_permissions(permissions)?;
-            }
-            temporary.persist(file).map_err(|error| error.error)
-        });
-        match done {
+        match temporary.finish(|temporary| persist(temporary, file)) {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         }

@@ -264,7 +264,8 @@ impl Measuring {
         let Some(body) = &module.functions[index].body else {
             return;
         };
-        let registers = Registers::of(module, body, &scopes, &mut self.formats);
+        let registers =
+            Registers::of_translated(module, body, &scopes, &mut self.formats, function);
         let id = FunctionId::from_index(index);
         let summary = Summary::with(outside, id, &registers, function, analyses);
         if self.parts.len() <= index {

@@ -58,6 +58,11 @@ impl<T> Lists<T> {
         self.len() == 0
     }
 
+    /// How many items all lists have.
+    pub fn item_count(&self) -> usize {
+        self.items.len()
+    }
+
     /// The items of a list.
     #[inline]
     pub fn of(&self, index: u32) -> &[T] {

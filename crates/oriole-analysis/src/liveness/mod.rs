@@ -9,6 +9,7 @@
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
 
+mod block_ends;
 mod deep_nests;
 mod in_flight;
 mod joins;
@@ -16,16 +17,19 @@ mod lists;
 mod live_intervals;
 mod live_sets;
 mod pressure;
+mod profile;
 mod program;
 mod slot_indexes;
 pub mod slow;
 mod value_liveness;
 mod verifier;
 
+pub(crate) use block_ends::BlockEnds;
 pub use lists::Lists;
 pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
+pub(crate) use profile::{Counts, Profile, live_at, step_back};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
 pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
 pub use value_liveness::ValueLiveness;

@@ -12,8 +12,8 @@ use super::in_flight::InFlight;
 use super::lists::Lists;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
-    Block, BlockBoundaries, Definition, Formats, Function, Instruction, Member, Operand, ShapeKind,
-    ShapeNode,
+    Block, BlockBoundaries, Definition, FormatData, Formats, Function, Instruction, Member,
+    Operand, ShapeKind, ShapeNode,
 };
 use oriole_isa::{Opcode, Role, ScalarType};
 use oriole_syntax::scopes::{Reference, Scopes};
@@ -235,14 +235,42 @@ impl Registers {
     /// Reads a function with a body. Names that do not resolve and branches to nowhere are left out: whoever wants them
     /// reported translates the function into SSA form.
     pub fn of(module: &Module, body: &Body, scopes: &Scopes, formats: &mut Formats) -> Registers {
+        Registers::read(module, body, scopes, formats, None)
+    }
+
+    /// Likewise, of a function whose SSA form is given as it was translated: formats need not be found again. Of what the SSA form
+    /// leaves out they are added to others.
+    pub fn of_translated(
+        module: &Module,
+        body: &Body,
+        scopes: &Scopes,
+        formats: &mut Formats,
+        function: &Function,
+    ) -> Registers {
+        let mut spelled = vec![None; body.statements.len()];
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                if let Some(statement) = function.spelling(instruction) {
+                    let data = function.instruction(instruction);
+                    spelled[statement as usize] = Some(function.format_data(data.format));
+                }
+            }
+        }
+        Registers::read(module, body, scopes, formats, Some(&spelled))
+    }
+
+    /// Reads a function; `spelled` has the formats of statements that are known.
+    fn read(
+        module: &Module,
+        body: &Body,
+        scopes: &Scopes,
+        formats: &mut Formats,
+        spelled: Option<&[Option<&FormatData>]>,
+    ) -> Registers {
         let mut files = Vec::with_capacity(scopes.registers.len());
         let mut units = Vec::with_capacity(scopes.registers.len());
         for register in &scopes.registers {
-            let scalar_type = module
-                .text(register.element)
-                .strip_prefix('.')
-                .and_then(ScalarType::from_text)
-                .unwrap_or(ScalarType::B32);
+            let scalar_type = register.scalar_type.unwrap_or(ScalarType::B32);
             if scalar_type == ScalarType::Pred {
                 files.push(RegisterFile::Predicate);
                 units.push(1);
@@ -256,13 +284,14 @@ impl Registers {
             body,
             scopes,
             formats,
+            spelled,
             boundaries: BlockBoundaries::new(scopes),
             written: vec![u32::MAX; scopes.registers.len()],
             read: vec![u32::MAX; scopes.registers.len()],
             in_flight: InFlight::default(),
             blocks: vec![0],
-            accesses: Lists::default(),
-            statements: Vec::new(),
+            accesses: Lists::with_capacity(body.statements.len(), 3 * body.statements.len()),
+            statements: Vec::with_capacity(body.statements.len()),
             calls: Vec::new(),
         };
         reader.run();
@@ -310,6 +339,8 @@ struct Reader<'a> {
     body: &'a Body,
     scopes: &'a Scopes,
     formats: &'a mut Formats,
+    /// The formats of statements that are known.
+    spelled: Option<&'a [Option<&'a FormatData>]>,
     boundaries: BlockBoundaries<'a>,
     /// Instruction that last wrote, and read, each register: an instruction may mention one several times.
     written: Vec<u32>,
@@ -355,18 +386,22 @@ impl Reader<'_> {
         let nodes = self.body.operands(instruction);
         let first_node = instruction.nodes().end - nodes.len();
         let (module, scopes) = (self.module, self.scopes);
-        let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
-            kind: ShapeKind::of(node.kind),
-            prefix: node.prefix,
-            size: node.size,
-            member: match scopes.references[first_node + offset] {
-                Reference::Register(_) => member(module.text(node.text)),
-                _ => Member::WHOLE,
-            },
+        let known = self.spelled.and_then(|known| known[statement as usize]);
+        let format = known.unwrap_or_else(|| {
+            let shape = nodes.iter().enumerate().map(|(offset, node)| ShapeNode {
+                kind: ShapeKind::of(node.kind),
+                prefix: node.prefix,
+                size: node.size,
+                member: match scopes.references[first_node + offset] {
+                    Reference::Register(_) => member(module.text(node.text)),
+                    _ => Member::WHOLE,
+                },
+            });
+            let mnemonic = module.text(instruction.mnemonic);
+            let format = self.formats.intern(mnemonic, instruction.guard, shape);
+            &self.formats[format]
         });
-        let mnemonic = self.module.text(instruction.mnemonic);
-        let format = self.formats.intern(mnemonic, instruction.guard, shape);
-        let format = &self.formats[format];
+        debug_assert_eq!(format.mnemonic.text(), module.text(instruction.mnemonic));
         let guarded = instruction.guard != Guard::None;
         if guarded
             && let Reference::Register(register) = self.scopes.references[instruction.nodes().start]
@@ -388,9 +423,12 @@ impl Reader<'_> {
                     let at = register as usize;
                     let defines = role.role.defines();
                     let uses = role.role.uses() || (!defines && role.role != Role::Label);
-                    let whole = self.scopes.registers[at].vector <= 1
-                        && !self.module.text(node.text).contains('.');
-                    let kind = match (defines, uses || guarded || !whole) {
+                    // Only for what is written it makes a difference.
+                    let is_tied = || {
+                        self.scopes.registers[at].vector > 1
+                            || self.module.text(node.text).contains('.')
+                    };
+                    let kind = match (defines, defines && (uses || guarded || is_tied())) {
                         (true, true) => AccessKind::UseDefine,
                         (true, false) => AccessKind::Define,
                         (false, _) => AccessKind::Use,
@@ -498,10 +536,13 @@ impl Values {
             tables: Tables {
                 predecessors: successors.reversed(),
                 successors,
-                blocks: vec![0],
-                accesses: Lists::default(),
-                parameters: Lists::default(),
-                arguments: Lists::default(),
+                blocks: Vec::with_capacity(order.len() + 1),
+                accesses: Lists::with_capacity(
+                    function.instruction_bound(),
+                    3 * function.instruction_bound(),
+                ),
+                parameters: Lists::with_capacity(order.len(), 0),
+                arguments: Lists::with_capacity(order.len(), 0),
                 files,
                 units,
             },
@@ -509,6 +550,7 @@ impl Values {
             value_count,
             order,
         };
+        values.tables.blocks.push(0);
         let mut written = vec![u32::MAX; function.registers().len()];
         for index in 0..values.order.len() {
             let block = values.order[index];
@@ -532,6 +574,29 @@ impl Values {
     }
 
     fn read(&mut self, function: &Function, instruction: Instruction, written: &mut [u32]) {
+        let operands = function.operands(instruction);
+        let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
+        if operands.iter().any(is_register) {
+            self.read_registers(function, instruction, written);
+        } else {
+            let uses = operands.iter().filter_map(|operand| operand.value());
+            let accesses = uses.map(|value| Access::new(value.as_u32(), AccessKind::Use));
+            self.tables.accesses.extend(accesses);
+        }
+        let results = function.results(instruction);
+        let accesses = results.map(|value| Access::new(value.as_u32(), AccessKind::Define));
+        self.tables.accesses.extend(accesses);
+        self.tables.accesses.close();
+        self.instructions.push(instruction);
+    }
+
+    /// Reads the operands of an instruction among which are registers that are no values.
+    fn read_registers(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        written: &mut [u32],
+    ) {
         let number = self.instructions.len() as u32;
         let format = function.format(instruction);
         let value_count = self.value_count;
@@ -582,11 +647,6 @@ impl Values {
                 _ => {}
             }
         }
-        for result in function.results(instruction) {
-            items.push(Access::new(result.as_u32(), AccessKind::Define));
-        }
-        self.tables.accesses.close();
-        self.instructions.push(instruction);
     }
 
     /// The block of the function that a block stands for.
@@ -597,6 +657,11 @@ impl Values {
     /// The instruction of the function that an instruction stands for.
     pub fn instruction(&self, instruction: u32) -> Instruction {
         self.instructions[instruction as usize]
+    }
+
+    /// How many accesses all instructions have.
+    pub(crate) fn access_count(&self) -> usize {
+        self.tables.accesses.item_count()
     }
 
     /// How many of the entities are values; the others are registers.

@@ -1,6 +1,6 @@
 //! Counts of what costs registers, over the instructions of a function.
 
-use super::folding::is_load;
+use super::facts::{Fact, Facts};
 use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind};
 use oriole_isa::{Flag, Opcode, ScalarType, Space};
 
@@ -54,7 +54,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Counts a block; registers its loads fill.
-    pub(super) fn block(&mut self, function: &Function, block: Block) -> u32 {
+    pub(super) fn block(&mut self, function: &Function, facts: &Facts, block: Block) -> u32 {
         let mut size = 0;
         let mut loads = 0;
         let mut run = 0;
@@ -66,7 +66,7 @@ impl Counts {
                 .results(instruction)
                 .map(|value| function.values()[value].scalar_type.bits().div_ceil(32))
                 .sum();
-            if is_load(function, instruction) {
+            if facts.is(instruction, Fact::LOAD) {
                 run += results;
                 loads += results;
                 self.run_of_loads = self.run_of_loads.max(run);

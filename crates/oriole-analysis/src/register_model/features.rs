@@ -7,17 +7,18 @@
 
 use super::call_closure::CallClosures;
 use super::counts::Counts;
-use super::folding::{Folded, View, is_load};
-use super::reordered::{Order, Reordering};
+use super::facts::{Fact, Facts};
+use super::folding::{Folded, View};
+use super::reordered::{Code, Reordered};
 use super::steps::{step, steps};
-use crate::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers, Slot, Values};
+use crate::liveness::{BlockEnds, Profile, Program, RegisterFile, Registers, Values, live_at};
 use crate::{Analyses, ControlFlow, Loops, unrolling};
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
     Definition, Function, FunctionId, Instruction, Module, Operand, SymbolKind, Value,
     VariableKind, VariableType,
 };
-use oriole_isa::{Flag, Opcode, Role, ScalarType, Space};
+use oriole_isa::{Role, Space};
 
 /// Features that are pressures of one function: what it calls adds to them where it is called.
 const PEAKS: usize = 13;
@@ -263,63 +264,49 @@ impl Summary {
         let local = frame_bytes(function);
         let flow = analyses.get::<ControlFlow>(function);
         let loops = analyses.get::<Loops>(function);
-        let folded = Folded::of(function, analyses);
+        let facts = Facts::of(function);
+        let folded = Folded::of(function, &facts, analyses);
         let values = Values::of(function);
-        let peak = |pressure: &Pressure| pressure.peak(RegisterFile::Data).units as f32;
-        let written = Pressure::of(registers, &LiveIntervals::of(registers));
-        let view = View::new(function, &values, &folded);
-        let intervals = LiveIntervals::of(&view);
-        let plain = Pressure::of(&view, &intervals);
-        let count = values.value_count();
-        let divergent_units = |entity: u32| {
-            let uniform = (entity as usize) < count && folded.uniform[entity as usize];
-            if uniform { 0 } else { view.units(entity) }
-        };
-        let data = Pressure::weighted(&view, &intervals, divergent_units);
-        let reordering = Reordering::new(
-            function,
-            &values,
-            &folded,
-            &view,
-            &intervals,
-            divergent_units,
-        );
-        let in_order = |order: Order| reordering.peaks(order).map(|peak| peak as f32);
-        let [hoisted, hoisted_data] = in_order(Order::LoadsFirst);
-        let [late, late_data] = in_order(Order::OnDemand);
-        let [scheduled, scheduled_data] = in_order(Order::FewAlive);
+        let written = Profile::of(&mut BlockEnds::new(registers), &data_units(registers));
+        let [written_peak] = written.peaks;
+        let view = View::new(function, &facts, &values, &folded);
+        let units = units_of(&view, &folded);
+        let mut ends = BlockEnds::new(&view);
+        let profile = Profile::of(&mut ends, &units);
+        #[cfg(debug_assertions)]
+        profile.check(&view, &units);
+        let [plain, data, predicates] = profile.peaks;
+        let code = Code::new(&values, &facts, &view);
+        let Reordered {
+            loads_first: [hoisted, hoisted_data],
+            on_demand: [late, late_data],
+            few_alive: [scheduled, scheduled_data],
+        } = code.reordered(&mut ends, &profile, &units);
         let instruction_at = |number: u32| values.instruction(view.instructions[number as usize]);
-        let block_of = |number: u32| {
-            function
-                .block_of(instruction_at(number))
-                .expect("in a block")
-        };
-        let mut loop_peak = 0;
-        let mut loop_data = 0;
+        let (mut loop_peak, mut loop_data, mut slow_path) = (0, 0, 0);
         let mut sum = 0u64;
         let mut calls = Vec::new();
-        for number in 0..view.instruction_count() as u32 {
-            let here = plain.at(RegisterFile::Data, number);
-            sum += u64::from(here);
-            if loops.depth(block_of(number)) > 0 {
-                loop_peak = loop_peak.max(here);
-                loop_data = loop_data.max(data.at(RegisterFile::Data, number));
-            }
-            if function.format(instruction_at(number)).effects.is_call {
-                calls.push((
-                    callee(module, function, instruction_at(number)),
-                    here as f32,
-                ));
+        for block in 0..view.block_count() as u32 {
+            let is_in_loop = loops.depth(values.block(block)) > 0;
+            for number in view.instructions(block) {
+                let [here, here_data, _] = profile.along[number as usize];
+                sum += u64::from(here);
+                if is_in_loop {
+                    loop_peak = loop_peak.max(here);
+                    loop_data = loop_data.max(here_data);
+                }
+                let instruction = instruction_at(number);
+                if facts.is(instruction, Fact::SLOW_PATH) {
+                    slow_path = slow_path.max(here);
+                }
+                if facts.is(instruction, Fact::CALL) {
+                    calls.push((callee(module, function, instruction), here as f32));
+                }
             }
         }
-        let top = plain.peak(RegisterFile::Data);
-        let in_loop = top
-            .instruction
-            .map_or(0, |number| loops.depth(block_of(number)));
-        let wide = Pressure::live_at(&view, &intervals, RegisterFile::Data, top.slot)
-            .into_iter()
-            .filter(|&entity| view.units(entity) >= 2)
-            .count();
+        let top = profile.top.map(|(number, _)| view.block_of(number));
+        let in_loop = top.map_or(0, |block| loops.depth(values.block(block)));
+        let at_peak = AtPeak::of(function, &facts, &ends, &folded, &profile);
         let mut positions = vec![0u32; function.blocks().len()];
         for block in 0..values.block_count() as u32 {
             positions[values.block(block).index()] = block;
@@ -327,11 +314,10 @@ impl Summary {
         let mut across = 0;
         let mut loop_loads = vec![0u32; loops.iter().count()];
         let mut loop_values = loop_loads.clone();
-        let into_blocks = Pressure::into_blocks(&view, &intervals, RegisterFile::Data);
         let mut carried = 0;
         for this in loops.iter() {
             let header = positions[loops.header(this).index()];
-            across = across.max(into_blocks[header as usize]);
+            across = across.max(profile.into[header as usize][0]);
             let parameters = view.entry_definitions(header).iter();
             carried = carried.max(
                 parameters
@@ -343,8 +329,8 @@ impl Summary {
         let (mut into_loads, mut into_batch) = (0, 0);
         let mut counts = Counts::default();
         for &block in flow.reverse_postorder() {
-            let loads = counts.block(function, block);
-            let into = into_blocks[positions[block.index()] as usize];
+            let loads = counts.block(function, &facts, block);
+            let [into, ..] = profile.into[positions[block.index()] as usize];
             into_loads = into_loads.max(into + loads);
             into_batch = into_batch.max(into + loads.min(BATCH));
             if let Some(this) = loops.innermost(block) {
@@ -352,14 +338,14 @@ impl Summary {
                 for instruction in function.instructions_of(block) {
                     loop_values[this.index()] += function
                         .results(instruction)
-                        .map(|value| folded.units(function, value))
+                        .map(|value| folded.units[value.index()])
                         .sum::<u32>();
                 }
             }
         }
         let copies = unrolling::copies(
             function,
-            |instruction| folded.is_idle(function, instruction),
+            |instruction| folded.is_idle(function, &facts, instruction),
             analyses,
         );
         let unrolled = |units: &[u32]| {
@@ -368,15 +354,9 @@ impl Summary {
                 .max()
                 .unwrap_or(0)
         };
-        let at_peak = AtPeak::of(function, &view, &intervals, &folded, &values, top.slot);
-        let along = quantiles(plain.along(RegisterFile::Data));
-        let slow_path = (0..view.instruction_count() as u32)
-            .filter(|&number| is_slow_path(function, instruction_at(number)))
-            .map(|number| plain.at(RegisterFile::Data, number))
-            .max()
-            .unwrap_or(0);
+        let along = quantiles(profile.along.iter().map(|here| here[0]).collect());
         let mentioned = mentioned_units(registers);
-        let between = intervals
+        let between = ends
             .sets()
             .globals()
             .filter(|&entity| view.file(entity) == RegisterFile::Data)
@@ -384,7 +364,8 @@ impl Summary {
             .sum::<u32>();
         let mut symbols: Vec<u32> = Vec::new();
         for &block in flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
+            let named = |own: &Instruction| facts.is(*own, Fact::SYMBOL);
+            for instruction in function.instructions_of(block).filter(named) {
                 symbols.extend(
                     function
                         .leaves(instruction)
@@ -411,24 +392,24 @@ impl Summary {
             .unwrap_or(0);
         Summary {
             peaks: [
-                peak(&written),
-                peak(&plain),
-                peak(&data),
-                hoisted,
-                hoisted_data,
+                written_peak as f32,
+                plain as f32,
+                data as f32,
+                hoisted as f32,
+                hoisted_data as f32,
                 loop_peak as f32,
                 loop_data as f32,
                 sum as f32 / view.instruction_count().max(1) as f32,
-                late,
-                late.min(peak(&plain)).min(scheduled),
-                scheduled,
-                scheduled_data,
-                scheduled_data.min(late_data).min(peak(&data)),
+                late as f32,
+                late.min(plain).min(scheduled) as f32,
+                scheduled as f32,
+                scheduled_data as f32,
+                scheduled_data.min(late_data).min(data) as f32,
             ],
             highest: [
-                plain.peak(RegisterFile::Predicate).units,
+                predicates,
                 in_loop,
-                wide as u32,
+                at_peak.wide,
                 across,
                 depth,
                 counts.widest_load,
@@ -444,14 +425,14 @@ impl Summary {
                 symbols.len() as u32,
                 loop_values.iter().copied().max().unwrap_or(0),
                 counts.block_loads,
-                written.peak(RegisterFile::Data).units,
-                plain.peak(RegisterFile::Data).units,
-                hoisted as u32,
+                written_peak,
+                plain,
+                hoisted,
                 calls.iter().map(|call| call.1 as u32).max().unwrap_or(0),
                 registers
                     .calls()
                     .iter()
-                    .map(|&call| written.at(RegisterFile::Data, call))
+                    .map(|&call| written.along[call as usize][0])
                     .max()
                     .unwrap_or(0),
                 unrolled(&loop_values),
@@ -529,9 +510,38 @@ const BATCH: u32 = 4;
 /// Copies of a loop beyond this make no difference.
 const MOST_COPIES: u32 = 64;
 
+/// What each register of a function takes of the data file.
+fn data_units(registers: &Registers) -> Vec<[u32; 1]> {
+    let entities = 0..registers.entity_count() as u32;
+    let units = entities.map(|entity| match registers.file(entity) {
+        RegisterFile::Data => [registers.units(entity)],
+        RegisterFile::Predicate => [0],
+    });
+    units.collect()
+}
+
+/// What everything in the folded function takes: of the data file, of it unless it is uniform, and of the predicates.
+fn units_of(view: &View<'_>, folded: &Folded) -> Vec<[u32; 3]> {
+    let entities = 0..view.entity_count() as u32;
+    let units = entities.map(|entity| {
+        let units = view.units(entity);
+        match view.file(entity) {
+            RegisterFile::Data => {
+                let uniform = folded.uniform.get(entity as usize);
+                let is_uniform = uniform.copied().unwrap_or(false);
+                [units, if is_uniform { 0 } else { units }, 0]
+            }
+            RegisterFile::Predicate => [0, 0, units],
+        }
+    });
+    units.collect()
+}
+
 /// What is live where the folded function needs the most registers.
 #[derive(Default)]
 struct AtPeak {
+    /// Values of at least two registers.
+    wide: u32,
     /// Registers filled by loads.
     loaded: u32,
     /// Registers of values that the block at the peak neither defines nor reads.
@@ -545,32 +555,34 @@ struct AtPeak {
 impl AtPeak {
     fn of(
         function: &Function,
-        view: &View<'_>,
-        intervals: &LiveIntervals,
+        facts: &Facts,
+        ends: &BlockEnds<'_, View<'_>>,
         folded: &Folded,
-        values: &Values,
-        slot: Slot,
+        profile: &Profile<3>,
     ) -> AtPeak {
         let mut found = AtPeak::default();
+        // Without pressure nothing that counts is live.
+        let Some((number, moment)) = profile.top.filter(|_| profile.peaks[0] > 0) else {
+            return found;
+        };
+        let view = ends.program();
+        let block = view.block_of(number);
         let mut is_read = vec![false; view.entity_count()];
-        let here = Pressure::live_at(view, intervals, RegisterFile::Data, slot);
-        let block = (0..view.block_count() as u32)
-            .rev()
-            .find(|&block| intervals.slots().start(block) <= slot)
-            .unwrap_or(0);
-        if view.block_count() > 0 {
-            for number in view.instructions(block) {
-                for access in view.accesses(number) {
-                    is_read[access.entity() as usize] = true;
-                }
+        for number in view.instructions(block) {
+            for access in view.accesses(number) {
+                is_read[access.entity() as usize] = true;
             }
         }
-        for entity in here {
+        for entity in live_at(ends, block, number, moment) {
+            if view.file(entity) != RegisterFile::Data {
+                continue;
+            }
             let units = view.units(entity);
+            found.wide += u32::from(units >= 2);
             if !is_read[entity as usize] {
                 found.through += units;
             }
-            if entity as usize >= values.value_count() {
+            if entity as usize >= folded.uniform.len() {
                 continue;
             }
             let value = Value::from_index(entity as usize);
@@ -582,7 +594,7 @@ impl AtPeak {
                 found.uniform += units;
             }
             if let Definition::Instruction(instruction) = data.definition
-                && is_load(function, instruction)
+                && facts.is(instruction, Fact::LOAD)
             {
                 found.loaded += units;
             }
@@ -592,32 +604,15 @@ impl AtPeak {
 }
 
 /// The median, the upper quartile and the last decile of numbers, and how many of a hundred are within a tenth of the highest.
-fn quantiles(numbers: &[u32]) -> [u32; 4] {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    let Some(&highest) = sorted.last() else {
+fn quantiles(mut numbers: Vec<u32>) -> [u32; 4] {
+    numbers.sort_unstable();
+    let Some(&highest) = numbers.last() else {
         return [0; 4];
     };
-    let at = |hundredths: usize| sorted[(sorted.len() - 1) * hundredths / 100];
-    let below = sorted.partition_point(|&number| number * 10 < highest * 9);
-    let near = (sorted.len() - below) * 100 / sorted.len();
+    let at = |hundredths: usize| numbers[(numbers.len() - 1) * hundredths / 100];
+    let below = numbers.partition_point(|&number| number * 10 < highest * 9);
+    let near = (numbers.len() - below) * 100 / numbers.len();
     [at(50), at(75), at(90), near as u32]
-}
-
-/// Whether `ptxas` calls a routine of its own for an instruction, at least for unusual operands.
-fn is_slow_path(function: &Function, instruction: Instruction) -> bool {
-    let mnemonic = &function.format(instruction).mnemonic;
-    let first = mnemonic.first_type();
-    let is_double = first == Some(ScalarType::F64);
-    let is_long = first.is_some_and(|own| !own.is_float() && own.bits() == 64);
-    match mnemonic.opcode() {
-        Opcode::Div | Opcode::Rem if first.is_some_and(|own| own.is_float()) => {
-            is_double || !mnemonic.has(Flag::Approximate)
-        }
-        Opcode::Div | Opcode::Rem => is_long,
-        Opcode::Sqrt | Opcode::Rcp | Opcode::Rsqrt => is_double || !mnemonic.has(Flag::Approximate),
-        _ => false,
-    }
 }
 
 /// Units of all registers a function mentions.

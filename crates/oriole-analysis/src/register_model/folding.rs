@@ -1,14 +1,13 @@
 //! The function as `ptxas` is going to see it, for the pressures among the [features](super::features).
 //!
 //! Dead code is gone; parameters of a kernel, constants and sizes of the launch come from constant banks and take no register;
-//! copies and address-space casts are other names of one value, and so are sums with constants that only addresses read. Orders of
-//! instructions in which loads stand before everything that does not feed them, as far as memory order allows, or in which everything
-//! stands just before what needs it.
+//! copies and address-space casts are other names of one value, and so are sums with constants that only addresses read.
 
-use crate::liveness::{Access, AccessKind, Lists, Program, RegisterFile, Values};
+use super::facts::{Fact, Facts};
+use crate::liveness::{Access, Lists, Program, RegisterFile, Values};
 use crate::{Analyses, Uniformity};
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Use, Value};
 use oriole_isa::{Opcode, ScalarType, Space, SpecialRegisterKind};
 use oriole_syntax::tree::FunctionKind;
 use std::ops::Range;
@@ -28,16 +27,12 @@ pub(super) enum Kind {
 pub(super) struct Folded {
     kinds: Vec<Kind>,
     needed: Vec<bool>,
+    /// The value that each one is another name of, or itself.
+    roots: Vec<Value>,
+    /// Registers that each value takes.
+    pub(super) units: Vec<u32>,
     /// Integers that are the same in all threads and come from no memory.
     pub(super) uniform: Vec<bool>,
-}
-
-pub(super) fn is_load(function: &Function, instruction: Instruction) -> bool {
-    let format = function.format(instruction);
-    matches!(
-        format.mnemonic.opcode(),
-        Opcode::Ld | Opcode::Ldu | Opcode::Ldmatrix | Opcode::Tex
-    ) && !matches!(format.mnemonic.space(), Some(Space::Param))
 }
 
 /// A load of a parameter of a kernel or of a constant at an address that is written: an operand in a constant bank.
@@ -57,94 +52,88 @@ fn is_bank_load(function: &Function, instruction: Instruction) -> bool {
             .all(|leaf| leaf.value().is_none())
 }
 
-/// Whether an instruction stays even if nobody reads its results: it has effects, or writes a register that is no value.
-fn stays(function: &Function, instruction: Instruction) -> bool {
-    let format = function.format(instruction);
-    !format.effects.is_removable_if_converged()
-        || format.is_terminator()
-        || format.opaque
-        || touches_register(function, instruction)
-}
-
-/// Whether an instruction reads or writes a register that is no value.
-fn touches_register(function: &Function, instruction: Instruction) -> bool {
-    let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
-    function.operands(instruction).iter().any(is_register)
-}
-
-/// The result and the value of an integer sum with a constant.
-fn sum_with_constant(function: &Function, instruction: Instruction) -> Option<(Value, Value)> {
-    let format = function.format(instruction);
-    if format.mnemonic.opcode() != Opcode::Add || format.is_guarded() {
-        return None;
-    }
-    if format.mnemonic.first_type()?.is_float() || format.effects.writes_carry {
-        return None;
-    }
-    match *function.leaves(instruction) {
+/// The result and the value of an integer sum, if the other summand is a constant.
+fn sum_with_constant(function: &Function, sum: Instruction) -> Option<(Value, Value)> {
+    match *function.leaves(sum) {
         [
             Operand::Result(_),
             Operand::Value(value),
             Operand::Constant(_),
-        ] => Some((function.results(instruction).next()?, value)),
+        ] => Some((function.results(sum).next()?, value)),
         _ => None,
     }
 }
 
 impl Folded {
-    pub(super) fn of(function: &Function, analyses: &mut Analyses) -> Folded {
+    pub(super) fn of(function: &Function, facts: &Facts, analyses: &mut Analyses) -> Folded {
         let count = function.values().len();
         let uniformity = analyses.get::<Uniformity>(function);
         let mut folded = Folded {
             kinds: vec![Kind::Plain; count],
             needed: vec![false; count],
-            uniform: vec![false; count],
+            roots: Vec::new(),
+            units: Vec::with_capacity(count),
+            uniform: Vec::with_capacity(count),
         };
         for (value, data) in function.values().iter() {
-            let integer = !data.scalar_type.is_float() && data.scalar_type != ScalarType::Pred;
-            folded.uniform[value.index()] = integer && uniformity.is_uniform(value);
+            let mut is_uniform = match data.scalar_type {
+                ScalarType::Pred => false,
+                own => !own.is_float() && uniformity.is_uniform(value),
+            };
             if let Definition::Instruction(instruction) = data.definition {
-                folded.kinds[value.index()] = Folded::kind(function, instruction);
-                if data.scalar_type.is_float() || is_load(function, instruction) {
-                    folded.uniform[value.index()] = false;
+                if facts.is(instruction, Fact::FOLDS) {
+                    folded.kinds[value.index()] = Folded::kind(function, instruction);
                 }
+                is_uniform &= !facts.is(instruction, Fact::LOAD);
             }
+            folded.uniform.push(is_uniform);
+            let is_free = folded.kinds[value.index()] == Kind::Free;
+            folded.units.push(match data.scalar_type {
+                _ if is_free || data.definition == Definition::Undefined => 0,
+                ScalarType::Pred => 1,
+                own => own.bits().div_ceil(32),
+            });
         }
-        folded.fold_offsets(function);
-        folded.mark(function);
+        folded.fold_offsets(function, facts);
+        folded.find_roots(function);
+        folded.mark(function, facts);
         folded
     }
 
     /// A sum of a value and a constant that only addresses read is an immediate offset there: another name of the value.
     ///
     /// Compilers move such sums out of loops, where they seem to be alive all the time.
-    fn fold_offsets(&mut self, function: &Function) {
+    fn fold_offsets(&mut self, function: &Function, facts: &Facts) {
         let mut sums: Vec<(Value, Value)> = Vec::new();
-        // Values that something other than an address, or a sum that may be folded, reads.
-        let mut read = vec![false; self.kinds.len()];
         for &block in function.block_order() {
             for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                if let Some(sum) = sum_with_constant(function, instruction) {
-                    sums.push(sum);
-                    continue;
-                }
-                for (leaf, operand) in format.leaves.iter().zip(function.leaves(instruction)) {
-                    if let Some(value) = operand.value()
-                        && !leaf.in_address
-                    {
-                        read[value.index()] = true;
-                    }
-                }
-            }
-            for edge in &function.blocks()[block].edges {
-                for argument in function.arguments(*edge) {
-                    read[argument.index()] = true;
+                if facts.is(instruction, Fact::SUM) {
+                    sums.extend(sum_with_constant(function, instruction));
                 }
             }
         }
+        // Sources of sums that something reads otherwise, by their values.
+        let mut read = match sums.is_empty() {
+            true => return,
+            false => vec![false; self.kinds.len()],
+        };
+        // Whether something other than an address, or a sum that may be folded, reads a value.
+        let reads = |reader: Use, value: Value| match reader {
+            Use::Edge(_) => true,
+            Use::Instruction(reader) => {
+                let is_sum =
+                    facts.is(reader, Fact::SUM) && sum_with_constant(function, reader).is_some();
+                let roles = function.format(reader).leaves.iter();
+                let mut leaves = roles.zip(function.leaves(reader));
+                !is_sum
+                    && leaves
+                        .any(|(leaf, operand)| operand.value() == Some(value) && !leaf.in_address)
+            }
+        };
         for &(result, source) in sums.iter().rev() {
-            if read[result.index()] {
+            let is_read = read[result.index()]
+                || function.uses_of(result).any(|reader| reads(reader, result));
+            if is_read {
                 read[source.index()] = true;
             } else {
                 self.kinds[result.index()] = Kind::Alias(source);
@@ -154,9 +143,6 @@ impl Folded {
 
     fn kind(function: &Function, instruction: Instruction) -> Kind {
         let format = function.format(instruction);
-        if format.is_guarded() {
-            return Kind::Plain;
-        }
         if is_bank_load(function, instruction) {
             return Kind::Free;
         }
@@ -195,20 +181,33 @@ impl Folded {
         }
     }
 
-    /// The value that another name stands for.
-    pub(super) fn root(&self, mut value: Value) -> Value {
-        while let Kind::Alias(other) = self.kinds[value.index()] {
-            value = other;
+    /// Follows names to the values that they stand for; each step is taken once.
+    fn find_roots(&mut self, function: &Function) {
+        self.roots = function.values().keys().collect();
+        let mut is_found = vec![false; self.kinds.len()];
+        let mut path: Vec<Value> = Vec::new();
+        for index in 0..self.kinds.len() {
+            let mut root = Value::from_index(index);
+            while !is_found[root.index()]
+                && let Kind::Alias(other) = self.kinds[root.index()]
+            {
+                path.push(root);
+                root = other;
+            }
+            let root = self.roots[root.index()];
+            for name in path.drain(..) {
+                self.roots[name.index()] = root;
+                is_found[name.index()] = true;
+            }
         }
-        value
     }
 
-    fn mark(&mut self, function: &Function) {
+    fn mark(&mut self, function: &Function, facts: &Facts) {
         let mut work: Vec<Value> = Vec::new();
         let mut arguments: Vec<(Value, Value)> = Vec::new();
         for &block in function.block_order() {
             for instruction in function.instructions_of(block) {
-                if stays(function, instruction) {
+                if facts.is(instruction, Fact::STAYS) {
                     work.extend(function.uses(instruction));
                 }
             }
@@ -240,26 +239,20 @@ impl Folded {
     }
 
     /// Whether an instruction is no instruction of the machine: dead, or another name of a value.
-    pub(super) fn is_idle(&self, function: &Function, instruction: Instruction) -> bool {
-        let used = function
-            .results(instruction)
-            .any(|result| self.needed[result.index()]);
-        let alias = function
-            .results(instruction)
-            .next()
-            .is_some_and(|result| matches!(self.kinds[result.index()], Kind::Alias(_)));
-        (!stays(function, instruction) && !used) || alias
-    }
-
-    pub(super) fn units(&self, function: &Function, value: Value) -> u32 {
-        let data = &function.values()[value];
-        if data.definition == Definition::Undefined || self.kinds[value.index()] == Kind::Free {
-            0
-        } else if data.scalar_type == ScalarType::Pred {
-            1
-        } else {
-            data.scalar_type.bits().div_ceil(32)
-        }
+    pub(super) fn is_idle(
+        &self,
+        function: &Function,
+        facts: &Facts,
+        instruction: Instruction,
+    ) -> bool {
+        let mut results = function.results(instruction);
+        let Some(first) = results.next() else {
+            return !facts.is(instruction, Fact::STAYS);
+        };
+        matches!(self.kinds[first.index()], Kind::Alias(_))
+            || !facts.is(instruction, Fact::STAYS)
+                && !self.needed[first.index()]
+                && !results.any(|result| self.needed[result.index()])
     }
 }
 
@@ -276,52 +269,44 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(function: &Function, values: &'a Values, folded: &Folded) -> View<'a> {
+    pub(super) fn new(
+        function: &Function,
+        facts: &Facts,
+        values: &'a Values,
+        folded: &Folded,
+    ) -> View<'a> {
+        let count = values.value_count() as u32;
+        let registers = count..values.entity_count() as u32;
+        let mut units = Vec::with_capacity(values.entity_count());
+        units.extend_from_slice(&folded.units);
+        units.extend(registers.map(|entity| values.units(entity)));
+        let blocks = values.block_count();
+        let instructions = values.instruction_count();
         let mut view = View {
             values,
-            units: (0..values.entity_count() as u32)
-                .map(|entity| {
-                    if (entity as usize) < values.value_count() {
-                        folded.units(function, Value::from_index(entity as usize))
-                    } else {
-                        values.units(entity)
-                    }
-                })
-                .collect(),
-            blocks: vec![0],
-            instructions: Vec::new(),
-            accesses: Lists::default(),
-            parameters: Lists::default(),
-            arguments: Lists::default(),
+            units,
+            blocks: Vec::with_capacity(blocks + 1),
+            instructions: Vec::with_capacity(instructions),
+            accesses: Lists::with_capacity(instructions, values.access_count()),
+            parameters: Lists::with_capacity(blocks, 0),
+            arguments: Lists::with_capacity(blocks, 0),
         };
-        let count = values.value_count() as u32;
-        let root = |entity: u32| {
-            if entity < count {
-                folded.root(Value::from_index(entity as usize)).as_u32()
-            } else {
-                entity
-            }
+        view.blocks.push(0);
+        let root = |entity: u32| match entity < count {
+            true => folded.roots[entity as usize].as_u32(),
+            false => entity,
         };
         let needed = |entity: u32| entity >= count || folded.needed[entity as usize];
-        let mut defined: Vec<u32> = Vec::new();
-        for block in 0..values.block_count() as u32 {
+        for block in 0..blocks as u32 {
             for number in values.instructions(block) {
-                let instruction = values.instruction(number);
-                if folded.is_idle(function, instruction) {
+                if folded.is_idle(function, facts, values.instruction(number)) {
                     continue;
                 }
-                defined.clear();
-                for &access in values.accesses(number) {
+                let accesses = values.accesses(number).iter();
+                view.accesses.extend(accesses.map(|access| {
                     let entity = root(access.entity());
-                    if access.defines() && entity < count {
-                        defined.push(entity);
-                    } else {
-                        view.accesses.push(Access::new(entity, access.kind()));
-                    }
-                }
-                for &entity in &defined {
-                    view.accesses.push(Access::new(entity, AccessKind::Define));
-                }
+                    Access::new(entity, access.kind())
+                }));
                 view.accesses.close();
                 view.instructions.push(number);
             }
@@ -345,152 +330,11 @@ impl<'a> View<'a> {
         }
         view
     }
-}
 
-/// Whether nothing that touches memory, and nothing else of this kind, may pass an instruction.
-pub(super) fn is_fence(function: &Function, instruction: Instruction) -> bool {
-    let format = function.format(instruction);
-    let effects = format.effects;
-    !effects.writes.is_empty()
-        || effects.ordering.orders_memory()
-        || effects.is_call
-        || format.opaque
-        || format.is_terminator()
-        || effects.reads_carry
-        || effects.writes_carry
-        || touches_register(function, instruction)
-}
-
-/// Puts every instruction just before the first that needs it; loads before the next instruction that orders memory, the
-/// rest at the latest before the end of the block.
-pub(super) fn on_demand(
-    function: &Function,
-    values: &Values,
-    order: &[u32],
-    definers: &mut [u32],
-) -> Vec<u32> {
-    let Some(&first) = order.first() else {
-        return Vec::new();
-    };
-    // The longest chain of instructions of the block that ends in each.
-    let mut heights: Vec<u32> = Vec::with_capacity(order.len());
-    for &number in order {
-        let instruction = values.instruction(number);
-        let height = function
-            .uses(instruction)
-            .map(|value| definers[value.index()])
-            .filter(|&definer| definer != u32::MAX)
-            .map(|definer| heights[(definer - first) as usize])
-            .max();
-        heights.push(height.map_or(0, |height| height + 1));
-        for result in function.results(instruction) {
-            definers[result.index()] = number;
-        }
+    /// The block that an instruction stands in.
+    pub(super) fn block_of(&self, instruction: u32) -> u32 {
+        self.blocks.partition_point(|&first| first <= instruction) as u32 - 1
     }
-    let mut done = vec![false; order.len()];
-    let mut result: Vec<u32> = Vec::with_capacity(order.len());
-    // What is to be put, and whether what it needs was put already.
-    let mut stack: Vec<(u32, bool)> = Vec::new();
-    let mut loads: Vec<u32> = Vec::new();
-    let last = order.len() - 1;
-    for (index, &number) in order.iter().enumerate() {
-        let instruction = values.instruction(number);
-        let fence = is_fence(function, instruction);
-        if !fence && index != last {
-            if !function.format(instruction).effects.is_pure() {
-                loads.push(number);
-            }
-            continue;
-        }
-        let ends = index == last;
-        let pending = loads.drain(..).rev();
-        // The stack is taken from its end: first what the fence needs, then loads that are left, then the fence.
-        stack.push((number, true));
-        if ends {
-            stack.extend(order[..last].iter().rev().map(|&number| (number, false)));
-        } else {
-            stack.extend(pending.map(|number| (number, false)));
-        }
-        for value in function.uses(instruction) {
-            let definer = definers[value.index()];
-            if definer != u32::MAX {
-                stack.push((definer, false));
-            }
-        }
-        while let Some((number, ready)) = stack.pop() {
-            if done[(number - first) as usize] {
-                continue;
-            }
-            if ready {
-                done[(number - first) as usize] = true;
-                result.push(number);
-                continue;
-            }
-            stack.push((number, true));
-            // What takes the longest comes first: of a sum of products the sum so far, then the next product.
-            let inputs = stack.len();
-            for value in function.uses(values.instruction(number)) {
-                let definer = definers[value.index()];
-                if definer != u32::MAX && !done[(definer - first) as usize] {
-                    stack.push((definer, false));
-                }
-            }
-            stack[inputs..].sort_by_key(|input| heights[(input.0 - first) as usize]);
-        }
-    }
-    for &number in order {
-        for result in function.results(values.instruction(number)) {
-            definers[result.index()] = u32::MAX;
-        }
-    }
-    result
-}
-
-/// Puts loads and what they need before the rest, between one instruction that orders memory and the next.
-pub(super) fn hoist_loads(
-    function: &Function,
-    values: &Values,
-    order: &mut Vec<u32>,
-    first: &mut [bool],
-    wanted: &mut [bool],
-) {
-    let mut result: Vec<u32> = Vec::with_capacity(order.len());
-    let mut at = 0;
-    while at < order.len() {
-        let is_fence = |number: u32| is_fence(function, values.instruction(number));
-        let end = order[at..]
-            .iter()
-            .position(|&number| is_fence(number))
-            .map_or(order.len(), |offset| at + offset);
-        for &number in order[at..end].iter().rev() {
-            let instruction = values.instruction(number);
-            let feeds = function
-                .results(instruction)
-                .any(|result| wanted[result.index()]);
-            if is_load(function, instruction) || feeds {
-                first[number as usize] = true;
-                // A value wanted by an earlier stretch is defined before it: marks need not be taken back.
-                for value in function.uses(instruction) {
-                    wanted[value.index()] = true;
-                }
-            }
-        }
-        result.extend(
-            order[at..end]
-                .iter()
-                .filter(|&&number| first[number as usize]),
-        );
-        result.extend(
-            order[at..end]
-                .iter()
-                .filter(|&&number| !first[number as usize]),
-        );
-        if end < order.len() {
-            result.push(order[end]);
-        }
-        at = end + 1;
-    }
-    *order = result;
 }
 
 impl Program for View<'_> {

@@ -3,6 +3,7 @@
 
 mod call_closure;
 mod counts;
+mod facts;
 pub mod features;
 mod folding;
 #[cfg(test)]

@@ -6,203 +6,234 @@
 //! between the instructions that order memory; the end of the block stays the end. At most 24 ready instructions are
 //! compared for each place, so that long blocks take linear time.
 
-use super::folding::{Folded, is_fence};
-use crate::liveness::{Lists, LiveIntervals, Values};
-use oriole_collections::SmallVec;
-use oriole_ir::graph::Adjacency;
-use oriole_ir::{Function, Instruction, Value};
+use super::facts::Fact;
+use super::folding::View;
+use super::reordered::Code;
+use crate::liveness::{BlockEnds, Program};
+use std::ops::Range;
 
 /// Ready instructions that are compared.
 const WINDOW: usize = 24;
 
+/// No entry of a list.
+const NONE: u32 = u32::MAX;
+
 /// Tables that every block uses again.
 pub(super) struct Scheduler<'a> {
-    function: &'a Function,
-    values: &'a Values,
-    folded: &'a Folded,
-    /// Live intervals of the folded function.
-    intervals: &'a LiveIntervals,
-    /// The instruction of this block that defines a value.
-    definers: Vec<u32>,
+    code: &'a Code<'a>,
     /// Instructions of this block that still have to read a value, once each.
     readers: Vec<u32>,
     /// The exclusive or of their places: the place of the last one, if there is one left.
     places: Vec<u32>,
+    /// The last instruction that was found to read a value, by its number and one more.
+    seen: Vec<u32>,
+    /// Where the values that each instruction of the block reads begin, and the end.
+    starts: Vec<u32>,
+    reads: Vec<u32>,
+    is_idle: Vec<bool>,
+    growth: Vec<i32>,
+    /// How many instructions each one waits for.
+    waits: Vec<u32>,
+    /// The first entry in `followers` of each instruction.
+    heads: Vec<u32>,
+    /// An instruction that waits, and the next entry.
+    followers: Vec<(u32, u32)>,
+    /// The last instruction found to wait for each one.
+    waiting: Vec<u32>,
+    loads: Vec<u32>,
+    ready: Ready,
 }
 
 impl<'a> Scheduler<'a> {
-    pub(super) fn new(
-        function: &'a Function,
-        values: &'a Values,
-        folded: &'a Folded,
-        intervals: &'a LiveIntervals,
-    ) -> Scheduler<'a> {
+    pub(super) fn new(code: &'a Code<'a>) -> Scheduler<'a> {
         Scheduler {
-            function,
-            values,
-            folded,
-            intervals,
-            definers: vec![u32::MAX; values.value_count()],
-            readers: vec![0; values.value_count()],
-            places: vec![0; values.value_count()],
+            code,
+            readers: Vec::new(),
+            places: Vec::new(),
+            seen: Vec::new(),
+            starts: Vec::new(),
+            reads: Vec::new(),
+            is_idle: Vec::new(),
+            growth: Vec::new(),
+            waits: Vec::new(),
+            heads: Vec::new(),
+            followers: Vec::new(),
+            waiting: Vec::new(),
+            loads: Vec::new(),
+            ready: Ready::default(),
         }
     }
 
-    /// Adds the values an instruction reads, as folded, once each.
-    fn read(&self, instruction: Instruction, reads: &mut Lists<Value>) {
-        let mut own: SmallVec<[Value; 8]> = SmallVec::new();
-        let uses = self.function.uses(instruction);
-        own.extend(uses.map(|value| self.folded.root(value)));
-        own.sort_unstable();
-        own.dedup();
-        for value in own {
-            reads.push(value);
-        }
+    /// The values that an instruction of the block reads, as folded, once each.
+    fn reads_of(&self, at: u32) -> Range<usize> {
+        self.starts[at as usize] as usize..self.starts[at as usize + 1] as usize
     }
 
-    /// Orders the instructions of a block, given in an order that is possible; `is_idle` says which of them, by number, take no place in
-    /// the code.
+    /// Orders the instructions of the block that was entered; no block is ordered twice.
     pub(super) fn order(
         &mut self,
-        block: u32,
-        order: &[u32],
-        is_idle: impl Fn(u32) -> bool,
-    ) -> Vec<u32> {
-        if order.len() < 3 {
-            return order.to_vec();
+        range: Range<u32>,
+        ends: &BlockEnds<'_, View<'_>>,
+        order: &mut Vec<u32>,
+    ) {
+        if range.len() < 3 {
+            order.extend(range);
+            return;
         }
-        let count = order.len();
-        let instructions: Vec<Instruction> = order
-            .iter()
-            .map(|&number| self.values.instruction(number))
-            .collect();
-        // What takes no place in the code comes as soon as it can and counts for nothing.
-        let idle: Vec<bool> = order.iter().map(|&number| is_idle(number)).collect();
-        let mut reads: Lists<Value> = Lists::with_capacity(count, 3 * count);
-        for (at, &instruction) in instructions.iter().enumerate() {
-            for result in self.function.results(instruction) {
-                self.definers[result.index()] = at as u32;
-            }
-            if !idle[at] {
-                self.read(instruction, &mut reads);
-            }
-            reads.close();
-            for &value in reads.of(at as u32) {
-                self.readers[value.index()] += 1;
-                self.places[value.index()] ^= at as u32;
-            }
+        self.find_reads(range.clone());
+        self.find_growth(range.clone(), ends);
+        self.find_dependences(range.clone());
+        let units = |value: u32| self.code.view.units(value) as i32;
+        let last = range.len() as u32 - 1;
+        self.ready.reset(range.len());
+        for at in (0..last).filter(|&at| self.waits[at as usize] == 0) {
+            self.ready.insert(at);
         }
-        let mut growth: Vec<i32> = Vec::with_capacity(count);
-        for (at, &instruction) in instructions.iter().enumerate() {
-            growth.push(self.growth(block, instruction, reads.of(at as u32)));
-        }
-        let (mut waits, followers) = self.dependences(&instructions);
-        let mut ready = Ready::with_domain(count);
-        for at in (0..count as u32).filter(|&at| waits[at as usize] == 0) {
-            ready.insert(at);
-        }
-        let mut result = Vec::with_capacity(count);
-        while let Some(at) = ready.best(&idle, &growth) {
-            ready.remove(at);
-            result.push(order[at as usize]);
-            for &value in reads.of(at) {
-                self.readers[value.index()] -= 1;
-                self.places[value.index()] ^= at;
+        while let Some(at) = self.ready.best(&self.is_idle, &self.growth) {
+            self.ready.remove(at);
+            order.push(range.start + at);
+            for index in self.reads_of(at) {
+                let value = self.reads[index];
+                let left = &mut self.readers[value as usize];
+                *left -= 1;
+                self.places[value as usize] ^= at;
                 // The last one that reads it frees it.
-                if self.readers[value.index()] == 1 {
-                    let last = self.places[value.index()] as usize;
-                    growth[last] -= self.freed(block, value);
+                if *left == 1 && !ends.is_live(value) {
+                    let reader = self.places[value as usize] as usize;
+                    self.growth[reader] -= units(value);
                 }
             }
-            for &follower in followers.of(at) {
-                waits[follower as usize] -= 1;
-                if waits[follower as usize] == 0 {
-                    ready.insert(follower);
+            let mut next = self.heads[at as usize];
+            while next != NONE {
+                let (follower, following) = self.followers[next as usize];
+                self.waits[follower as usize] -= 1;
+                if self.waits[follower as usize] == 0 {
+                    self.ready.insert(follower);
+                }
+                next = following;
+            }
+        }
+        // The end of the block waits for all others.
+        order.push(range.start + last);
+        for index in self.reads_of(last) {
+            let value = self.reads[index] as usize;
+            self.readers[value] -= 1;
+            self.places[value] ^= last;
+        }
+        debug_assert_eq!(order.len(), range.len());
+    }
+
+    fn find_reads(&mut self, range: Range<u32>) {
+        let code = self.code;
+        let count = code.values.value_count() as u32;
+        self.readers.resize(count as usize, 0);
+        self.places.resize(count as usize, 0);
+        self.seen.resize(count as usize, 0);
+        self.starts.clear();
+        self.starts.push(0);
+        self.reads.clear();
+        self.is_idle.clear();
+        for (at, number) in (0..).zip(range) {
+            // What takes no place in the code comes as soon as it can and counts for nothing.
+            let place = code.place(number);
+            self.is_idle.push(place.is_none());
+            for access in place.map_or(&[][..], |place| code.view.accesses(place)) {
+                let value = access.entity();
+                if !access.uses()
+                    || value >= count
+                    || std::mem::replace(&mut self.seen[value as usize], number + 1) == number + 1
+                {
+                    continue;
+                }
+                self.reads.push(value);
+                self.readers[value as usize] += 1;
+                self.places[value as usize] ^= at;
+            }
+            self.starts.push(self.reads.len() as u32);
+        }
+    }
+
+    /// Finds the registers that each instruction fills less those it frees.
+    fn find_growth(&mut self, range: Range<u32>, ends: &BlockEnds<'_, View<'_>>) {
+        let view = self.code.view;
+        let count = self.code.values.value_count() as u32;
+        self.growth.clear();
+        for (at, number) in (0..).zip(range) {
+            let mut growth = 0;
+            if let Some(place) = self.code.place(number) {
+                for access in view.accesses(place) {
+                    if access.defines() && access.entity() < count {
+                        growth += view.units(access.entity()) as i32;
+                    }
                 }
             }
-        }
-        for &instruction in &instructions {
-            for value in self.function.results(instruction) {
-                self.definers[value.index()] = u32::MAX;
+            for &value in &self.reads[self.reads_of(at)] {
+                if self.readers[value as usize] == 1 && !ends.is_live(value) {
+                    growth -= view.units(value) as i32;
+                }
             }
-        }
-        debug_assert_eq!(result.len(), count);
-        result
-    }
-
-    /// Registers an instruction fills less those it frees.
-    fn growth(&self, block: u32, instruction: Instruction, reads: &[Value]) -> i32 {
-        let filled: u32 = self
-            .function
-            .results(instruction)
-            .map(|value| self.folded.units(self.function, value))
-            .sum();
-        let last = reads
-            .iter()
-            .filter(|value| self.readers[value.index()] == 1);
-        let freed: i32 = last.map(|&value| self.freed(block, value)).sum();
-        filled as i32 - freed
-    }
-
-    /// Registers that the last instruction of a block to read a value frees.
-    fn freed(&self, block: u32, value: Value) -> i32 {
-        match self.intervals.is_live_out(value.as_u32(), block) {
-            true => 0,
-            false => self.folded.units(self.function, value) as i32,
+            self.growth.push(growth);
         }
     }
 
-    /// For each instruction how many it waits for, and those that wait for it.
-    fn dependences(&self, instructions: &[Instruction]) -> (Vec<u32>, Adjacency) {
-        let count = instructions.len();
-        let mut waits = vec![0u32; count];
-        let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(3 * count);
+    /// Finds how many instructions each one waits for, and those that wait for it; of the end of the block, which waits for all, nothing.
+    fn find_dependences(&mut self, range: Range<u32>) {
+        let code = self.code;
+        let count = range.len();
+        self.heads.clear();
+        self.heads.resize(count, NONE);
+        self.waiting.clear();
+        self.waiting.resize(count, NONE);
+        self.waits.clear();
+        self.followers.clear();
+        self.loads.clear();
+        let (heads, waiting, followers) = (&mut self.heads, &mut self.waiting, &mut self.followers);
         let mut last_fence = None;
-        let mut loads: Vec<u32> = Vec::new();
-        let mut before: Vec<u32> = Vec::new();
-        for (at, &instruction) in instructions.iter().enumerate() {
-            before.clear();
-            let uses = self.function.uses(instruction);
-            before.extend(
-                uses.map(|value| self.definers[value.index()])
-                    .filter(|&definer| definer != u32::MAX && definer != at as u32),
-            );
-            let last = at + 1 == count;
-            let fence = is_fence(self.function, instruction);
-            if last {
-                before.clear();
-                before.extend(0..at as u32);
-            } else if fence || !self.function.format(instruction).effects.is_pure() {
-                before.extend(last_fence);
-                if fence {
-                    before.append(&mut loads);
-                    last_fence = Some(at as u32);
+        for (at, number) in (0..count as u32 - 1).zip(range.clone()) {
+            let mut waits = 0;
+            let mut wait = |other: u32| {
+                if std::mem::replace(&mut waiting[other as usize], at) != at {
+                    waits += 1;
+                    let head = &mut heads[other as usize];
+                    followers.push((at, *head));
+                    *head = followers.len() as u32 - 1;
+                }
+            };
+            for input in code.inputs(range.start, number) {
+                wait(input - range.start);
+            }
+            let is_fence = code.is(number, Fact::FENCE);
+            if is_fence || !code.is(number, Fact::PURE) {
+                if let Some(fence) = last_fence {
+                    wait(fence);
+                }
+                if is_fence {
+                    self.loads.drain(..).for_each(&mut wait);
+                    last_fence = Some(at);
                 } else {
-                    loads.push(at as u32);
+                    self.loads.push(at);
                 }
             }
-            before.sort_unstable();
-            before.dedup();
-            waits[at] = before.len() as u32;
-            pairs.extend(before.iter().map(|&definer| (definer, at as u32)));
+            self.waits.push(waits);
         }
-        (waits, Adjacency::new(count, pairs.into_iter()))
     }
 }
 
 /// Places of instructions whose operands are there: a set of bits, and one bit for each word of it that is not zero.
+#[derive(Default)]
 struct Ready {
     words: Vec<u64>,
     summary: Vec<u64>,
 }
 
 impl Ready {
-    fn with_domain(count: usize) -> Ready {
+    /// Makes it an empty set of places below a count.
+    fn reset(&mut self, count: usize) {
         let words = count.div_ceil(64);
-        Ready {
-            words: vec![0; words],
-            summary: vec![0; words.div_ceil(64)],
-        }
+        self.words.clear();
+        self.words.resize(words, 0);
+        self.summary.clear();
+        self.summary.resize(words.div_ceil(64), 0);
     }
 
     fn insert(&mut self, at: u32) {
