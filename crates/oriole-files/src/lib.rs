@@ -12,46 +12,9 @@ use std::path::Path;
 /// # Errors
 /// If it cannot be written. It is then as before.
 pub fn replace(file: &Path, contents: &[u8]) -> std::io::Result<()> {
-    if is_device(file) {
-        return std::fs::OpenOptions::new()
-            .write(true)
-            .open(file)?
-            .write_all(contents);
-    }
-    temporary::undisturbed(|| {
-        let mut temporary = builder().tempfile_in(folder_of(file))?;
-        temporary.write_all(contents)?;
-        persist(temporary, file)
-    })
-}
-
-/// Whether something is there that is no plain file: devices and pipes cannot be replaced by a new file.
-fn is_device(file: &Path) -> bool {
-    file.metadata().is_ok_and(|metadata| !metadata.is_file())
-}
-
-/// How temporary files are made.
-fn builder() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".oriole-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // What a plain creation would give, before the umask.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder
-}
-
-/// Puts a temporary file in the place of a file, which keeps its permissions if it is there.
-fn persist(temporary: tempfile::NamedTempFile, file: &Path) -> std::io::Result<()> {
-    if let Ok(metadata) = file.metadata() {
-        temporary
-            .as_file()
-            .set_permissions(metadata.permissions())?;
-    }
-    temporary.persist(file).map_err(|error| error.error)?;
-    Ok(())
+    let mut replacement = Replacement::of(file)?;
+    replacement.write_all(contents)?;
+    replacement.finish(file)
 }
 
 /// The new contents of a file, which take the place of the old ones when they are complete. Until then, and if they are dropped
@@ -70,7 +33,7 @@ impl Replacement {
     /// # Errors
     /// If nothing can be written where the file is.
     pub fn of(file: &Path) -> std::io::Result<Replacement> {
-        if is_device(file) {
+        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let device = std::fs::OpenOptions::new().write(true).open(file)?;
             return Ok(Replacement(Kind::Device(device)));
         }
@@ -82,7 +45,15 @@ impl Replacement {
     /// # Errors
     /// If nothing can be written there.
     pub fn below(folder: &Path) -> std::io::Result<Replacement> {
-        let temporary = temporary::file_in(&builder(), folder)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".oriole-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // What a plain creation would give, before the umask.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let temporary = temporary::file_in(&builder, folder)?;
         Ok(Replacement(Kind::Temporary(temporary)))
     }
 
@@ -95,7 +66,14 @@ impl Replacement {
             Kind::Device(mut device) => return device.flush(),
             Kind::Temporary(temporary) => temporary,
         };
-        match temporary.finish(|temporary| persist(temporary, file)) {
+        let permissions = file.metadata().map(|metadata| metadata.permissions());
+        let done = temporary.finish(|temporary| {
+            if let Ok(permissions) = permissions {
+                temporary.as_file().set_permissions(permissions)?;
+            }
+            temporary.persist(file).map_err(|error| error.error)
+        });
+        match done {
             Some(Err(error)) => Err(error),
             _ => Ok(()),
         }

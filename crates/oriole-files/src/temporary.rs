@@ -2,9 +2,6 @@
 //!
 //! A signal ends a process without dropping anything. So what is temporary is also kept in a list, and a thread that waits for
 //! signals removes what is in it and then lets the signal do what it does.
-//!
-//! What is temporary for a moment only, as a file is that is about to take the place of another, needs no thread: a signal that comes
-//! meanwhile is acted on behind it ([`undisturbed`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -142,182 +139,33 @@ fn end_child() {
     }
 }
 
-/// Does something that takes a moment and leaves nothing temporary. Signals that come meanwhile are acted on behind it.
-pub(crate) fn undisturbed<R>(act: impl FnOnce() -> R) -> R {
-    #[cfg(unix)]
-    let _moment = moments::Moment::begin();
-    act()
-}
-
-#[cfg(unix)]
-mod moments {
-    //! Stretches in which signals wait.
-
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard};
-
-    /// Signals that end a program.
-    pub(super) const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-
-    struct State {
-        /// Moments that have begun and not ended.
-        running: usize,
-        /// Whether a thread waits for signals.
-        is_watched: bool,
-    }
-
-    static STATE: Mutex<State> = Mutex::new(State {
-        running: 0,
-        is_watched: false,
-    });
-    /// Whether signals do at once what they always do: in no moment, and unless a thread waits for them.
-    static IS_FREE: AtomicBool = AtomicBool::new(true);
-    /// The last signal that came while they did not, or 0.
-    static CAUGHT: AtomicUsize = AtomicUsize::new(0);
-    /// Shared by moments; the thread that waits for signals takes it for itself before it ends the program.
-    static RUNNING: RwLock<()> = RwLock::new(());
-
-    fn state() -> MutexGuard<'static, State> {
-        STATE.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does what a signal does that came while signals did nothing, if one came.
-    fn act() {
-        let caught = CAUGHT.swap(0, Ordering::SeqCst);
-        if let Ok(signal) = i32::try_from(caught)
-            && signal != 0
-        {
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    }
-
-    /// A stretch in which signals wait.
-    pub(super) struct Moment {
-        _running: RwLockReadGuard<'static, ()>,
-    }
-
-    impl Moment {
-        pub(super) fn begin() -> Moment {
-            static START: Once = Once::new();
-            START.call_once(|| {
-                // Where that fails signals do what they always do.
-                for signal in SIGNALS {
-                    let is_known =
-                        signal_hook::flag::register_conditional_default(signal, &IS_FREE).is_ok();
-                    if is_known {
-                        let number = usize::try_from(signal).unwrap_or(0);
-                        let _ = signal_hook::flag::register_usize(signal, &CAUGHT, number);
-                    }
-                }
-            });
-            let running = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
-            let mut state = state();
-            state.running += 1;
-            IS_FREE.store(false, Ordering::SeqCst);
-            Moment { _running: running }
-        }
-    }
-
-    impl Drop for Moment {
-        fn drop(&mut self) {
-            let mut state = state();
-            state.running -= 1;
-            if state.running == 0 && !state.is_watched {
-                IS_FREE.store(true, Ordering::SeqCst);
-                act();
-            }
-        }
-    }
-
-    /// Leaves signals to a thread from now on; `start` says whether there is one.
-    pub(super) fn watch(start: impl FnOnce() -> bool) {
-        last(|| {
-            IS_FREE.store(false, Ordering::SeqCst);
-            let is_watched = start();
-            state().is_watched = is_watched;
-            IS_FREE.store(!is_watched, Ordering::SeqCst);
-            // One that came before the thread was there: nothing temporary is, either.
-            act();
-        });
-    }
-
-    /// Waits for the moments that have begun, and lets none begin any more.
-    pub(super) fn last<R>(act: impl FnOnce() -> R) -> R {
-        let _all = RUNNING.write().unwrap_or_else(PoisonError::into_inner);
-        act()
-    }
-}
-
 /// Starts, once, the thread that waits for signals.
 fn watch_signals() {
     static START: Once = Once::new();
     START.call_once(|| {
         #[cfg(unix)]
-        moments::watch(|| {
+        {
+            use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
             // Without the thread signals do what they always do.
-            let Ok(mut signals) = signal_hook::iterator::Signals::new(moments::SIGNALS) else {
-                return false;
+            let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])
+            else {
+                return;
             };
             std::thread::spawn(move || {
                 for signal in &mut signals {
-                    moments::last(|| {
-                        // Held until the end: nothing temporary is made any more.
-                        let paths = paths();
-                        end_child();
-                        for path in paths.iter() {
-                            let _ = if path.is_dir() {
-                                std::fs::remove_dir_all(path)
-                            } else {
-                                std::fs::remove_file(path)
-                            };
-                        }
-                        let _ = signal_hook::low_level::emulate_default_handler(signal);
-                    });
+                    // Held until the end: nothing temporary is made any more.
+                    let paths = paths();
+                    end_child();
+                    for path in paths.iter() {
+                        let _ = if path.is_dir() {
+                            std::fs::remove_dir_all(path)
+                        } else {
+                            std::fs::remove_file(path)
+                        };
+                    }
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
             });
-            true
-        });
+        }
     });
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-    use std::os::unix::process::ExitStatusExt;
-
-    /// What the process that is to be ended writes to.
-    const MARK: &str = "ORIOLE_FILES_TEST_MARK";
-
-    /// In a process of its own: a signal comes in a moment, with and without a thread that waits for signals.
-    #[test]
-    fn a_signal_waits_for_the_end_of_a_moment() {
-        let name = "temporary::tests::a_signal_waits_for_the_end_of_a_moment";
-        if let Ok(mark) = std::env::var(MARK) {
-            let kept = mark.ends_with("watched").then(|| folder().unwrap());
-            undisturbed(|| {
-                signal_hook::low_level::raise(signal_hook::consts::SIGTERM).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(50));
-                std::fs::write(&mark, "done").unwrap();
-            });
-            std::thread::sleep(std::time::Duration::from_secs(20));
-            drop(kept);
-            return;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        for case in ["alone", "watched"] {
-            let mark = folder.path().join(case);
-            let status = std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", name])
-                .env(MARK, &mark)
-                .status()
-                .unwrap();
-            assert_eq!(
-                status.signal(),
-                Some(signal_hook::consts::SIGTERM),
-                "{case}"
-            );
-            assert_eq!(std::fs::read(&mark).unwrap(), b"done", "{case}");
-        }
-    }
 }
