@@ -26,21 +26,56 @@
 //! Blocks that are apart are not brought together.
 
 use crate::manager::{Action, Context, Pass, Trigger};
+use crate::news::News;
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Change, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "branch-simplification",
     summary: "Thread jumps, merge blocks and drop branches that decide nothing",
-    action: Action::Once(run, Trigger::Changes),
+    action: Action::Once(run, Trigger::ChangesIf(may_have_work)),
 };
 
 /// Empty blocks an edge is led past in one go.
 const MOST_HOPS: usize = 16;
+
+/// Whether changes may have made another block do nothing, or a branch decide nothing.
+fn may_have_work(news: &News<'_>) -> bool {
+    let function = news.function;
+    let leads_twice_to_one = |block: Block| match &function.blocks()[block].edges[..] {
+        [one, other] => one.target == other.target,
+        _ => false,
+    };
+    // Where a block does nothing, who reads its parameters matters.
+    let only_hands_on =
+        |block: Block| is_empty(function, block) && !function.blocks()[block].parameters.is_empty();
+    let mut changes = news.later();
+    let is_changed = changes.any(|change| match change {
+        Change::Removed(_, block) => is_empty(function, block),
+        Change::ArgumentsChanged(_)
+        | Change::ParametersChanged(_)
+        | Change::Replaced(..)
+        | Change::Inserted(_)
+        | Change::Rewritten(_)
+        | Change::Moved(_) => false,
+        Change::TerminatorChanged(_) => true,
+        change => news.is_structural(change),
+    });
+    is_changed
+        || news
+            .blocks()
+            .any(|it| leads_twice_to_one(it) || only_hands_on(it))
+}
+
+/// Whether a block has no instruction but perhaps one.
+fn is_empty(function: &Function, block: Block) -> bool {
+    let mut instructions = function.instructions_of(block);
+    instructions.next().is_none() || instructions.next().is_none()
+}
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();

@@ -31,11 +31,13 @@
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::manager::{Action, Context, Pass, Trigger};
+use crate::news::News;
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_ir::{
-    Block, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
+    Block, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode,
+    Use, Value,
 };
 use oriole_isa::{
     Flag, Mnemonic, MnemonicText, Opcode, Role, Rounding, ScalarType, Terminator, build, evaluate,
@@ -48,7 +50,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Once(run, Trigger::Rewrites),
+    action: Action::Once(run, Trigger::RewritesIf(may_have_work)),
 };
 
 /// The most operands of an instruction that is folded.
@@ -57,6 +59,65 @@ const MAXIMUM_INPUTS: usize = 8;
 /// The bits of the values that are constant.
 type Constants = SparseMap<u64>;
 
+/// Whether changes may have made an instruction whose operands or whose guard are constant.
+fn may_have_work(news: &News<'_>) -> bool {
+    let function = news.function;
+    news.any_touched(|instruction| {
+        if !is_decided(function, instruction) {
+            return false;
+        }
+        if !is_move(function, instruction) {
+            return true;
+        }
+        // It stays what it is, but those who read it may be decided by it.
+        let mut results = function.results(instruction);
+        let decides = |result| {
+            function.uses_of(result).any(|reader| match reader {
+                Use::Instruction(reader) => is_decided(function, reader),
+                Use::Edge(_) => false,
+            })
+        };
+        results.any(decides)
+    })
+}
+
+/// Whether all operands of an instruction, or its guard, may be constant.
+fn is_decided(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let operands = function.operands(instruction);
+    match format.is_guarded() {
+        true => (operands.first()).is_some_and(|&operand| may_be_known(function, operand)),
+        false => {
+            let mut operands = operands.iter();
+            format.is_pure() && operands.all(|&operand| may_be_known(function, operand))
+        }
+    }
+}
+
+/// Whether an operand may be constant: what was folded is a `mov` unless there is none of its type.
+fn may_be_known(function: &Function, operand: Operand) -> bool {
+    let value = match operand {
+        Operand::Constant(_) | Operand::Result(_) => return true,
+        Operand::Value(value) => value,
+        _ => return false,
+    };
+    let data = function.values()[value];
+    match data.definition {
+        Definition::Instruction(definer) => {
+            let is_symbol = |leaf: &Operand| matches!(leaf, Operand::Symbol(_));
+            data.scalar_type != ScalarType::Pred && !has_plain_move(data.scalar_type)
+                || is_move(function, definer) && !function.leaves(definer).iter().any(is_symbol)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an instruction is an unguarded `mov`.
+fn is_move(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    format.mnemonic.opcode() == Opcode::Mov && !format.is_guarded()
+}
+
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let mut known = Constants::new(editor.function());
@@ -64,11 +125,27 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {
             // Folding takes out at most the instruction itself.
-            next = editor.function().next_instruction(instruction);
-            if !visit(editor, &mut known, block, instruction, context) {
+            let function = editor.function();
+            next = function.next_instruction(instruction);
+            if may_fold(function, &known, instruction)
+                && !visit(editor, &mut known, block, instruction, context)
+            {
                 return;
             }
         }
+    }
+}
+
+/// Whether the guard of an instruction is constant, or all that an instruction without a guard reads: of most the first value is not.
+#[inline]
+fn may_fold(function: &Function, known: &Constants, instruction: Instruction) -> bool {
+    let mut reads = function.uses(instruction);
+    match reads.next() {
+        Some(first) if !known.contains(first) => false,
+        Some(_) if !function.format(instruction).is_guarded() => {
+            reads.all(|value| known.contains(value))
+        }
+        _ => true,
     }
 }
 

@@ -25,21 +25,40 @@
 //! Variables indexed by registers; stores overwritten by several others, or in another iteration of a loop.
 
 use crate::manager::{Action, Context, Pass, Trigger};
-use crate::overwritten::overwritten_stores;
+use crate::news::News;
+use crate::overwritten::{only_branches, overwritten_stores};
 use crate::remark::Rewrite;
 use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_ir::{AccessKind, Editor};
+use oriole_ir::{AccessKind, Change, Editor, Traits};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "dead-stores",
     summary: "Remove stores that nobody reads or that are overwritten first",
-    action: Action::Once(run, Trigger::Changes),
+    action: Action::Once(run, Trigger::ChangesIf(may_have_work)),
 };
 
 /// The most different places read of one cell of a variable.
 const MOST_READS: usize = 256;
+
+/// Whether changes may have touched memory or the ways between accesses.
+fn may_have_work(news: &News<'_>) -> bool {
+    let function = news.function;
+    let touches_memory = |instruction| {
+        let format = function.format(instruction);
+        !format.is_pure() && !only_branches(format)
+    };
+    if !function.traits().have(Traits::STORES) {
+        return false;
+    }
+    has_local_variables(function)
+        || news.any_touched(touches_memory)
+        || news.all().any(|change| match change {
+            Change::Removed(instruction, _) => touches_memory(instruction),
+            change => news.is_structural(change),
+        })
+}
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if has_local_variables(editor.function()) && !unread(editor, analyses, context) {

@@ -279,6 +279,14 @@ impl Knobs {
         Ok(())
     }
 
+    /// Whether all are as they are if nobody sets them.
+    pub fn are_default(&self) -> bool {
+        self.values
+            .iter()
+            .zip(KNOBS)
+            .all(|(value, knob)| *value == knob.default)
+    }
+
     /// Whether a switch is on.
     pub fn switch(&self, knob: Switch) -> bool {
         self.values[knob.0] == KnobValue::Switch(true)

@@ -4,6 +4,7 @@ use crate::fuel::Fuel;
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
+use crate::news::{Judge, News};
 use crate::pipeline::Phase;
 use crate::pressure_guard::REFUSED;
 use crate::program::{ModuleAction, Program};
@@ -11,7 +12,8 @@ use crate::remark::{Remark, Rewrite};
 use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
-use oriole_ir::{Editor, Environment, Function, verify};
+use oriole_ir::{Change, Editor, Environment, Function, verify};
+use std::ops::Range;
 use std::time::Duration;
 
 /// What a pass may consult and must report to.
@@ -82,12 +84,25 @@ pub enum Action {
 }
 
 /// What gives a pass work that it did not have before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Trigger {
     /// Any change.
     Changes,
     /// Anything but what only took something away.
     Rewrites,
+    /// Changes among which there are some that may give it work, as the pass says itself.
+    ChangesIf(Judge),
+    /// Likewise, unless all of them only took something away.
+    RewritesIf(Judge),
+}
+
+impl Trigger {
+    fn judge(self) -> Option<Judge> {
+        match self {
+            Trigger::Changes | Trigger::Rewrites => None,
+            Trigger::ChangesIf(judge) | Trigger::RewritesIf(judge) => Some(judge),
+        }
+    }
 }
 
 /// When to stop repeating passes that still change something.
@@ -158,6 +173,9 @@ pub fn run(
         changes: 0,
         removals: 0,
         seen: Vec::with_capacity(MOST_PASSES),
+        log: Vec::new(),
+        runs: Vec::new(),
+        are_knobs_default: context.knobs.are_default(),
         partial_loads: 0,
     };
     if cfg!(debug_assertions) {
@@ -208,6 +226,12 @@ struct Runner<'function> {
     removals: u64,
     /// Of each pass that ran, how many of the changes that give it work had been made when it ended, its own included.
     seen: Vec<(&'static str, u64)>,
+    /// All changes, in order.
+    log: Vec<Change>,
+    /// Of each pass that judges changes itself, those that were there when it last began and when it ended.
+    runs: Vec<(&'static str, Range<usize>)>,
+    /// Whether no pass is told to stop early, and so to leave what it would do the next time.
+    are_knobs_default: bool,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
 }
@@ -236,11 +260,14 @@ impl Runner<'_> {
                 self.pass(pass, context);
             }
             let rewrites = context.fuel.spent() - before;
+            if rewrites == 0 {
+                break;
+            }
             let few = match limit {
                 Limit::Rounds(_) => 0,
                 Limit::Threshold(knob) => self.size() * context.knobs.number(knob) / 100,
             };
-            if rewrites == 0 || rewrites < few {
+            if rewrites < few {
                 break;
             }
             rounds -= 1;
@@ -250,8 +277,8 @@ impl Runner<'_> {
     /// How many changes were made that give a pass work.
     fn work(&self, trigger: Trigger) -> u64 {
         match trigger {
-            Trigger::Changes => self.changes,
-            Trigger::Rewrites => self.changes - self.removals,
+            Trigger::Changes | Trigger::ChangesIf(_) => self.changes,
+            Trigger::Rewrites | Trigger::RewritesIf(_) => self.changes - self.removals,
         }
     }
 
@@ -278,6 +305,21 @@ impl Runner<'_> {
         }
     }
 
+    /// Whether changes since a pass last ran may give it work.
+    fn may_have_work(&self, name: &str, judge: Judge) -> bool {
+        let last = self.runs.iter().find(|(other, _)| *other == name);
+        last.is_none_or(|(_, last)| judge(&News::new(self.function, &self.log, last.clone())))
+    }
+
+    /// Notes that a pass ran which began when there were so many changes.
+    fn note_run(&mut self, name: &'static str, start: usize) {
+        let run = start..self.log.len();
+        match self.runs.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, last)) => *last = run,
+            None => self.runs.push((name, run)),
+        }
+    }
+
     fn count_partial_loads(&self) -> usize {
         partial_loads(self.function, &mut Analyses::new()).len()
     }
@@ -299,6 +341,16 @@ impl Runner<'_> {
             return;
         }
         let name = pass.name;
+        let is_idle = self.are_knobs_default
+            && trigger
+                .judge()
+                .is_some_and(|judge| !self.may_have_work(name, judge));
+        // Debug builds look whether that is so.
+        if is_idle && !cfg!(debug_assertions) {
+            self.settle(pass, trigger);
+            return;
+        }
+        let start = self.log.len();
         let refused = context.statistics.get(REFUSED);
         let mut editor = Editor::new(self.function);
         run(&mut editor, self.analyses, context);
@@ -306,6 +358,14 @@ impl Runner<'_> {
         self.analyses.update(self.function, &journal);
         self.changes += journal.changes;
         self.removals += journal.removals;
+        self.log.extend_from_slice(&journal.entries);
+        if !is_idle && trigger.judge().is_some() {
+            self.note_run(name, start);
+        }
+        assert!(
+            !is_idle || journal.is_empty(),
+            "{name} finds work where it said there was none"
+        );
         // What was refused may be allowed, now that other values are gone.
         if journal.changes == 0 || context.statistics.get(REFUSED) == refused {
             self.settle(pass, trigger);
