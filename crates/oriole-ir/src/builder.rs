@@ -1,7 +1,7 @@
 //! Makes functions.
 
 use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value, Variable};
-use crate::format::FormatData;
+use crate::format::{FormatData, Traits};
 use crate::formats::Formats;
 use crate::function::{
     BlockData, ConstantData, Function, InstructionData, Line, Origin, RegisterData, SymbolData,
@@ -67,6 +67,7 @@ impl FunctionBuilder {
                 variables: storage.variables,
                 constants: storage.constants,
                 edited: false,
+                traits: Traits::default(),
             },
             symbol_index: DenseMap::new(),
             operands_end: 0,

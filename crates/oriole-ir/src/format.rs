@@ -9,7 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Mnemonic, Opcode, Role, ScalarType};
+use oriole_isa::{Effects, Flag, Mnemonic, Opcode, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -169,6 +169,51 @@ impl AddressShape {
     }
 }
 
+/// What passes look for, a bit each. A function knows which of them its instructions ever had, so that a pass need not look where there
+/// is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits(u8);
+
+impl Traits {
+    /// Makes an address of a state space a generic one.
+    pub const MAKES_GENERIC: Traits = Traits(1);
+
+    /// May be a copy of something, or of its opposite.
+    pub const COPIES: Traits = Traits(2);
+    /// Is a store.
+    pub const STORES: Traits = Traits(4);
+    /// Selects one of two values by a predicate.
+    pub const SELECTS: Traits = Traits(8);
+    /// Is guarded, and no branch.
+    pub const GUARDED: Traits = Traits(16);
+
+    fn of(mnemonic: &Mnemonic, simple: bool, guard: Guard) -> Traits {
+        let mut traits = match mnemonic.opcode() {
+            Opcode::Cvta if simple && !mnemonic.has(Flag::ToSpace) => Traits::MAKES_GENERIC,
+            Opcode::Mov | Opcode::Not => Traits::COPIES,
+            Opcode::St => Traits::STORES,
+            Opcode::Selp => Traits::SELECTS,
+            _ => Traits::default(),
+        };
+        if guard != Guard::None && mnemonic.opcode() != Opcode::Bra {
+            traits.add(Traits::GUARDED);
+        }
+        traits
+    }
+
+    /// Adds others.
+    #[inline]
+    pub(crate) fn add(&mut self, others: Traits) {
+        self.0 |= others.0;
+    }
+
+    /// Whether all of these are among them.
+    #[inline]
+    pub fn have(self, wanted: Traits) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+}
+
 /// What all instructions of one spelling have in common.
 #[derive(Clone, Debug)]
 pub struct FormatData {
@@ -204,6 +249,8 @@ pub struct FormatData {
     reads_values: bool,
     /// Whether the first two sources of an integer operation may be exchanged.
     commutes: bool,
+    /// What passes look for that few functions have.
+    traits: Traits,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -284,6 +331,7 @@ impl FormatData {
                 true => None,
                 false => AccessShape::of(&mnemonic),
             },
+            traits: Traits::of(&mnemonic, simple, guard),
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
@@ -295,6 +343,12 @@ impl FormatData {
             opaque,
             effects,
         }
+    }
+
+    /// What passes look for that few functions have.
+    #[inline]
+    pub fn traits(&self) -> Traits {
+        self.traits
     }
 
     /// Whether the results depend on the operands only and nothing else happens.

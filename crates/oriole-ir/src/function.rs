@@ -3,7 +3,7 @@
 use crate::entities::{
     Block, Constant, Format, Global, Instruction, Register, Symbol, Value, Variable,
 };
-use crate::format::FormatData;
+use crate::format::{FormatData, Traits};
 use crate::formats::Formats;
 use crate::layout::Layout;
 use crate::operand::Operand;
@@ -238,12 +238,20 @@ pub struct Function {
     pub(crate) variables: IndexVec<Variable, VariableData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
     pub(crate) edited: bool,
+    /// Those that any instruction has or had.
+    pub(crate) traits: Traits,
 }
 
 impl Function {
     /// Whether anything was changed since the function was made.
     pub fn is_edited(&self) -> bool {
         self.edited
+    }
+
+    /// What passes look for that instructions have, or had before they were rewritten or removed.
+    #[inline]
+    pub fn traits(&self) -> Traits {
+        self.traits
     }
 
     /// Its name.
@@ -582,14 +590,16 @@ impl Function {
 }
 
 impl Function {
-    /// Makes the use lists, in order of the layout.
+    /// Makes the use lists, in order of the layout, and finds the traits on the way.
     pub(crate) fn find_uses(&mut self) {
         let mut lists = std::mem::take(&mut self.use_lists);
         lists.reset(self.values.len(), self.operands.len(), self.arguments.len());
+        let mut traits = Traits::default();
         for &block in self.layout.order() {
             let mut next = self.layout.first(block);
             while let Some(instruction) = next {
                 next = self.layout.next(instruction);
+                traits.add(self.format(instruction).traits());
                 for index in self.operand_range(instruction) {
                     if let Operand::Value(value) = self.operands[index] {
                         lists.link(value, Slot::operand(index), instruction.as_u32());
@@ -604,6 +614,7 @@ impl Function {
             }
         }
         self.use_lists = lists;
+        self.traits = traits;
     }
 
     /// Adds the operands of an instruction to the use lists.
@@ -651,6 +662,7 @@ impl Function {
     /// Makes an instruction without results, in no block and from no statement.
     pub(crate) fn add_instruction(&mut self, format: Format, operands: &[Operand]) -> Instruction {
         let first_operand = self.operands.len() as u32;
+        self.traits.add(self.formats[format].traits());
         self.operands.extend_from_slice(operands);
         self.origins.push(Origin::NONE);
         let instruction = self.instructions.push(InstructionData {
@@ -708,6 +720,7 @@ impl Function {
         self.unlink_operands(instruction);
         let range = self.operand_range(instruction);
         let same_format = self.instructions[instruction].format == format;
+        self.traits.add(self.formats[format].traits());
         let data = &mut self.instructions[instruction];
         data.format = format;
         if operands.len() <= range.len() {

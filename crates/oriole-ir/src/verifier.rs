@@ -18,6 +18,7 @@
 //! 13. A variable has one symbol at most, whose kind is that of the variable; its alignment is a power of two and its size a
 //!     multiple of its elements, and known if it was added or changed. What instructions name was not removed, and parameters
 //!     and results are as they were.
+//! 14. The traits of every instruction are among those of the function.
 //!
 //! One more rule is about what passes create, not about one function, so the runner of passes checks it (`oriole_opt`'s
 //! `manager.rs`): no load is partial after a pass that was not before (`oriole_analysis::ptxas_hazards`).
@@ -66,6 +67,7 @@ pub fn verify(function: &Function) -> Vec<Violation> {
     }
     verifier.use_lists();
     verifier.variables();
+    verifier.traits();
     verifier.violations
 }
 
@@ -88,6 +90,21 @@ impl Verifier<'_> {
             instruction,
             message: message.into(),
         });
+    }
+
+    /// Rule 14.
+    fn traits(&mut self) {
+        let function = self.function;
+        for &block in function.block_order() {
+            for instruction in function.instructions_of(block) {
+                if !function
+                    .traits()
+                    .have(function.format(instruction).traits())
+                {
+                    self.broken(14, block, Some(instruction), "its traits are not known");
+                }
+            }
+        }
     }
 
     /// Rules 1 to 10; whether edges are sound enough to compute dominators.

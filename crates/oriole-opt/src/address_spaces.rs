@@ -30,8 +30,8 @@ use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{
-    Block, Definition, Editor, Format, FormatData, Function, Instruction, Operand, ShapeNode, Use,
-    Value,
+    Block, Definition, Editor, Format, FormatData, Function, Instruction, Operand, ShapeNode,
+    Traits, Use, Value,
 };
 use oriole_isa::{
     CacheOperator, Flag, MnemonicText, Modifiers, MulMode, Opcode, ReductionOperation, ScalarType,
@@ -56,10 +56,16 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let function = editor.function();
+    if !function.traits().have(Traits::MAKES_GENERIC) {
+        return;
+    }
     let mut conversions: Vec<(Instruction, Space)> = Vec::new();
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            if let Some(space) = converted_space(function, instruction) {
+            let traits = function.format(instruction).traits();
+            if traits.have(Traits::MAKES_GENERIC)
+                && let Some(space) = converted_space(function, instruction)
+            {
                 conversions.push((instruction, space));
             }
         }

@@ -64,11 +64,27 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         let mut next = editor.function().instructions_of(block).next();
         while let Some(instruction) = next {
             // Folding takes out at most the instruction itself.
-            next = editor.function().next_instruction(instruction);
-            if !visit(editor, &mut known, block, instruction, context) {
+            let function = editor.function();
+            next = function.next_instruction(instruction);
+            if may_fold(function, &known, instruction)
+                && !visit(editor, &mut known, block, instruction, context)
+            {
                 return;
             }
         }
+    }
+}
+
+/// Whether the guard of an instruction is constant, or all that an instruction without a guard reads: of most the first value is not.
+#[inline]
+fn may_fold(function: &Function, known: &Constants, instruction: Instruction) -> bool {
+    let mut reads = function.uses(instruction);
+    match reads.next() {
+        Some(first) if !known.contains(first) => false,
+        Some(_) if !function.format(instruction).is_guarded() => {
+            reads.all(|value| known.contains(value))
+        }
+        _ => true,
     }
 }
 

@@ -26,7 +26,8 @@
 //! `set`, so those never change.
 //!
 //! ## Method
-//! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original. Where loops
+//! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original. Who reads a copy
+//! is marked where the copy is met, and nobody else's operands are looked at. Where loops
 //! begin, parameters are looked at once more behind it, as the values that the loop brings back were replaced after them; if
 //! one of them was a copy, its readers have another look.
 //!
@@ -38,10 +39,10 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
-use oriole_collections::DenseMap;
+use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
     Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
-    Symbol, SymbolKind, Value,
+    Symbol, SymbolKind, Traits, Use, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space};
 use oriole_syntax::tree::{FunctionKind, Guard};
@@ -82,6 +83,9 @@ struct Propagation<'run> {
     analyses: &'run mut Analyses,
     /// What each copy stands for.
     originals: SparseMap<Original>,
+    /// Instructions that read copies, or did, and blocks whose edges do.
+    readers: BitSet<Instruction>,
+    edges: BitSet<Block>,
     special: DenseMap<u32, Value>,
     global_left: u64,
     addresses: bool,
@@ -99,6 +103,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let mut propagation = Propagation {
         analyses,
         originals: SparseMap::new(editor.function()),
+        readers: BitSet::with_domain(editor.function().instruction_bound()),
+        edges: BitSet::with_domain(editor.function().blocks().len()),
         special: DenseMap::new(),
         global_left: if knobs.switch(COPY_PROP_FORCE_GLOBAL) {
             u64::MAX
@@ -130,7 +136,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     loop {
         for &block in flow.reverse_postorder() {
             if reaching {
-                merge_parameters(editor, &flow, block, propagation.analyses, context);
+                propagation.merge_parameters(editor, &flow, block, context);
             }
             let mut next = editor.function().instructions_of(block).next();
             while let Some(instruction) = next {
@@ -148,7 +154,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         }
         let mut merged = false;
         for &block in &loops {
-            merged |= merge_parameters(editor, &flow, block, propagation.analyses, context);
+            merged |= propagation.merge_parameters(editor, &flow, block, context);
         }
         if !merged {
             return;
@@ -156,83 +162,104 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     }
 }
 
-/// Parameters to which every edge gives one and the same value. An undefined argument is whatever suits, and leaving SSA form
-/// takes it for what the register holds, which is the same. Whether there were such parameters.
-fn merge_parameters(
-    editor: &mut Editor<'_>,
-    flow: &ControlFlow,
-    block: Block,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-) -> bool {
-    let mut merged = false;
-    let count = editor.function().blocks()[block].parameters.len();
-    for position in 0..count {
-        let function = editor.function();
-        let parameter = function.blocks()[block].parameters[position];
-        if function.use_count(parameter) == 0 {
-            continue;
-        }
-        let mut only: Option<Value> = None;
-        let (mut differ, mut has_undefined) = (false, false);
-        for from in flow.predecessors(block) {
-            if !flow.is_reachable(from) {
+impl Propagation<'_> {
+    /// Parameters to which every edge gives one and the same value. An undefined argument is whatever suits, and leaving SSA form
+    /// takes it for what the register holds, which is the same. Whether there were such parameters.
+    fn merge_parameters(
+        &mut self,
+        editor: &mut Editor<'_>,
+        flow: &ControlFlow,
+        block: Block,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let mut merged = false;
+        let count = editor.function().blocks()[block].parameters.len();
+        for position in 0..count {
+            let function = editor.function();
+            let parameter = function.blocks()[block].parameters[position];
+            if function.use_count(parameter) == 0 {
                 continue;
             }
-            for edge in &function.blocks()[from].edges {
-                if edge.target == block {
-                    let argument = function.arguments(*edge)[position];
-                    if function.values()[argument].definition == Definition::Undefined {
-                        has_undefined = true;
-                    } else if argument != parameter {
-                        differ |= only.is_some_and(|only| only != argument);
-                        only = Some(argument);
+            let mut only: Option<Value> = None;
+            let (mut differ, mut has_undefined) = (false, false);
+            for from in flow.predecessors(block) {
+                if !flow.is_reachable(from) {
+                    continue;
+                }
+                for edge in &function.blocks()[from].edges {
+                    if edge.target == block {
+                        let argument = function.arguments(*edge)[position];
+                        if function.values()[argument].definition == Definition::Undefined {
+                            has_undefined = true;
+                        } else if argument != parameter {
+                            differ |= only.is_some_and(|only| only != argument);
+                            only = Some(argument);
+                        }
                     }
                 }
             }
-        }
-        let Some(original) = only.filter(|_| !differ) else {
-            continue;
-        };
-        let data = function.values();
-        if data[original].scalar_type != data[parameter].scalar_type {
-            continue;
-        }
-        if has_undefined {
-            let known = function.defining_block(original);
-            let dominators = analyses.get::<Dominators>(function);
-            if !known.is_some_and(|known| known != block && dominators.dominates(known, block)) {
+            let Some(original) = only.filter(|_| !differ) else {
+                continue;
+            };
+            let data = function.values();
+            if data[original].scalar_type != data[parameter].scalar_type {
                 continue;
             }
-        }
-        let (counter, why) = (
-            "copy-propagation.parameters",
-            "every way here brings the same value",
-        );
-        let allowed = match function.instructions_of(block).next() {
-            Some(instruction) => {
-                let equal = definer(function, original);
-                let rewrite = Rewrite {
-                    counter,
-                    instruction,
-                    why,
-                    equal,
-                };
-                context.allows(function, rewrite)
+            if has_undefined {
+                let known = function.defining_block(original);
+                let dominators = self.analyses.get::<Dominators>(function);
+                if !known.is_some_and(|known| known != block && dominators.dominates(known, block))
+                {
+                    continue;
+                }
             }
-            None => context.allows_other(counter, 1, why),
-        };
-        if !allowed {
-            break;
+            let (counter, why) = (
+                "copy-propagation.parameters",
+                "every way here brings the same value",
+            );
+            let allowed = match function.instructions_of(block).next() {
+                Some(instruction) => {
+                    let equal = definer(function, original);
+                    let rewrite = Rewrite {
+                        counter,
+                        instruction,
+                        why,
+                        equal,
+                    };
+                    context.allows(function, rewrite)
+                }
+                None => context.allows_other(counter, 1, why),
+            };
+            if !allowed {
+                break;
+            }
+            editor.replace_value(parameter, original);
+            if self.originals.contains(original) {
+                self.mark_readers(editor.function(), original);
+            }
+            merged = true;
         }
-        editor.replace_value(parameter, original);
-        merged = true;
+        merged
     }
-    merged
-}
 
-impl Propagation<'_> {
+    /// Notes that a value is a copy of something.
+    fn enter(&mut self, function: &Function, copy: Value, original: Original) {
+        self.originals.insert(copy, original);
+        self.mark_readers(function, copy);
+    }
+
+    /// Notes who reads a copy: they come behind it, or are walked over again.
+    fn mark_readers(&mut self, function: &Function, copy: Value) {
+        for reader in function.uses_of(copy) {
+            match reader {
+                Use::Instruction(reader) => self.readers.insert(reader),
+                Use::Edge(block) => self.edges.insert(block),
+            };
+        }
+    }
+
     /// Replaces operands, then notes whether the instruction is a copy. Whether to go on.
+    #[inline]
     fn visit(
         &mut self,
         editor: &mut Editor<'_>,
@@ -240,15 +267,14 @@ impl Propagation<'_> {
         instruction: Instruction,
         context: &mut Context<'_>,
     ) -> bool {
-        let reads_copy = !self.originals.is_empty()
-            && editor
-                .function()
-                .uses(instruction)
-                .any(|value| self.originals.contains(value));
-        if reads_copy && !self.operands(editor, block, instruction, context) {
+        if self.readers.contains(instruction) && !self.operands(editor, block, instruction, context)
+        {
             return false;
         }
-        self.note(editor.function(), block, instruction);
+        let function = editor.function();
+        if function.format(instruction).traits().have(Traits::COPIES) {
+            self.note(function, block, instruction);
+        }
         true
     }
 
@@ -429,8 +455,7 @@ impl Propagation<'_> {
                     && function.values()[result].scalar_type == ScalarType::Pred
                     && function.values()[original].scalar_type == ScalarType::Pred
                 {
-                    self.originals
-                        .insert(result, Original::Complement(original));
+                    self.enter(function, result, Original::Complement(original));
                 }
                 return;
             }
@@ -454,11 +479,14 @@ impl Propagation<'_> {
         match source {
             Operand::Value(original) => match (format.guard, function.guard(instruction)) {
                 (Guard::None, _) => {
-                    self.originals.insert(copy, Original::Value(original));
+                    self.enter(function, copy, Original::Value(original));
                 }
                 (polarity, Some(Operand::Value(predicate))) => {
-                    self.originals
-                        .insert(copy, Original::Under(predicate, polarity, original));
+                    self.enter(
+                        function,
+                        copy,
+                        Original::Under(predicate, polarity, original),
+                    );
                 }
                 _ => {}
             },
@@ -468,7 +496,7 @@ impl Propagation<'_> {
                         self.note_special(function, block, copy, symbol);
                     }
                     SymbolKind::Global(_) | SymbolKind::Variable(_) | SymbolKind::Parameter(_) => {
-                        self.originals.insert(copy, Original::Address(symbol));
+                        self.enter(function, copy, Original::Address(symbol));
                     }
                     _ => {}
                 }
@@ -494,7 +522,7 @@ impl Propagation<'_> {
                         .dominates(defined, block)
             });
         if dominates && same_type(function, copy, first) {
-            self.originals.insert(copy, Original::Value(first));
+            self.enter(function, copy, Original::Value(first));
         } else if !dominates {
             self.special.insert(symbol.as_u32(), copy);
         }
@@ -535,7 +563,7 @@ impl Propagation<'_> {
             {
                 let data = function.values();
                 if data[result].scalar_type.bits() == data[original].scalar_type.bits() {
-                    self.originals.insert(result, Original::Value(original));
+                    self.enter(function, result, Original::Value(original));
                 }
             }
         }
@@ -543,7 +571,7 @@ impl Propagation<'_> {
 
     /// Arguments of the edges out of a block.
     fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
-        if self.originals.is_empty() {
+        if !self.edges.contains(block) {
             return;
         }
         let function = editor.function();

@@ -52,7 +52,7 @@ use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Traits, Value,
 };
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -73,6 +73,7 @@ const LATE_COMMONING_PER_INSTR: Number = Number::named("LateCommoningPerInstr");
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if context.knobs.switch(LATE_COPY_PROP_COMPL_PRED)
+        && editor.function().traits().have(Traits::GUARDED)
         && !drop_complements(editor, analyses, context)
     {
         return;

@@ -7,7 +7,7 @@
 use oriole_analysis::ControlFlow;
 use oriole_analysis::memory::Place;
 use oriole_collections::{IndexVec, SmallVec};
-use oriole_ir::{AccessKind, Base, Block, Function, Instruction};
+use oriole_ir::{AccessKind, Base, Block, FormatData, Function, Instruction, Traits};
 use oriole_isa::{Opcode, Space, SpaceSet, Terminator};
 
 /// Places remembered at once.
@@ -50,9 +50,12 @@ pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec
 /// without looking.
 fn may_overwrite(function: &Function, flow: &ControlFlow) -> bool {
     let mut places: SmallVec<[Place; FEW_STORES]> = SmallVec::new();
+    if !function.traits().have(Traits::STORES) {
+        return false;
+    }
     for &block in flow.reverse_postorder() {
         for instruction in function.instructions_of(block) {
-            if function.format(instruction).mnemonic.opcode() != Opcode::St {
+            if !function.format(instruction).traits().have(Traits::STORES) {
                 continue;
             }
             let access = function.access(instruction);
@@ -89,15 +92,20 @@ fn at_end(
     pending
 }
 
+/// Whether an instruction goes to another block and does nothing else.
+fn only_branches(format: &FormatData) -> bool {
+    let terminator = format.effects.terminator;
+    matches!(terminator, Terminator::Branch | Terminator::IndirectBranch) && !format.opaque
+}
+
 /// Goes backwards over an instruction. Whether it is a store that can go.
 fn visit(function: &Function, instruction: Instruction, pending: &mut Overwrites) -> bool {
     let format = function.format(instruction);
     let effects = &format.effects;
-    let only_branches = matches!(
-        effects.terminator,
-        Terminator::Branch | Terminator::IndirectBranch
-    );
-    if !format.opaque && (format.is_pure() || only_branches) {
+    if !format.opaque && (format.is_pure() || only_branches(format)) {
+        return false;
+    }
+    if pending.is_empty() && !format.traits().have(Traits::STORES) {
         return false;
     }
     let access = function.access(instruction).filter(|access| {

@@ -23,7 +23,7 @@
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, literal_bits};
-use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Use};
+use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Traits, Use};
 use oriole_isa::{Flag, Opcode, ScalarType, build};
 
 /// The pass.
@@ -35,6 +35,9 @@ pub(crate) const PASS: Pass = Pass {
 
 fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
+    if !function.traits().have(Traits::SELECTS) {
+        return;
+    }
     let mut found: Vec<Plan> = Vec::new();
     for &block in function.block_order() {
         let instructions = function.instructions_of(block);
@@ -67,8 +70,10 @@ impl Plan {
     fn of(function: &Function, sum: Instruction) -> Option<Plan> {
         let format = function.format(sum);
         let opcode = format.mnemonic.opcode();
-        let is_plain = matches!(opcode, Opcode::Add | Opcode::Sub)
-            && format.is_simple()
+        if !matches!(opcode, Opcode::Add | Opcode::Sub) {
+            return None;
+        }
+        let is_plain = format.is_simple()
             && !format.mnemonic.has(Flag::Saturate)
             && format
                 .mnemonic

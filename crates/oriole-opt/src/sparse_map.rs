@@ -24,11 +24,6 @@ impl<T: Copy> SparseMap<T> {
     }
 
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
-    }
-
-    #[inline]
     pub fn contains(&self, value: Value) -> bool {
         self.values.contains(value)
     }

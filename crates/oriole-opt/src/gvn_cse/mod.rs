@@ -209,7 +209,7 @@ fn number(
     gate: u64,
 ) -> Numbering {
     let mut seen = 0;
-    let mut numbering = Numbering::new(function);
+    let mut numbering = Numbering::new(function, mode > Mode::Block && gate == u64::MAX);
     let mut memory = MemoryVersions::new(function, flow, loops, variables, mode >= Mode::Memory);
     for &block in flow.reverse_postorder() {
         if mode == Mode::Block {

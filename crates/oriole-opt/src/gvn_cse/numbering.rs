@@ -1,13 +1,14 @@
 //! Numbers for values, such that equal numbers mean equal values.
 //!
 //! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
-//! make one class. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
+//! make one class. An instruction that is the only one to read some value can have no equal unless another value is found to be equal
+//! to that: until then it is not written down. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
 use super::exchange::{Test, exchanges_numbers};
 use crate::copy_propagation::copy_of;
 use crate::equality::{has_stable_operands, is_stable};
 use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
-use oriole_collections::{DenseMap, IndexVec, SmallVec};
+use oriole_collections::{BitSet, DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     Access, AccessKind, Base, Block, Constant, FormatData, Function, Instruction, Operand,
     ShapeNode, Value,
@@ -99,6 +100,12 @@ pub(super) struct Numbering {
     /// The number of each value: another value that is equal, the first of its kind.
     numbers: IndexVec<Value, Value>,
     constants: DenseMap<(u64, u64), u64>,
+    /// Whether instructions that can have no equal so far wait, to be entered when they can.
+    waits: bool,
+    /// Those that wait.
+    waiting: BitSet<Instruction>,
+    /// Values that others were found to be equal to.
+    joined: BitSet<Value>,
     /// The class of each instruction that shares one with another, in order of the walk.
     pub shared: Vec<(Class, Member)>,
     /// Comparisons of whose complement there is a class.
@@ -115,16 +122,20 @@ pub(super) enum Convergent {
 }
 
 impl Numbering {
-    pub fn new(function: &Function) -> Numbering {
+    /// No numbers yet. `waits` says that nothing is ever forgotten.
+    pub fn new(function: &Function, waits: bool) -> Numbering {
         let instructions = function.instruction_bound();
         Numbering {
-            words: Vec::with_capacity(4 * instructions),
-            classes: IndexVec::with_capacity(instructions),
-            heads: DenseMap::with_capacity(instructions),
+            words: Vec::with_capacity(2 * instructions),
+            classes: IndexVec::with_capacity(instructions / 2),
+            heads: DenseMap::with_capacity(instructions / 2),
             numbers: (0..function.values().len())
                 .map(Value::from_index)
                 .collect(),
             constants: DenseMap::new(),
+            waits,
+            waiting: BitSet::with_domain(instructions),
+            joined: BitSet::with_domain(function.values().len()),
             shared: Vec::new(),
             complements: Vec::new(),
             parts: Vec::new(),
@@ -181,6 +192,10 @@ impl Numbering {
             self.numbers[result] = self.numbers[original];
             return;
         }
+        if self.waits && format.is_pure() && self.reads_alone(function, instruction) {
+            self.waiting.insert(instruction);
+            return;
+        }
         let member = Member::whole(block, instruction);
         let plain = match format.is_pure() {
             true => None,
@@ -196,7 +211,9 @@ impl Numbering {
                     .into_iter()
                     .zip(first.contents(function))
                 {
-                    self.numbers[result] = self.numbers[equal];
+                    let number = self.numbers[equal];
+                    self.numbers[result] = number;
+                    self.join(function, memory, number, convergent);
                 }
                 self.shared.push((class, member));
             } else if let Some(plain) = plain {
@@ -225,6 +242,39 @@ impl Numbering {
         {
             self.intern(start, member);
             self.components(function, member, plain, |_, _| version);
+        }
+    }
+
+    /// Whether an instruction is the only one to read a value that no other is equal to so far: then it has no equal.
+    fn reads_alone(&self, function: &Function, instruction: Instruction) -> bool {
+        function.uses(instruction).any(|value| {
+            function.use_count(value) == 1
+                && self.numbers[value] == value
+                && !self.joined.contains(value)
+        })
+    }
+
+    /// Notes that another value is equal to this one. Who reads either comes later, but for one that waits because it is the only one
+    /// to read this: it may have equals from now on.
+    fn join(
+        &mut self,
+        function: &Function,
+        memory: &MemoryVersions<'_>,
+        value: Value,
+        convergent: Convergent,
+    ) {
+        if !self.joined.insert(value) {
+            return;
+        }
+        if let Some(reader) = function.only_user(value)
+            && self.waiting.contains(reader)
+            && let Some(block) = function.block_of(reader)
+        {
+            let member = Member::whole(block, reader);
+            let start = self.words.len();
+            if self.key(function, memory, member, None, convergent) {
+                self.intern(start, member);
+            }
         }
     }
 
