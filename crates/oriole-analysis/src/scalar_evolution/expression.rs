@@ -4,6 +4,7 @@
 //! to the width of the expression, as in PTX. Constructors ([`super::arithmetic`]) fold and bring operands into order; here is how
 //! nodes are kept and looked at.
 
+use oriole_collections::key::mix64;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_ir::{Block, Symbol, Value};
 use oriole_isa::{Space, SpecialRegister};
@@ -95,6 +96,8 @@ struct Node {
     size: u32,
     /// What tells it from others of its kind besides operands.
     payload: u64,
+    /// Where it comes among operands of its kind. It follows from what the expression is made of, not from when it was made.
+    rank: u64,
 }
 
 /// An arena of expressions.
@@ -102,10 +105,11 @@ struct Node {
 pub struct Expressions {
     nodes: IndexVec<Expression, Node>,
     operands: Vec<Expression>,
-    /// The newest expression with a hash; others follow by `same_hash`.
+    /// The newest expression with a rank; others follow by `same_rank`.
     index: DenseMap<u64, Expression>,
-    same_hash: IndexVec<Expression, PackedOption<Expression>>,
-    specials: Vec<SpecialRegister>,
+    same_rank: IndexVec<Expression, PackedOption<Expression>>,
+    /// The special registers that there are, by their payload.
+    specials: Vec<(u64, SpecialRegister)>,
     /// How many expressions were too large to simplify.
     pub(super) failures: u32,
     pub(super) limits: super::Knobs,
@@ -118,7 +122,7 @@ impl Expressions {
             nodes: IndexVec::with_capacity(USUAL),
             operands: Vec::with_capacity(USUAL),
             index: DenseMap::with_capacity(USUAL),
-            same_hash: IndexVec::with_capacity(USUAL),
+            same_rank: IndexVec::with_capacity(USUAL),
             specials: Vec::new(),
             failures: 0,
             limits,
@@ -187,7 +191,11 @@ impl Expressions {
         match node.kind {
             Kind::Unknown => Some(Leaf::Value(Value::from_index(number))),
             Kind::Start => Some(Leaf::Start(Value::from_index(number))),
-            Kind::Special => Some(Leaf::Special(self.specials[number])),
+            Kind::Special => {
+                let mut specials = self.specials.iter();
+                let found = specials.find(|&&(own, _)| own == node.payload);
+                found.map(|&(_, special)| Leaf::Special(special))
+            }
             Kind::Symbol => Some(Leaf::Symbol(Symbol::from_index(number))),
             Kind::Parameter => {
                 let symbol = Symbol::from_index(number >> 32);
@@ -226,14 +234,25 @@ impl Expressions {
         self.kind(expression) == Kind::CouldNotCompute
     }
 
-    /// Puts operands into the order of their kind.
+    /// Puts operands into the order of their kind. It does not depend on what was asked before: the larger come behind the smaller,
+    /// those of one size stand in any order that is always the same.
     pub(super) fn sort(&self, operands: &mut [Expression]) {
-        let key = |expression: &Expression| {
-            let node = &self.nodes[*expression];
-            let payload = if node.count == 0 { node.payload } else { 0 };
-            (node.kind, payload, expression.as_u32())
+        let key = |expression: Expression| {
+            let node = &self.nodes[expression];
+            let own = if node.count == 0 {
+                node.payload
+            } else {
+                node.size.into()
+            };
+            (node.kind, own, node.rank, expression.as_u32())
         };
-        operands.sort_unstable_by_key(key);
+        if let [left, right] = operands {
+            if key(*left) > key(*right) {
+                std::mem::swap(left, right);
+            }
+            return;
+        }
+        operands.sort_unstable_by_key(|&expression| key(expression));
     }
 
     /// The expression with these parts, as it is: nothing is folded.
@@ -244,8 +263,14 @@ impl Expressions {
         payload: u64,
         operands: &[Expression],
     ) -> Expression {
-        let hash = hash(kind, bits, payload, operands);
-        let mut found = self.index.get(&hash).copied();
+        let mut rank = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
+        let mut size = 1u32;
+        for &operand in operands {
+            let node = &self.nodes[operand];
+            rank = mix64(rank.rotate_left(23) ^ node.rank);
+            size = size.saturating_add(node.size);
+        }
+        let mut found = self.index.get(&rank).copied();
         while let Some(expression) = found {
             let node = &self.nodes[expression];
             if node.kind == kind
@@ -255,10 +280,8 @@ impl Expressions {
             {
                 return expression;
             }
-            found = self.same_hash[expression].expand();
+            found = self.same_rank[expression].expand();
         }
-        let below = operands.iter().map(|&each| self.size(each));
-        let size = below.fold(1u32, u32::saturating_add);
         let first = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
         let expression = self.nodes.push(Node {
@@ -268,9 +291,10 @@ impl Expressions {
             first,
             size,
             payload,
+            rank,
         });
-        let older = self.index.insert(hash, expression);
-        self.same_hash.push(older.into());
+        let older = self.index.insert(rank, expression);
+        self.same_rank.push(older.into());
         expression
     }
 
@@ -308,12 +332,13 @@ impl Expressions {
 
     /// A special register.
     pub fn special(&mut self, special: SpecialRegister, bits: u32) -> Expression {
-        let found = self.specials.iter().position(|&own| own == special);
-        let number = found.unwrap_or_else(|| {
-            self.specials.push(special);
-            self.specials.len() - 1
-        });
-        self.intern(Kind::Special, bits, number as u64, &[])
+        let component = special.component().map_or(0, |it| it as u64 + 1);
+        let number = special.number();
+        let payload = (special.kind() as u64) << 16 | component << 8 | u64::from(number);
+        if !self.specials.iter().any(|&(own, _)| own == payload) {
+            self.specials.push((payload, special));
+        }
+        self.intern(Kind::Special, bits, payload, &[])
     }
 
     /// An address cast to a space, or from it to a generic one.
@@ -387,12 +412,3 @@ const CAST_SPACES: [Space; 6] = [
     Space::Param,
     Space::SharedCluster,
 ];
-
-fn hash(kind: Kind, bits: u32, payload: u64, operands: &[Expression]) -> u64 {
-    use oriole_collections::key::mix64;
-    let mut hash = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
-    for operand in operands {
-        hash = mix64(hash.rotate_left(23) ^ u64::from(operand.as_u32()));
-    }
-    hash
-}
