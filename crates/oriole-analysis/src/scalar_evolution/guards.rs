@@ -9,32 +9,23 @@ use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
 use super::tables::Key;
-use oriole_collections::{DenseMap, SmallVec};
+use oriole_collections::SmallVec;
 use oriole_ir::{Block, Value};
 use std::rc::Rc;
 
 /// How many dominating conditions are looked at.
 const MOST_CONDITIONS: usize = 24;
 /// How many blocks up the dominator tree conditions are looked for.
-const MOST_BLOCKS: usize = 96;
+pub(super) const MOST_BLOCKS: usize = 96;
 
 /// What is known where a block is executed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    comparisons: Vec<Comparing>,
+    pub comparisons: Vec<Comparing>,
     /// Bounds of expressions that follow from them.
-    bounds: Vec<(Expression, Range)>,
+    pub bounds: Vec<(Expression, Range)>,
     /// The smaller side of a comparison minus the larger, and where the larger minus the smaller lies.
-    differences: Vec<(Expression, Range)>,
-}
-
-/// Facts that were found for questions whose answers are not kept, while nothing changes.
-#[derive(Default)]
-pub(super) struct FactsCache {
-    /// Those of the block that was asked about last.
-    last: Option<(Block, Rc<Facts>)>,
-    /// Those of the edge from its immediate dominator to a block.
-    edges: DenseMap<Block, Rc<Facts>>,
+    pub differences: Vec<(Expression, Range)>,
 }
 
 impl Query<'_> {
@@ -46,44 +37,58 @@ impl Query<'_> {
 
     /// What holds where a block is executed.
     pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
-        if reader == Key::Nobody
-            && let Some((own, facts)) = &self.facts.last
-            && *own == block
-        {
-            return Rc::clone(facts);
+        let key = Key::Facts(block);
+        self.state.tables.read(reader, key);
+        if let Some(Some(found)) = self.state.tables.facts.get(block) {
+            return Rc::clone(found);
         }
-        self.state.tables.read(reader, Key::Dominance(block));
-        let mut facts = Facts::default();
+        self.state.tables.read(key, Key::Dominance(block));
+        // Most often one edge says all there is.
+        let mut first: Option<Rc<Facts>> = None;
+        let mut several: Option<Facts> = None;
+        let mut count = 0;
         let mut at = Some(block);
         for _ in 0..MOST_BLOCKS {
             let Some(block) = at else {
                 break;
             };
-            if facts.comparisons.len() >= MOST_CONDITIONS {
+            if count >= MOST_CONDITIONS {
                 break;
             }
             if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
-                let own = self.facts_of_edge(reader, block, above, edge);
-                facts.comparisons.extend_from_slice(&own.comparisons);
-                facts.bounds.extend_from_slice(&own.bounds);
-                facts.differences.extend_from_slice(&own.differences);
+                let own = self.facts_of_edge(block, above, edge);
+                self.state.tables.read(key, Key::EdgeFacts(block));
+                count += own.comparisons.len();
+                match (&first, own.comparisons.is_empty()) {
+                    (_, true) => {}
+                    (None, false) => first = Some(own),
+                    (Some(first), false) => {
+                        let all = several.get_or_insert_with(|| Facts::clone(first));
+                        all.comparisons.extend_from_slice(&own.comparisons);
+                        all.bounds.extend_from_slice(&own.bounds);
+                        all.differences.extend_from_slice(&own.differences);
+                    }
+                }
             }
             at = self.state.shape.dominators.immediate(block);
         }
-        let facts = Rc::new(facts);
-        if reader == Key::Nobody {
-            self.facts.last = Some((block, Rc::clone(&facts)));
-        }
+        let facts = match (several, first) {
+            (Some(several), _) => Rc::new(several),
+            (None, first) => first.unwrap_or_default(),
+        };
+        let tables = &mut self.state.tables;
+        *tables.facts.ensure(block, None) = Some(Rc::clone(&facts));
+        tables.filled();
         facts
     }
 
     /// What holds where the only edge from a block to one that it dominates was taken.
-    fn facts_of_edge(&mut self, reader: Key, block: Block, above: Block, edge: u32) -> Rc<Facts> {
-        if reader == Key::Nobody
-            && let Some(found) = self.facts.edges.get(&block)
-        {
+    fn facts_of_edge(&mut self, block: Block, above: Block, edge: u32) -> Rc<Facts> {
+        if let Some(Some(found)) = self.state.tables.edge_facts.get(block) {
             return Rc::clone(found);
         }
+        let reader = Key::EdgeFacts(block);
+        self.state.tables.read(reader, Key::Dominance(block));
         let mut facts = Facts::default();
         if let Some(branch) = self.branch(reader, above)
             && branch.if_true != branch.if_false
@@ -100,9 +105,13 @@ impl Query<'_> {
             facts.differences.extend(self.difference(reader, comparing));
         }
         let facts = Rc::new(facts);
-        if reader == Key::Nobody {
-            self.facts.edges.insert(block, Rc::clone(&facts));
-        }
+        let tables = &mut self.state.tables;
+        let before = tables
+            .edge_facts
+            .ensure(block, None)
+            .replace(Rc::clone(&facts));
+        debug_assert!(before.is_none(), "an edge was asked about to compute itself");
+        tables.filled();
         facts
     }
 
@@ -161,10 +170,12 @@ impl Query<'_> {
                 Relation::Equal | Relation::UnsignedLessEqual | Relation::SignedLessEqual
             ));
         }
-        let left = self.range_at(reader, facts, wanted.left);
-        let right = self.range_at(reader, facts, wanted.right);
-        if let Some(decided) = left.decides(wanted.relation, right) {
-            return Some(decided);
+        if !self.is_open(reader, facts, wanted) {
+            let left = self.range_at(reader, facts, wanted.left);
+            let right = self.range_at(reader, facts, wanted.right);
+            if let Some(decided) = left.decides(wanted.relation, right) {
+                return Some(decided);
+            }
         }
         if self.is_implied(facts, wanted) || self.is_implied_by_arms(reader, facts, wanted) {
             return Some(true);
@@ -237,6 +248,9 @@ impl Query<'_> {
     /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
     /// not kept.
     pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
+        if self.compares_anything(predicate, block) {
+            return None;
+        }
         let condition = self.condition(Key::Nobody, predicate, 0);
         if matches!(condition, Condition::Opaque) {
             return None;

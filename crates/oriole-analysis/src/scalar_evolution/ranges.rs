@@ -527,7 +527,7 @@ impl Query<'_> {
     }
 
     /// The values that a value is one of.
-    fn arms(&mut self, value: Value) -> SmallVec<[Value; 4]> {
+    pub(super) fn arms(&self, value: Value) -> SmallVec<[Value; 4]> {
         let function = self.function;
         match function.values()[value].definition {
             Definition::Undefined => SmallVec::new(),

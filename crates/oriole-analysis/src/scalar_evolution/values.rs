@@ -604,7 +604,7 @@ impl Query<'_> {
 }
 
 /// Whether [`Query::build`] may have an expression for the result.
-fn is_arithmetic(format: &FormatData) -> bool {
+pub(super) fn is_arithmetic(format: &FormatData) -> bool {
     if !format.is_simple() {
         return false;
     }
@@ -621,7 +621,7 @@ fn is_arithmetic(format: &FormatData) -> bool {
         && (opcode.computes_integers() || matches!(opcode, Opcode::Abs | Opcode::Cvta))
 }
 
-fn is_load(format: &FormatData) -> bool {
+pub(super) fn is_load(format: &FormatData) -> bool {
     matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
 }
 
