@@ -90,6 +90,10 @@ pub enum Leaf {
 struct Node {
     kind: Kind,
     bits: u8,
+    /// Whether a parameter of a block may be among its leaves.
+    has_parameters: bool,
+    /// Whether there is an extension in it.
+    has_extensions: bool,
     count: u32,
     first: u32,
     /// Nodes of the expression as a tree, at most `u32::MAX`.
@@ -105,9 +109,8 @@ struct Node {
 pub struct Expressions {
     nodes: IndexVec<Expression, Node>,
     operands: Vec<Expression>,
-    /// The newest expression with a rank; others follow by `same_rank`.
-    index: DenseMap<u64, Expression>,
-    same_rank: IndexVec<Expression, PackedOption<Expression>>,
+    /// Expressions by their rank, each in the first free place from where it belongs; a power of two of places, half of them free.
+    index: Vec<PackedOption<Expression>>,
     /// The special registers that there are, by their payload.
     specials: Vec<(u64, SpecialRegister)>,
     /// How many expressions were too large to simplify.
@@ -121,8 +124,7 @@ impl Expressions {
         let mut expressions = Expressions {
             nodes: IndexVec::with_capacity(USUAL),
             operands: Vec::with_capacity(USUAL),
-            index: DenseMap::with_capacity(USUAL),
-            same_rank: IndexVec::with_capacity(USUAL),
+            index: vec![PackedOption::none(); 2 * USUAL],
             specials: Vec::new(),
             failures: 0,
             limits,
@@ -270,32 +272,68 @@ impl Expressions {
             rank = mix64(rank.rotate_left(23) ^ node.rank);
             size = size.saturating_add(node.size);
         }
-        let mut found = self.index.get(&rank).copied();
-        while let Some(expression) = found {
+        let mask = self.index.len() - 1;
+        let mut place = rank as usize & mask;
+        while let Some(expression) = self.index[place].expand() {
             let node = &self.nodes[expression];
-            if node.kind == kind
+            if node.rank == rank
+                && node.kind == kind
                 && u32::from(node.bits) == bits
                 && node.payload == payload
                 && self.operands(expression) == operands
             {
                 return expression;
             }
-            found = self.same_rank[expression].expand();
+            place = (place + 1) & mask;
         }
         let first = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
+        let any = |is: fn(&Node) -> bool| operands.iter().any(|&it| is(&self.nodes[it]));
+        let is_extension = matches!(kind, Kind::ZeroExtend | Kind::SignExtend);
         let expression = self.nodes.push(Node {
             kind,
             bits: bits as u8,
+            has_parameters: matches!(kind, Kind::Unknown | Kind::Recurrence)
+                || any(|it| it.has_parameters),
+            has_extensions: is_extension || any(|it| it.has_extensions),
             count: operands.len() as u32,
             first,
             size,
             payload,
             rank,
         });
-        let older = self.index.insert(rank, expression);
-        self.same_rank.push(older.into());
+        self.index[place] = PackedOption::some(expression);
+        if 2 * self.nodes.len() > self.index.len() {
+            self.grow_index();
+        }
         expression
+    }
+
+    /// Makes room for twice as many expressions.
+    #[cold]
+    fn grow_index(&mut self) {
+        let mask = 2 * self.index.len() - 1;
+        self.index.clear();
+        self.index.resize(mask + 1, PackedOption::none());
+        for (expression, node) in self.nodes.iter() {
+            let mut place = node.rank as usize & mask;
+            while self.index[place].is_some() {
+                place = (place + 1) & mask;
+            }
+            self.index[place] = PackedOption::some(expression);
+        }
+    }
+
+    /// Whether a parameter of a block may be among the leaves of an expression.
+    #[inline]
+    pub(super) fn has_parameters(&self, expression: Expression) -> bool {
+        self.nodes[expression].has_parameters
+    }
+
+    /// Whether there is an extension in an expression.
+    #[inline]
+    pub(super) fn has_extensions(&self, expression: Expression) -> bool {
+        self.nodes[expression].has_extensions
     }
 
     /// What tells an expression from others of its kind besides operands.
@@ -312,6 +350,16 @@ impl Expressions {
     /// A value as a leaf.
     pub fn unknown(&mut self, value: Value, bits: u32) -> Expression {
         self.intern(Kind::Unknown, bits, value.index() as u64, &[])
+    }
+
+    /// A value as a leaf that is no parameter of a block. No value becomes one later.
+    pub(super) fn result(&mut self, value: Value, bits: u32) -> Expression {
+        let count = self.nodes.len();
+        let leaf = self.unknown(value, bits);
+        if self.nodes.len() > count {
+            self.nodes[leaf].has_parameters = false;
+        }
+        leaf
     }
 
     /// What a loop is entered with in a parameter of its header.

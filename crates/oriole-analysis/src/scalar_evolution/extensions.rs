@@ -18,7 +18,9 @@ impl Query<'_> {
     /// An equal expression in which extensions are pushed down as far as ranges and counts prove that nothing wraps: the extension of
     /// `{0,+,1}` to 64 bits is `{0,+,1}` of 64 bits if the loop ends before that wraps.
     pub fn widened(&mut self, expression: Expression) -> Expression {
-        if self.state.expressions.size(expression) > MOST_NODES {
+        if self.state.expressions.size(expression) > MOST_NODES
+            || !self.state.expressions.has_extensions(expression)
+        {
             return expression;
         }
         let mut made: DenseMap<Expression, Expression> = DenseMap::new();

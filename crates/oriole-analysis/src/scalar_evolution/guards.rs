@@ -9,7 +9,7 @@ use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
 use super::tables::Key;
-use oriole_collections::SmallVec;
+use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Value};
 use std::rc::Rc;
 
@@ -17,6 +17,9 @@ use std::rc::Rc;
 const MOST_CONDITIONS: usize = 24;
 /// How many blocks up the dominator tree conditions are looked for.
 pub(super) const MOST_BLOCKS: usize = 96;
+
+/// The most parts of an expression that are looked through one by one.
+const FEW_PARTS: usize = 16;
 
 /// What is known where a block is executed.
 #[derive(Clone, Debug, Default)]
@@ -394,28 +397,33 @@ impl Query<'_> {
             let own = facts.bounds.iter().filter(|(bounded, _)| *bounded == root);
             return own.fold(whole, |range, &(_, bound)| range.meet(bound));
         }
-        let order = expressions.postorder(root);
+        if !self.has_bounded_part(facts, root) {
+            return whole;
+        }
+        let order = self.state.expressions.postorder(root);
         let is_bounded = |it: &Expression| facts.bounds.iter().any(|(bounded, _)| bounded == it);
         if !order.iter().any(is_bounded) {
             return whole;
         }
-        let mut ranges: oriole_collections::DenseMap<Expression, Range> =
-            oriole_collections::DenseMap::new();
+        let mut places: DenseMap<Expression, usize> = DenseMap::new();
+        let mut ranges: SmallVec<[Range; 8]> = SmallVec::new();
+        let is_long = order.len() > FEW_PARTS;
         let mut is_refined = false;
-        for expression in order {
+        for (place, &expression) in order.iter().enumerate() {
             let mut range = self.read_range(reader, expression);
-            let operands: SmallVec<[Range; 8]> = self
-                .state
-                .expressions
-                .operands(expression)
-                .iter()
-                .map(|operand| *ranges.get(operand).expect("operands come first"))
-                .collect();
-            if is_refined
-                && !operands.is_empty()
-                && self.state.expressions.kind(expression) != Kind::Recurrence
-            {
-                range = range.meet(self.combined(expression, &operands));
+            if is_refined && self.state.expressions.kind(expression) != Kind::Recurrence {
+                let of = |operand: &Expression| {
+                    let found = match is_long {
+                        true => places.get(operand).copied(),
+                        false => order[..place].iter().rposition(|own| own == operand),
+                    };
+                    ranges[found.expect("operands come first")]
+                };
+                let operands = self.state.expressions.operands(expression);
+                let operands: SmallVec<[Range; 8]> = operands.iter().map(of).collect();
+                if !operands.is_empty() {
+                    range = range.meet(self.combined(expression, &operands));
+                }
             }
             for &(bounded, bound) in &facts.bounds {
                 if bounded == expression {
@@ -423,9 +431,12 @@ impl Query<'_> {
                     is_refined = true;
                 }
             }
-            ranges.insert(expression, range);
+            if is_long {
+                places.insert(expression, place);
+            }
+            ranges.push(range);
         }
-        ranges.get(&root).expect("the last one").meet(whole)
+        ranges.last().expect("the last one").meet(whole)
     }
 }
 

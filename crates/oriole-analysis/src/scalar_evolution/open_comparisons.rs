@@ -130,6 +130,12 @@ impl Query<'_> {
         if expressions.kind(root) == Kind::Add && !facts.differences.is_empty() {
             return true;
         }
+        self.has_bounded_part(facts, root)
+    }
+
+    /// Whether facts bound an expression or what it is made of, or it is made of too much to say.
+    pub(super) fn has_bounded_part(&self, facts: &Facts, root: Expression) -> bool {
+        let expressions = &self.state.expressions;
         let mut parts: SmallVec<[Expression; MOST_PARTS]> = SmallVec::new();
         parts.push(root);
         let mut next = 0;

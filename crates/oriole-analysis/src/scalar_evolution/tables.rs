@@ -95,6 +95,13 @@ const EXITS: usize = 14;
 /// How many kinds of sources and entries have dense numbers.
 const KINDS: usize = EXITS;
 
+/// Makes room for a number, and for as many more as the memory for it holds.
+#[cold]
+fn grow(heads: &mut Vec<u32>, number: usize) {
+    heads.reserve(number + 1 - heads.len());
+    heads.resize(heads.capacity(), END);
+}
+
 /// The first of the readers of each source and entry, [`END`] where there are none.
 #[derive(Debug, Default)]
 struct Readers {
@@ -112,7 +119,7 @@ impl Readers {
         };
         let number = number as usize;
         if number >= heads.len() {
-            heads.resize(number + 1, END);
+            grow(heads, number);
         }
         &mut heads[number]
     }

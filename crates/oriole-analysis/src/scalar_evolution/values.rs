@@ -145,10 +145,8 @@ impl Query<'_> {
         let key = Key::Value(value);
         self.state.tables.read(key, Key::Definition(value));
         let mut known = Known::unknown(bits);
-        let mut expression = match bits {
-            0 | 65.. => Expressions::could_not_compute(),
-            _ => self.state.expressions.unknown(value, bits),
-        };
+        // What it is, if that is more than a leaf.
+        let mut expression: Option<Expression> = None;
         let mut is_reached = true;
         match data.definition {
             Definition::Undefined => {}
@@ -163,7 +161,7 @@ impl Query<'_> {
                 let joined = self.joined(block, value);
                 if let Some((same, bits)) = self.join(key, &joined) {
                     known = bits;
-                    expression = same.unwrap_or(expression);
+                    expression = same;
                 }
             }
             Definition::Instruction(instruction) => {
@@ -177,8 +175,7 @@ impl Query<'_> {
                     }
                     if self.function.results(instruction).len() == 1 {
                         known = self.known_result(instruction, data.scalar_type);
-                        let built = self.build(key, instruction, data.scalar_type);
-                        expression = built.unwrap_or(expression);
+                        expression = self.build(key, instruction, data.scalar_type);
                     }
                 } else if is_reached && bits <= 64 {
                     if is_guarded_move(format) {
@@ -189,17 +186,21 @@ impl Query<'_> {
                     } else if is_load(format) && self.function.results(instruction).len() == 1 {
                         // Of what a load gives, its type is known; no operand is asked.
                         known = self.known_result(instruction, data.scalar_type);
-                        let loaded = self.loaded_parameter(instruction, bits);
-                        expression = loaded.unwrap_or(expression);
+                        expression = self.loaded_parameter(instruction, bits);
                     }
                 }
             }
         }
-        if bits <= 64
-            && let Some(constant) = known.as_constant()
-        {
-            expression = self.state.expressions.constant(constant, bits);
-        }
+        let expressions = &mut self.state.expressions;
+        let expression = match (known.as_constant(), expression) {
+            (Some(constant), _) if bits <= 64 => expressions.constant(constant, bits),
+            (_, Some(expression)) => expression,
+            _ if !(1..=64).contains(&bits) => Expressions::could_not_compute(),
+            _ => match data.definition {
+                Definition::Parameter(_) => expressions.unknown(value, bits),
+                _ => expressions.result(value, bits),
+            },
+        };
         let entry = ValueEntry {
             expression,
             known,
