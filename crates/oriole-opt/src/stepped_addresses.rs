@@ -166,6 +166,9 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
             continue;
         };
         let address = query.expression(value);
+        if !query.expressions().may_run_with(address, header) {
+            continue;
+        }
         let address = query.widened(address);
         let Some((_, start, step)) = query
             .expressions()

@@ -8,6 +8,7 @@ use oriole_collections::key::mix64;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_ir::{Block, Symbol, Value};
 use oriole_isa::{Space, SpecialRegister};
+use std::cmp::Ordering;
 
 oriole_collections::entity! {
     /// An expression.
@@ -100,7 +101,7 @@ struct Node {
     size: u32,
     /// What tells it from others of its kind besides operands.
     payload: u64,
-    /// Where it comes among operands of its kind. It follows from what the expression is made of, not from when it was made.
+    /// A hash of what it is made of, which does not depend on when it was made.
     rank: u64,
 }
 
@@ -222,6 +223,21 @@ impl Expressions {
         }
     }
 
+    /// Whether there is a recurrence of the loop with this header in an expression, or the expression is too large to say.
+    pub fn may_run_with(&self, root: Expression, header: Block) -> bool {
+        let mut parts: SmallVec<[Expression; FEW]> = SmallVec::new();
+        parts.push(root);
+        let mut left = 4 * FEW;
+        while let Some(part) = parts.pop() {
+            left -= 1;
+            if self.header(part) == Some(header) || left == 0 {
+                return true;
+            }
+            parts.extend_from_slice(self.operands(part));
+        }
+        false
+    }
+
     /// The space of an address, and whether it is cast to it rather than from it.
     pub fn address_cast(&self, expression: Expression) -> Option<(Space, bool)> {
         let node = &self.nodes[expression];
@@ -236,25 +252,44 @@ impl Expressions {
         self.kind(expression) == Kind::CouldNotCompute
     }
 
-    /// Puts operands into the order of their kind. It does not depend on what was asked before: the larger come behind the smaller,
-    /// those of one size stand in any order that is always the same.
+    /// Puts operands into the order of [`Expressions::order`].
     pub(super) fn sort(&self, operands: &mut [Expression]) {
-        let key = |expression: Expression| {
-            let node = &self.nodes[expression];
-            let own = if node.count == 0 {
-                node.payload
-            } else {
-                node.size.into()
-            };
-            (node.kind, own, node.rank, expression.as_u32())
-        };
         if let [left, right] = operands {
-            if key(*left) > key(*right) {
+            if self.order(*left, *right) == Ordering::Greater {
                 std::mem::swap(left, right);
             }
             return;
         }
-        operands.sort_unstable_by_key(|&expression| key(expression));
+        operands.sort_unstable_by(|&left, &right| self.order(left, right));
+    }
+
+    /// Which of two operands comes first: by kind, leaves by what they are, others by their size and then by the first operand in
+    /// which they differ. It does not depend on what was asked before.
+    fn order(&self, left: Expression, right: Expression) -> Ordering {
+        let (mut left, mut right) = (left, right);
+        for _ in 0..MOST_ORDERED {
+            if left == right {
+                return Ordering::Equal;
+            }
+            let (first, second) = (&self.nodes[left], &self.nodes[right]);
+            let own = |node: &Node| match node.count {
+                0 => node.payload,
+                _ => node.size.into(),
+            };
+            let order = first.kind.cmp(&second.kind);
+            let order = order.then(own(first).cmp(&own(second)));
+            if order != Ordering::Equal {
+                return order;
+            }
+            let pairs = self.operands(left).iter().zip(self.operands(right));
+            let Some((one, other)) = pairs.into_iter().find(|(one, other)| one != other) else {
+                break;
+            };
+            (left, right) = (*one, *other);
+        }
+        // Those that look the same so far stand in any order that is always the same.
+        let rank = |it: Expression| (self.nodes[it].rank, it.as_u32());
+        rank(left).cmp(&rank(right))
     }
 
     /// The expression with these parts, as it is: nothing is folded.
@@ -426,6 +461,9 @@ impl Expressions {
 
 /// How many expressions there usually are.
 const USUAL: usize = 64;
+
+/// How deep expressions are compared to bring them into order.
+const MOST_ORDERED: usize = 16;
 
 /// So many expressions are looked through one by one.
 const FEW: usize = 16;

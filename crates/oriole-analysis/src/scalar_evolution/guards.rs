@@ -113,7 +113,10 @@ impl Query<'_> {
             .edge_facts
             .ensure(block, None)
             .replace(Rc::clone(&facts));
-        debug_assert!(before.is_none(), "an edge was asked about to compute itself");
+        debug_assert!(
+            before.is_none(),
+            "an edge was asked about to compute itself"
+        );
         tables.filled();
         facts
     }
@@ -180,6 +183,25 @@ impl Query<'_> {
                 return Some(decided);
             }
         }
+        self.decide_by_implication(reader, facts, wanted)
+    }
+
+    /// Whether a relation that is not decided without facts is known to hold with them, or known not to.
+    fn decide_by_facts(&mut self, facts: &Facts, wanted: Comparing) -> Option<bool> {
+        let sides = [wanted.left, wanted.right];
+        if sides.iter().any(|&side| self.is_told_of(facts, side)) {
+            return self.decide(Key::Nobody, facts, wanted);
+        }
+        self.decide_by_implication(Key::Nobody, facts, wanted)
+    }
+
+    /// Whether a relation follows from those that are known, or its opposite does.
+    fn decide_by_implication(
+        &mut self,
+        reader: Key,
+        facts: &Facts,
+        wanted: Comparing,
+    ) -> Option<bool> {
         if self.is_implied(facts, wanted) || self.is_implied_by_arms(reader, facts, wanted) {
             return Some(true);
         }
@@ -274,7 +296,11 @@ impl Query<'_> {
         // The depth of conditions is bounded.
         match condition {
             Condition::Constant(value) => Some(*value),
-            Condition::Compare(comparing) => self.decide(Key::Nobody, facts, *comparing),
+            Condition::Compare(comparing) if facts.comparisons.is_empty() => {
+                self.decide(Key::Nobody, facts, *comparing)
+            }
+            // Without them it was asked about before.
+            Condition::Compare(comparing) => self.decide_by_facts(facts, *comparing),
             Condition::And(left, right) | Condition::Or(left, right) => {
                 let decisive = matches!(condition, Condition::Or(..));
                 let left = self.decide_condition(facts, left);
@@ -341,6 +367,9 @@ impl Query<'_> {
 
     /// The range of an expression where facts hold.
     pub(super) fn range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
+        if let Some(number) = self.state.expressions.as_constant(root) {
+            return Range::constant(number, self.state.expressions.bits(root));
+        }
         let range = self.own_range_at(reader, facts, root);
         if facts.comparisons.is_empty() {
             return range;

@@ -77,13 +77,7 @@ impl Query<'_> {
                     }
                 }
                 Kind::Add if parts.len() + operands.len() <= MOST_PARTS => {
-                    let is_extreme = |&term: &Expression| {
-                        matches!(
-                            expressions.kind(term),
-                            Kind::SignedMax | Kind::SignedMin
-                        )
-                    };
-                    if !operands.iter().any(is_extreme) {
+                    if !self.has_extreme_term(part) {
                         parts.extend_from_slice(operands);
                     }
                 }
@@ -94,6 +88,13 @@ impl Query<'_> {
             }
         }
         false
+    }
+
+    /// Whether a sum may be distributed over an extreme among its terms.
+    fn has_extreme_term(&self, sum: Expression) -> bool {
+        let expressions = &self.state.expressions;
+        let mut terms = expressions.operands(sum).iter();
+        terms.any(|&term| matches!(expressions.kind(term), Kind::SignedMax | Kind::SignedMin))
     }
 
     /// Whether the range of a leaf is full.
@@ -122,12 +123,14 @@ impl Query<'_> {
     }
 
     /// Whether facts may narrow the range of an expression.
-    fn is_told_of(&self, facts: &Facts, root: Expression) -> bool {
+    pub(super) fn is_told_of(&self, facts: &Facts, root: Expression) -> bool {
         if facts.bounds.is_empty() {
             return false;
         }
         let expressions = &self.state.expressions;
-        if expressions.kind(root) == Kind::Add && !facts.differences.is_empty() {
+        if expressions.kind(root) == Kind::Add
+            && (!facts.differences.is_empty() || self.has_extreme_term(root))
+        {
             return true;
         }
         self.has_bounded_part(facts, root)
@@ -156,8 +159,11 @@ impl Query<'_> {
     /// Whether a predicate compares a number of which nothing is known with a number that says nothing of it, or with another
     /// such one. Asks for no expression.
     pub(super) fn compares_anything(&self, predicate: Value, block: Block) -> bool {
-        self.compared_leaves(predicate)
-            .is_some_and(|leaves| leaves.iter().all(|&leaf| !self.is_compared_before(leaf, block)))
+        self.compared_leaves(predicate).is_some_and(|leaves| {
+            leaves
+                .iter()
+                .all(|&leaf| !self.is_compared_before(leaf, block))
+        })
     }
 
     /// The values that a predicate compares, if these are leaves whose range is full and nothing else decides it.
@@ -227,7 +233,10 @@ impl Query<'_> {
             return None;
         }
         let may_be_parameter = function.kind() == FunctionKind::Entry
-            && format.mnemonic.space().is_none_or(|own| own == Space::Param);
+            && format
+                .mnemonic
+                .space()
+                .is_none_or(|own| own == Space::Param);
         Some(match may_be_parameter {
             true => Plain::Parameter,
             false => Plain::Value,

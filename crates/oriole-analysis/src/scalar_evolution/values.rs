@@ -16,9 +16,6 @@ use oriole_ir::{
 };
 use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
 
-/// A few values.
-type Few = SmallVec<[Value; 8]>;
-
 /// Nothing known.
 const NOTHING: Known = Known { zeros: 0, ones: 0 };
 
@@ -28,23 +25,30 @@ impl Query<'_> {
         if let Some(entry) = self.current_entry(value) {
             return entry;
         }
-        let mut stack: SmallVec<[Value; 16]> = SmallVec::new();
-        stack.push(value);
-        let mut missing = Few::new();
-        while let Some(&top) = stack.last() {
-            if self.current_entry(top).is_some() {
+        // Values, and whether what they are computed from comes before them: it is on the stack above.
+        let mut stack: SmallVec<[(Value, bool); 16]> = SmallVec::new();
+        stack.push((value, false));
+        while let Some(top) = stack.last_mut() {
+            let value = top.0;
+            if top.1 {
                 stack.pop();
+                if self.current_entry(value).is_none() {
+                    self.fill_value(value);
+                }
                 continue;
             }
-            missing.clear();
-            self.operand_values(top, &mut missing);
-            missing.retain(|each| *each != top && self.current_entry(*each).is_none());
-            if missing.is_empty() {
-                self.fill_value(top);
-                stack.pop();
-            } else {
-                stack.extend_from_slice(&missing);
+            top.1 = true;
+            let count = stack.len();
+            self.push_operands(value, &mut stack);
+            let mut kept = count;
+            for at in count..stack.len() {
+                let each = stack[at].0;
+                if each != value && self.current_entry(each).is_none() {
+                    stack[kept] = (each, false);
+                    kept += 1;
+                }
             }
+            stack.truncate(kept);
         }
         self.state.tables.value(value).expect("filled")
     }
@@ -61,16 +65,20 @@ impl Query<'_> {
         None
     }
 
-    /// The values that the entry of a value is computed from.
-    fn operand_values(&self, value: Value, list: &mut Few) {
+    /// Appends the values that the entry of a value is computed from.
+    fn push_operands(&self, value: Value, list: &mut SmallVec<[(Value, bool); 16]>) {
         match self.function.values()[value].definition {
             Definition::Undefined => {}
-            Definition::Parameter(block) => list.extend(self.joined(block, value)),
+            Definition::Parameter(block) => {
+                let joined = self.joined(block, value);
+                list.extend(joined.into_iter().map(|each| (each, false)));
+            }
             Definition::Instruction(instruction) => {
                 let is_reached = self.is_reached(instruction);
                 let format = self.function.format(instruction);
                 if is_reached && (is_arithmetic(format) || is_guarded_move(format)) {
-                    list.extend(self.function.uses(instruction));
+                    let used = self.function.uses(instruction);
+                    list.extend(used.map(|each| (each, false)));
                 }
             }
         }
