@@ -498,3 +498,49 @@ const CAST_SPACES: [Space; 6] = [
     Space::Param,
     Space::SharedCluster,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar_evolution::Knobs;
+
+    /// What an expression is made of, in order.
+    fn shown(expressions: &Expressions, root: Expression) -> Vec<(Kind, u64)> {
+        let order = expressions.postorder(root).into_iter();
+        let order = order.map(|it| (expressions.kind(it), expressions.payload(it)));
+        order.collect()
+    }
+
+    #[test]
+    fn operands_stand_in_one_order_whenever_they_are_made() {
+        let value = |number: usize| Value::from_index(number);
+        let terms = |own: &mut Expressions, order: [u64; 4]| -> Expression {
+            let mut made: Vec<Expression> = Vec::new();
+            for number in order {
+                let leaf = own.unknown(value(number as usize), 32);
+                let wide = own.sign_extend(leaf, 64);
+                let factor = own.constant(number % 2 + 3, 64);
+                made.push(own.multiply(&[factor, wide]));
+            }
+            own.add(&made)
+        };
+        let mut first = Expressions::new(Knobs::default());
+        let mut second = Expressions::new(Knobs::default());
+        let one = terms(&mut first, [1, 2, 3, 4]);
+        let other = terms(&mut second, [4, 2, 1, 3]);
+        assert_eq!(shown(&first, one), shown(&second, other));
+    }
+
+    #[test]
+    fn expressions_are_found_again_when_there_are_many() {
+        let mut expressions = Expressions::new(Knobs::default());
+        let leaf = expressions.unknown(Value::from_index(7), 32);
+        let make = |own: &mut Expressions, number: u64| own.add_constant(leaf, number);
+        let made: Vec<Expression> = (1..1000).map(|it| make(&mut expressions, it)).collect();
+        let count = expressions.len();
+        for (number, &sum) in (1..1000).zip(&made) {
+            assert_eq!(make(&mut expressions, number), sum);
+        }
+        assert_eq!(expressions.len(), count);
+    }
+}

@@ -176,10 +176,12 @@ impl Query<'_> {
                 Relation::Equal | Relation::UnsignedLessEqual | Relation::SignedLessEqual
             ));
         }
-        if !self.is_open(reader, facts, wanted) {
+        let is_open = self.is_open(reader, facts, wanted);
+        if !is_open || cfg!(debug_assertions) {
             let left = self.range_at(reader, facts, wanted.left);
             let right = self.range_at(reader, facts, wanted.right);
             if let Some(decided) = left.decides(wanted.relation, right) {
+                debug_assert!(!is_open, "{wanted:?} is decided by {left:?} and {right:?}");
                 return Some(decided);
             }
         }
@@ -274,8 +276,13 @@ impl Query<'_> {
     /// not kept.
     pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
         if self.compares_anything(predicate, block) {
+            debug_assert_eq!(self.decided_by_all(predicate, block), None, "{predicate}");
             return None;
         }
+        self.decided_by_all(predicate, block)
+    }
+
+    fn decided_by_all(&mut self, predicate: Value, block: Block) -> Option<bool> {
         let condition = self.condition(Key::Nobody, predicate, 0);
         if matches!(condition, Condition::Opaque) {
             return None;
