@@ -76,10 +76,11 @@ impl Query<'_> {
                         return true;
                     }
                 }
-                Kind::Add if parts.len() + operands.len() <= MOST_PARTS => {
-                    if !self.has_extreme_term(part) {
-                        parts.extend_from_slice(operands);
-                    }
+                Kind::Add
+                    if parts.len() + operands.len() <= MOST_PARTS
+                        && !self.has_extreme_term(part) =>
+                {
+                    parts.extend_from_slice(operands);
                 }
                 Kind::Recurrence | Kind::Truncate if parts.len() < MOST_PARTS => {
                     parts.push(operands[0]);
