@@ -125,6 +125,7 @@ fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
     // For each value how many addresses there are, and whether a number is added.
     let mut bases: DenseMap<Value, (u32, bool)> = DenseMap::new();
     let mut roots: DenseMap<Instruction, Value> = DenseMap::new();
+    let mut is_any = false;
     for &block in flow.reverse_postorder() {
         for instruction in function.instructions_of(block) {
             if let Some(value) = address_of(function, instruction)
@@ -137,10 +138,17 @@ fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
                 let known = bases.entry(base).or_default();
                 known.0 += 1;
                 known.1 |= has_number;
+                is_any |= known.0 > 1 && known.1;
             }
         }
     }
+    if !is_any {
+        return Vec::new();
+    }
     let is_wanted = |root: &Instruction| {
+        if function.format(*root).mnemonic.opcode() != Opcode::Add {
+            return false;
+        }
         let base = roots.get(root).and_then(|base| bases.get(base));
         base.is_some_and(|&(count, has_number)| count > 1 && has_number)
     };

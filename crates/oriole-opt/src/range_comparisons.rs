@@ -25,7 +25,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::ScalarEvolution;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_ir::{Editor, Instruction, Operand};
+use oriole_ir::{Block, Editor, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType, build};
 
 /// The pass.
@@ -38,26 +38,35 @@ pub(crate) const PASS: Pass = Pass {
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
     let flow = analyses.get::<ControlFlow>(function);
+    let mut candidates: Vec<(Instruction, Value, Block)> = Vec::new();
+    for &block in flow.reverse_postorder() {
+        for instruction in function.instructions_of(block) {
+            let format = function.format(instruction);
+            let mnemonic = &format.mnemonic;
+            if mnemonic.opcode() != Opcode::Setp
+                || !format.is_simple()
+                || mnemonic.first_type().is_none_or(ScalarType::is_float)
+            {
+                continue;
+            }
+            let mut results = function.results(instruction);
+            if let Some(result) = results.next().filter(|_| results.len() == 0)
+                && function.use_count(result) > 0
+            {
+                candidates.push((instruction, result, block));
+            }
+        }
+    }
+    if candidates.is_empty() {
+        return;
+    }
     let mut decided: Vec<(Instruction, bool)> = Vec::new();
     {
         let evolution = analyses.get::<ScalarEvolution>(function);
         let mut query = evolution.on(function);
-        for &block in flow.reverse_postorder() {
-            for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                if format.mnemonic.opcode() != Opcode::Setp || !format.is_simple() {
-                    continue;
-                }
-                let mut results = function.results(instruction);
-                let Some(result) = results.next().filter(|_| results.len() == 0) else {
-                    continue;
-                };
-                if function.use_count(result) == 0 {
-                    continue;
-                }
-                if let Some(truth) = query.decided_predicate(result, block) {
-                    decided.push((instruction, truth));
-                }
+        for (instruction, result, block) in candidates {
+            if let Some(truth) = query.decided_predicate(result, block) {
+                decided.push((instruction, truth));
             }
         }
     }

@@ -151,14 +151,24 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
             let costs = slice.iter().map(|&it| cost(region.function, it, model));
             costs.sum()
         };
+        // What no counter is in does not go on.
+        let counters = &region.function.blocks()[header].parameters;
+        let is_counted = |slice: &[Instruction]| {
+            let mut used = slice.iter().flat_map(|&it| region.function.uses(it));
+            used.any(|value| counters.contains(&value))
+        };
         let is_worth_it = |slice: &Vec<Instruction>| {
             is_no_sum(region.function, slice)
+                && is_counted(slice)
                 && (is_plain || most(slice) >= 2 * MACHINE_INSTRUCTION)
         };
         let Some(slice) = slice.filter(is_worth_it) else {
             continue;
         };
         let address = query.expression(value);
+        if !query.expressions().may_run_with(address, header) {
+            continue;
+        }
         let address = query.widened(address);
         let Some((_, start, step)) = query
             .expressions()

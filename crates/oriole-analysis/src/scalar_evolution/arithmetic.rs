@@ -45,6 +45,20 @@ impl Expressions {
         if self.is_huge(operands) {
             return self.plain(Kind::Add, bits, operands);
         }
+        if let [left, right] = *operands
+            && self.is_plain_term(left)
+            && self.is_plain_term(right)
+            && left != right
+        {
+            return match (self.as_constant(left), self.as_constant(right)) {
+                (None, None) => self.plain(Kind::Add, bits, operands),
+                (Some(left), Some(right)) => self.constant(left.wrapping_add(right), bits),
+                (Some(0), None) => right,
+                (None, Some(0)) => left,
+                (Some(_), None) => self.intern(Kind::Add, bits, 0, &[left, right]),
+                (None, Some(_)) => self.intern(Kind::Add, bits, 0, &[right, left]),
+            };
+        }
         let mut constant = 0u64;
         let mut terms: SmallVec<[(Expression, u64); 8]> = SmallVec::new();
         for &operand in operands {
@@ -100,6 +114,14 @@ impl Expressions {
             [only] => only,
             _ => self.plain(Kind::Add, bits, &sum),
         }
+    }
+
+    /// Whether a sum has an expression as a term as it is: no other term combines with it but itself.
+    fn is_plain_term(&self, expression: Expression) -> bool {
+        !matches!(
+            self.kind(expression),
+            Kind::Add | Kind::Multiply | Kind::ZeroExtend
+        )
     }
 
     /// Makes `x - (x mod 2^k)`, which compilers write for the part of a loop that is unrolled, `2^k (x / 2^k)`. Terms are sorted.
@@ -261,6 +283,19 @@ impl Expressions {
         debug_assert!(operands.iter().all(|&each| self.bits(each) == bits));
         if self.is_huge(operands) {
             return self.plain(Kind::Multiply, bits, operands);
+        }
+        if let [number, factor] = *operands
+            && let Some(constant) = self.as_constant(number)
+            && !matches!(
+                self.kind(factor),
+                Kind::Constant | Kind::Add | Kind::Multiply | Kind::Recurrence
+            )
+        {
+            return match constant {
+                0 => number,
+                1 => factor,
+                _ => self.intern(Kind::Multiply, bits, 0, &[number, factor]),
+            };
         }
         let mut constant = 1u64;
         let mut factors: List = SmallVec::new();

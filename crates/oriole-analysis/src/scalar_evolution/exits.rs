@@ -14,6 +14,7 @@ use super::Query;
 use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Expressions, Kind};
 use super::guards::Facts;
+use super::ranges::Range;
 use super::shape::ExitEdge;
 use super::tables::Key;
 use crate::known_bits::mask;
@@ -501,11 +502,11 @@ impl Query<'_> {
             true => steps.unsigned.high,
             false => mask(bits) >> 1,
         };
-        if !self.leaves_in_order(context, &run, largest_step) {
+        if !self.leaves_in_order(context, &run, bounds, largest_step) {
             assumptions.push(self.in_order_assumption(&run));
         }
         let distance = self.distance(context, &run);
-        let count = self.ceiling(context, &run, distance);
+        let count = self.ceiling(context, &run, steps, distance);
         let longest = match (signed, is_up) {
             (true, true) => i128::from(bounds.signed.high) - i128::from(starts.signed.low),
             (true, false) => i128::from(starts.signed.high) - i128::from(bounds.signed.low),
@@ -524,8 +525,13 @@ impl Query<'_> {
     }
 
     /// Whether the step that leaves does not wrap.
-    fn leaves_in_order(&mut self, context: &Context<'_>, run: &Run, largest_step: u64) -> bool {
-        let bounds = self.range_at(context.key, context.facts, run.bound);
+    fn leaves_in_order(
+        &mut self,
+        context: &Context<'_>,
+        run: &Run,
+        bounds: Range,
+        largest_step: u64,
+    ) -> bool {
         let slack = i128::from(largest_step) - 1;
         let (low, high) = match run.signed {
             true => (
@@ -557,13 +563,12 @@ impl Query<'_> {
         };
         let negated = self.state.expressions.negate(run.start);
         let distance = self.fold_sum(context.key, &[run.bound, negated]);
+        if !step.is_power_of_two() {
+            return false;
+        }
         let range = self.range_at(context.key, context.facts, distance);
-        step.is_power_of_two()
-            && (range.trailing_zeros() >= step.trailing_zeros()
-                || self
-                    .state
-                    .expressions
-                    .is_multiple(distance, step.trailing_zeros()))
+        let zeros = step.trailing_zeros();
+        range.trailing_zeros() >= zeros || self.state.expressions.is_multiple(distance, zeros)
     }
 
     /// That the step that leaves does not wrap.
@@ -621,13 +626,18 @@ impl Query<'_> {
     }
 
     /// A distance divided by the step, rounded up, without wrapping.
-    fn ceiling(&mut self, context: &Context<'_>, run: &Run, distance: Expression) -> Expression {
+    fn ceiling(
+        &mut self,
+        context: &Context<'_>,
+        run: &Run,
+        steps: Range,
+        distance: Expression,
+    ) -> Expression {
         let step = run.step;
         if self.state.expressions.as_constant(step) == Some(1) {
             return distance;
         }
         let range = self.range_at(context.key, context.facts, distance);
-        let steps = self.range_at(context.key, context.facts, step);
         let room = mask(run.bits) - range.unsigned.high;
         let expressions = &mut self.state.expressions;
         let one = expressions.constant(1, run.bits);

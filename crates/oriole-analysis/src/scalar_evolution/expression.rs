@@ -4,9 +4,11 @@
 //! to the width of the expression, as in PTX. Constructors ([`super::arithmetic`]) fold and bring operands into order; here is how
 //! nodes are kept and looked at.
 
+use oriole_collections::key::mix64;
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec};
 use oriole_ir::{Block, Symbol, Value};
 use oriole_isa::{Space, SpecialRegister};
+use std::cmp::Ordering;
 
 oriole_collections::entity! {
     /// An expression.
@@ -89,12 +91,18 @@ pub enum Leaf {
 struct Node {
     kind: Kind,
     bits: u8,
+    /// Whether a parameter of a block may be among its leaves.
+    has_parameters: bool,
+    /// Whether there is an extension in it.
+    has_extensions: bool,
     count: u32,
     first: u32,
     /// Nodes of the expression as a tree, at most `u32::MAX`.
     size: u32,
     /// What tells it from others of its kind besides operands.
     payload: u64,
+    /// A hash of what it is made of, which does not depend on when it was made.
+    rank: u64,
 }
 
 /// An arena of expressions.
@@ -102,10 +110,10 @@ struct Node {
 pub struct Expressions {
     nodes: IndexVec<Expression, Node>,
     operands: Vec<Expression>,
-    /// The newest expression with a hash; others follow by `same_hash`.
-    index: DenseMap<u64, Expression>,
-    same_hash: IndexVec<Expression, PackedOption<Expression>>,
-    specials: Vec<SpecialRegister>,
+    /// Expressions by their rank, each in the first free place from where it belongs; a power of two of places, half of them free.
+    index: Vec<PackedOption<Expression>>,
+    /// The special registers that there are, by their payload.
+    specials: Vec<(u64, SpecialRegister)>,
     /// How many expressions were too large to simplify.
     pub(super) failures: u32,
     pub(super) limits: super::Knobs,
@@ -117,8 +125,7 @@ impl Expressions {
         let mut expressions = Expressions {
             nodes: IndexVec::with_capacity(USUAL),
             operands: Vec::with_capacity(USUAL),
-            index: DenseMap::with_capacity(USUAL),
-            same_hash: IndexVec::with_capacity(USUAL),
+            index: vec![PackedOption::none(); 2 * USUAL],
             specials: Vec::new(),
             failures: 0,
             limits,
@@ -187,7 +194,11 @@ impl Expressions {
         match node.kind {
             Kind::Unknown => Some(Leaf::Value(Value::from_index(number))),
             Kind::Start => Some(Leaf::Start(Value::from_index(number))),
-            Kind::Special => Some(Leaf::Special(self.specials[number])),
+            Kind::Special => {
+                let mut specials = self.specials.iter();
+                let found = specials.find(|&&(own, _)| own == node.payload);
+                found.map(|&(_, special)| Leaf::Special(special))
+            }
             Kind::Symbol => Some(Leaf::Symbol(Symbol::from_index(number))),
             Kind::Parameter => {
                 let symbol = Symbol::from_index(number >> 32);
@@ -212,6 +223,21 @@ impl Expressions {
         }
     }
 
+    /// Whether there is a recurrence of the loop with this header in an expression, or the expression is too large to say.
+    pub fn may_run_with(&self, root: Expression, header: Block) -> bool {
+        let mut parts: SmallVec<[Expression; FEW]> = SmallVec::new();
+        parts.push(root);
+        let mut left = 4 * FEW;
+        while let Some(part) = parts.pop() {
+            left -= 1;
+            if self.header(part) == Some(header) || left == 0 {
+                return true;
+            }
+            parts.extend_from_slice(self.operands(part));
+        }
+        false
+    }
+
     /// The space of an address, and whether it is cast to it rather than from it.
     pub fn address_cast(&self, expression: Expression) -> Option<(Space, bool)> {
         let node = &self.nodes[expression];
@@ -226,14 +252,44 @@ impl Expressions {
         self.kind(expression) == Kind::CouldNotCompute
     }
 
-    /// Puts operands into the order of their kind.
+    /// Puts operands into the order of [`Expressions::order`].
     pub(super) fn sort(&self, operands: &mut [Expression]) {
-        let key = |expression: &Expression| {
-            let node = &self.nodes[*expression];
-            let payload = if node.count == 0 { node.payload } else { 0 };
-            (node.kind, payload, expression.as_u32())
-        };
-        operands.sort_unstable_by_key(key);
+        if let [left, right] = operands {
+            if self.order(*left, *right) == Ordering::Greater {
+                std::mem::swap(left, right);
+            }
+            return;
+        }
+        operands.sort_unstable_by(|&left, &right| self.order(left, right));
+    }
+
+    /// Which of two operands comes first: by kind, leaves by what they are, others by their size and then by the first operand in
+    /// which they differ. It does not depend on what was asked before.
+    fn order(&self, left: Expression, right: Expression) -> Ordering {
+        let (mut left, mut right) = (left, right);
+        for _ in 0..MOST_ORDERED {
+            if left == right {
+                return Ordering::Equal;
+            }
+            let (first, second) = (&self.nodes[left], &self.nodes[right]);
+            let own = |node: &Node| match node.count {
+                0 => node.payload,
+                _ => node.size.into(),
+            };
+            let order = first.kind.cmp(&second.kind);
+            let order = order.then(own(first).cmp(&own(second)));
+            if order != Ordering::Equal {
+                return order;
+            }
+            let pairs = self.operands(left).iter().zip(self.operands(right));
+            let Some((one, other)) = pairs.into_iter().find(|(one, other)| one != other) else {
+                break;
+            };
+            (left, right) = (*one, *other);
+        }
+        // Those that look the same so far stand in any order that is always the same.
+        let rank = |it: Expression| (self.nodes[it].rank, it.as_u32());
+        rank(left).cmp(&rank(right))
     }
 
     /// The expression with these parts, as it is: nothing is folded.
@@ -244,34 +300,75 @@ impl Expressions {
         payload: u64,
         operands: &[Expression],
     ) -> Expression {
-        let hash = hash(kind, bits, payload, operands);
-        let mut found = self.index.get(&hash).copied();
-        while let Some(expression) = found {
+        let mut rank = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
+        let mut size = 1u32;
+        for &operand in operands {
+            let node = &self.nodes[operand];
+            rank = mix64(rank.rotate_left(23) ^ node.rank);
+            size = size.saturating_add(node.size);
+        }
+        let mask = self.index.len() - 1;
+        let mut place = rank as usize & mask;
+        while let Some(expression) = self.index[place].expand() {
             let node = &self.nodes[expression];
-            if node.kind == kind
+            if node.rank == rank
+                && node.kind == kind
                 && u32::from(node.bits) == bits
                 && node.payload == payload
                 && self.operands(expression) == operands
             {
                 return expression;
             }
-            found = self.same_hash[expression].expand();
+            place = (place + 1) & mask;
         }
-        let below = operands.iter().map(|&each| self.size(each));
-        let size = below.fold(1u32, u32::saturating_add);
         let first = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
+        let any = |is: fn(&Node) -> bool| operands.iter().any(|&it| is(&self.nodes[it]));
+        let is_extension = matches!(kind, Kind::ZeroExtend | Kind::SignExtend);
         let expression = self.nodes.push(Node {
             kind,
             bits: bits as u8,
+            has_parameters: matches!(kind, Kind::Unknown | Kind::Recurrence)
+                || any(|it| it.has_parameters),
+            has_extensions: is_extension || any(|it| it.has_extensions),
             count: operands.len() as u32,
             first,
             size,
             payload,
+            rank,
         });
-        let older = self.index.insert(hash, expression);
-        self.same_hash.push(older.into());
+        self.index[place] = PackedOption::some(expression);
+        if 2 * self.nodes.len() > self.index.len() {
+            self.grow_index();
+        }
         expression
+    }
+
+    /// Makes room for twice as many expressions.
+    #[cold]
+    fn grow_index(&mut self) {
+        let mask = 2 * self.index.len() - 1;
+        self.index.clear();
+        self.index.resize(mask + 1, PackedOption::none());
+        for (expression, node) in self.nodes.iter() {
+            let mut place = node.rank as usize & mask;
+            while self.index[place].is_some() {
+                place = (place + 1) & mask;
+            }
+            self.index[place] = PackedOption::some(expression);
+        }
+    }
+
+    /// Whether a parameter of a block may be among the leaves of an expression.
+    #[inline]
+    pub(super) fn has_parameters(&self, expression: Expression) -> bool {
+        self.nodes[expression].has_parameters
+    }
+
+    /// Whether there is an extension in an expression.
+    #[inline]
+    pub(super) fn has_extensions(&self, expression: Expression) -> bool {
+        self.nodes[expression].has_extensions
     }
 
     /// What tells an expression from others of its kind besides operands.
@@ -288,6 +385,16 @@ impl Expressions {
     /// A value as a leaf.
     pub fn unknown(&mut self, value: Value, bits: u32) -> Expression {
         self.intern(Kind::Unknown, bits, value.index() as u64, &[])
+    }
+
+    /// A value as a leaf that is no parameter of a block. No value becomes one later.
+    pub(super) fn result(&mut self, value: Value, bits: u32) -> Expression {
+        let count = self.nodes.len();
+        let leaf = self.unknown(value, bits);
+        if self.nodes.len() > count {
+            self.nodes[leaf].has_parameters = false;
+        }
+        leaf
     }
 
     /// What a loop is entered with in a parameter of its header.
@@ -308,12 +415,13 @@ impl Expressions {
 
     /// A special register.
     pub fn special(&mut self, special: SpecialRegister, bits: u32) -> Expression {
-        let found = self.specials.iter().position(|&own| own == special);
-        let number = found.unwrap_or_else(|| {
-            self.specials.push(special);
-            self.specials.len() - 1
-        });
-        self.intern(Kind::Special, bits, number as u64, &[])
+        let component = special.component().map_or(0, |it| it as u64 + 1);
+        let number = special.number();
+        let payload = (special.kind() as u64) << 16 | component << 8 | u64::from(number);
+        if !self.specials.iter().any(|&(own, _)| own == payload) {
+            self.specials.push((payload, special));
+        }
+        self.intern(Kind::Special, bits, payload, &[])
     }
 
     /// An address cast to a space, or from it to a generic one.
@@ -354,6 +462,9 @@ impl Expressions {
 /// How many expressions there usually are.
 const USUAL: usize = 64;
 
+/// How deep expressions are compared to bring them into order.
+const MOST_ORDERED: usize = 16;
+
 /// So many expressions are looked through one by one.
 const FEW: usize = 16;
 
@@ -388,11 +499,48 @@ const CAST_SPACES: [Space; 6] = [
     Space::SharedCluster,
 ];
 
-fn hash(kind: Kind, bits: u32, payload: u64, operands: &[Expression]) -> u64 {
-    use oriole_collections::key::mix64;
-    let mut hash = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
-    for operand in operands {
-        hash = mix64(hash.rotate_left(23) ^ u64::from(operand.as_u32()));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scalar_evolution::Knobs;
+
+    /// What an expression is made of, in order.
+    fn shown(expressions: &Expressions, root: Expression) -> Vec<(Kind, u64)> {
+        let order = expressions.postorder(root).into_iter();
+        let order = order.map(|it| (expressions.kind(it), expressions.payload(it)));
+        order.collect()
     }
-    hash
+
+    #[test]
+    fn operands_stand_in_one_order_whenever_they_are_made() {
+        let value = |number: usize| Value::from_index(number);
+        let terms = |own: &mut Expressions, order: [u64; 4]| -> Expression {
+            let mut made: Vec<Expression> = Vec::new();
+            for number in order {
+                let leaf = own.unknown(value(number as usize), 32);
+                let wide = own.sign_extend(leaf, 64);
+                let factor = own.constant(number % 2 + 3, 64);
+                made.push(own.multiply(&[factor, wide]));
+            }
+            own.add(&made)
+        };
+        let mut first = Expressions::new(Knobs::default());
+        let mut second = Expressions::new(Knobs::default());
+        let one = terms(&mut first, [1, 2, 3, 4]);
+        let other = terms(&mut second, [4, 2, 1, 3]);
+        assert_eq!(shown(&first, one), shown(&second, other));
+    }
+
+    #[test]
+    fn expressions_are_found_again_when_there_are_many() {
+        let mut expressions = Expressions::new(Knobs::default());
+        let leaf = expressions.unknown(Value::from_index(7), 32);
+        let make = |own: &mut Expressions, number: u64| own.add_constant(leaf, number);
+        let made: Vec<Expression> = (1..1000).map(|it| make(&mut expressions, it)).collect();
+        let count = expressions.len();
+        for (number, &sum) in (1..1000).zip(&made) {
+            assert_eq!(make(&mut expressions, number), sum);
+        }
+        assert_eq!(expressions.len(), count);
+    }
 }

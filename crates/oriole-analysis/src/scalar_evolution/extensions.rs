@@ -7,7 +7,7 @@ use super::Query;
 use super::arithmetic::List;
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
-use oriole_collections::{DenseMap, SmallVec};
+use oriole_collections::SmallVec;
 
 /// The most nodes of an expression that is looked at.
 const MOST_NODES: u32 = 64;
@@ -18,17 +18,25 @@ impl Query<'_> {
     /// An equal expression in which extensions are pushed down as far as ranges and counts prove that nothing wraps: the extension of
     /// `{0,+,1}` to 64 bits is `{0,+,1}` of 64 bits if the loop ends before that wraps.
     pub fn widened(&mut self, expression: Expression) -> Expression {
-        if self.state.expressions.size(expression) > MOST_NODES {
+        if self.state.expressions.size(expression) > MOST_NODES
+            || !self.state.expressions.has_extensions(expression)
+        {
             return expression;
         }
-        let mut made: DenseMap<Expression, Expression> = DenseMap::new();
-        for node in self.state.expressions.postorder(expression) {
+        let order = self.state.expressions.postorder(expression);
+        // What each of these became.
+        let mut made: SmallVec<[Expression; 16]> = SmallVec::new();
+        for &node in &order {
             let expressions = &self.state.expressions;
-            let operands: List = expressions
-                .operands(node)
-                .iter()
-                .map(|each| *made.get(each).expect("operands come first"))
-                .collect();
+            if !expressions.has_extensions(node) {
+                made.push(node);
+                continue;
+            }
+            let of = |operand: &Expression| {
+                let place = order[..made.len()].iter().rposition(|own| own == operand);
+                made[place.expect("operands come first")]
+            };
+            let operands: List = expressions.operands(node).iter().map(of).collect();
             let mut new = match operands[..] == *expressions.operands(node) {
                 true => node,
                 false => self.refolded(node, &operands),
@@ -39,9 +47,9 @@ impl Query<'_> {
                 let bits = expressions.bits(new);
                 new = self.pushed_down(inner, bits, kind, MOST_DEPTH);
             }
-            made.insert(node, new);
+            made.push(new);
         }
-        *made.get(&expression).expect("the last one")
+        *made.last().expect("the last one")
     }
 
     /// The extension of an expression, pushed down.

@@ -16,25 +16,19 @@ use std::rc::Rc;
 /// How many dominating conditions are looked at.
 const MOST_CONDITIONS: usize = 24;
 /// How many blocks up the dominator tree conditions are looked for.
-const MOST_BLOCKS: usize = 96;
+pub(super) const MOST_BLOCKS: usize = 96;
+
+/// The most parts of an expression that are looked through one by one.
+const FEW_PARTS: usize = 16;
 
 /// What is known where a block is executed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    comparisons: Vec<Comparing>,
+    pub comparisons: Vec<Comparing>,
     /// Bounds of expressions that follow from them.
-    bounds: Vec<(Expression, Range)>,
+    pub bounds: Vec<(Expression, Range)>,
     /// The smaller side of a comparison minus the larger, and where the larger minus the smaller lies.
-    differences: Vec<(Expression, Range)>,
-}
-
-/// Facts that were found for questions whose answers are not kept, while nothing changes.
-#[derive(Default)]
-pub(super) struct FactsCache {
-    /// Those of the block that was asked about last.
-    last: Option<(Block, Rc<Facts>)>,
-    /// Those of the edge from its immediate dominator to a block.
-    edges: DenseMap<Block, Rc<Facts>>,
+    pub differences: Vec<(Expression, Range)>,
 }
 
 impl Query<'_> {
@@ -46,44 +40,58 @@ impl Query<'_> {
 
     /// What holds where a block is executed.
     pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
-        if reader == Key::Nobody
-            && let Some((own, facts)) = &self.facts.last
-            && *own == block
-        {
-            return Rc::clone(facts);
+        let key = Key::Facts(block);
+        self.state.tables.read(reader, key);
+        if let Some(Some(found)) = self.state.tables.facts.get(block) {
+            return Rc::clone(found);
         }
-        self.state.tables.read(reader, Key::Dominance(block));
-        let mut facts = Facts::default();
+        self.state.tables.read(key, Key::Dominance(block));
+        // Most often one edge says all there is.
+        let mut first: Option<Rc<Facts>> = None;
+        let mut several: Option<Facts> = None;
+        let mut count = 0;
         let mut at = Some(block);
         for _ in 0..MOST_BLOCKS {
             let Some(block) = at else {
                 break;
             };
-            if facts.comparisons.len() >= MOST_CONDITIONS {
+            if count >= MOST_CONDITIONS {
                 break;
             }
             if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
-                let own = self.facts_of_edge(reader, block, above, edge);
-                facts.comparisons.extend_from_slice(&own.comparisons);
-                facts.bounds.extend_from_slice(&own.bounds);
-                facts.differences.extend_from_slice(&own.differences);
+                let own = self.facts_of_edge(block, above, edge);
+                self.state.tables.read(key, Key::EdgeFacts(block));
+                count += own.comparisons.len();
+                match (&first, own.comparisons.is_empty()) {
+                    (_, true) => {}
+                    (None, false) => first = Some(own),
+                    (Some(first), false) => {
+                        let all = several.get_or_insert_with(|| Facts::clone(first));
+                        all.comparisons.extend_from_slice(&own.comparisons);
+                        all.bounds.extend_from_slice(&own.bounds);
+                        all.differences.extend_from_slice(&own.differences);
+                    }
+                }
             }
             at = self.state.shape.dominators.immediate(block);
         }
-        let facts = Rc::new(facts);
-        if reader == Key::Nobody {
-            self.facts.last = Some((block, Rc::clone(&facts)));
-        }
+        let facts = match (several, first) {
+            (Some(several), _) => Rc::new(several),
+            (None, first) => first.unwrap_or_default(),
+        };
+        let tables = &mut self.state.tables;
+        *tables.facts.ensure(block, None) = Some(Rc::clone(&facts));
+        tables.filled();
         facts
     }
 
     /// What holds where the only edge from a block to one that it dominates was taken.
-    fn facts_of_edge(&mut self, reader: Key, block: Block, above: Block, edge: u32) -> Rc<Facts> {
-        if reader == Key::Nobody
-            && let Some(found) = self.facts.edges.get(&block)
-        {
+    fn facts_of_edge(&mut self, block: Block, above: Block, edge: u32) -> Rc<Facts> {
+        if let Some(Some(found)) = self.state.tables.edge_facts.get(block) {
             return Rc::clone(found);
         }
+        let reader = Key::EdgeFacts(block);
+        self.state.tables.read(reader, Key::Dominance(block));
         let mut facts = Facts::default();
         if let Some(branch) = self.branch(reader, above)
             && branch.if_true != branch.if_false
@@ -100,9 +108,16 @@ impl Query<'_> {
             facts.differences.extend(self.difference(reader, comparing));
         }
         let facts = Rc::new(facts);
-        if reader == Key::Nobody {
-            self.facts.edges.insert(block, Rc::clone(&facts));
-        }
+        let tables = &mut self.state.tables;
+        let before = tables
+            .edge_facts
+            .ensure(block, None)
+            .replace(Rc::clone(&facts));
+        debug_assert!(
+            before.is_none(),
+            "an edge was asked about to compute itself"
+        );
+        tables.filled();
         facts
     }
 
@@ -161,11 +176,34 @@ impl Query<'_> {
                 Relation::Equal | Relation::UnsignedLessEqual | Relation::SignedLessEqual
             ));
         }
-        let left = self.range_at(reader, facts, wanted.left);
-        let right = self.range_at(reader, facts, wanted.right);
-        if let Some(decided) = left.decides(wanted.relation, right) {
-            return Some(decided);
+        let is_open = self.is_open(reader, facts, wanted);
+        if !is_open || cfg!(debug_assertions) {
+            let left = self.range_at(reader, facts, wanted.left);
+            let right = self.range_at(reader, facts, wanted.right);
+            if let Some(decided) = left.decides(wanted.relation, right) {
+                debug_assert!(!is_open, "{wanted:?} is decided by {left:?} and {right:?}");
+                return Some(decided);
+            }
         }
+        self.decide_by_implication(reader, facts, wanted)
+    }
+
+    /// Whether a relation that is not decided without facts is known to hold with them, or known not to.
+    fn decide_by_facts(&mut self, facts: &Facts, wanted: Comparing) -> Option<bool> {
+        let sides = [wanted.left, wanted.right];
+        if sides.iter().any(|&side| self.is_told_of(facts, side)) {
+            return self.decide(Key::Nobody, facts, wanted);
+        }
+        self.decide_by_implication(Key::Nobody, facts, wanted)
+    }
+
+    /// Whether a relation follows from those that are known, or its opposite does.
+    fn decide_by_implication(
+        &mut self,
+        reader: Key,
+        facts: &Facts,
+        wanted: Comparing,
+    ) -> Option<bool> {
         if self.is_implied(facts, wanted) || self.is_implied_by_arms(reader, facts, wanted) {
             return Some(true);
         }
@@ -237,6 +275,14 @@ impl Query<'_> {
     /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
     /// not kept.
     pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
+        if self.compares_anything(predicate, block) {
+            debug_assert_eq!(self.decided_by_all(predicate, block), None, "{predicate}");
+            return None;
+        }
+        self.decided_by_all(predicate, block)
+    }
+
+    fn decided_by_all(&mut self, predicate: Value, block: Block) -> Option<bool> {
         let condition = self.condition(Key::Nobody, predicate, 0);
         if matches!(condition, Condition::Opaque) {
             return None;
@@ -257,7 +303,11 @@ impl Query<'_> {
         // The depth of conditions is bounded.
         match condition {
             Condition::Constant(value) => Some(*value),
-            Condition::Compare(comparing) => self.decide(Key::Nobody, facts, *comparing),
+            Condition::Compare(comparing) if facts.comparisons.is_empty() => {
+                self.decide(Key::Nobody, facts, *comparing)
+            }
+            // Without them it was asked about before.
+            Condition::Compare(comparing) => self.decide_by_facts(facts, *comparing),
             Condition::And(left, right) | Condition::Or(left, right) => {
                 let decisive = matches!(condition, Condition::Or(..));
                 let left = self.decide_condition(facts, left);
@@ -324,6 +374,9 @@ impl Query<'_> {
 
     /// The range of an expression where facts hold.
     pub(super) fn range_at(&mut self, reader: Key, facts: &Facts, root: Expression) -> Range {
+        if let Some(number) = self.state.expressions.as_constant(root) {
+            return Range::constant(number, self.state.expressions.bits(root));
+        }
         let range = self.own_range_at(reader, facts, root);
         if facts.comparisons.is_empty() {
             return range;
@@ -380,28 +433,33 @@ impl Query<'_> {
             let own = facts.bounds.iter().filter(|(bounded, _)| *bounded == root);
             return own.fold(whole, |range, &(_, bound)| range.meet(bound));
         }
-        let order = expressions.postorder(root);
+        if !self.has_bounded_part(facts, root) {
+            return whole;
+        }
+        let order = self.state.expressions.postorder(root);
         let is_bounded = |it: &Expression| facts.bounds.iter().any(|(bounded, _)| bounded == it);
         if !order.iter().any(is_bounded) {
             return whole;
         }
-        let mut ranges: oriole_collections::DenseMap<Expression, Range> =
-            oriole_collections::DenseMap::new();
+        let mut places: DenseMap<Expression, usize> = DenseMap::new();
+        let mut ranges: SmallVec<[Range; 8]> = SmallVec::new();
+        let is_long = order.len() > FEW_PARTS;
         let mut is_refined = false;
-        for expression in order {
+        for (place, &expression) in order.iter().enumerate() {
             let mut range = self.read_range(reader, expression);
-            let operands: SmallVec<[Range; 8]> = self
-                .state
-                .expressions
-                .operands(expression)
-                .iter()
-                .map(|operand| *ranges.get(operand).expect("operands come first"))
-                .collect();
-            if is_refined
-                && !operands.is_empty()
-                && self.state.expressions.kind(expression) != Kind::Recurrence
-            {
-                range = range.meet(self.combined(expression, &operands));
+            if is_refined && self.state.expressions.kind(expression) != Kind::Recurrence {
+                let of = |operand: &Expression| {
+                    let found = match is_long {
+                        true => places.get(operand).copied(),
+                        false => order[..place].iter().rposition(|own| own == operand),
+                    };
+                    ranges[found.expect("operands come first")]
+                };
+                let operands = self.state.expressions.operands(expression);
+                let operands: SmallVec<[Range; 8]> = operands.iter().map(of).collect();
+                if !operands.is_empty() {
+                    range = range.meet(self.combined(expression, &operands));
+                }
             }
             for &(bounded, bound) in &facts.bounds {
                 if bounded == expression {
@@ -409,9 +467,12 @@ impl Query<'_> {
                     is_refined = true;
                 }
             }
-            ranges.insert(expression, range);
+            if is_long {
+                places.insert(expression, place);
+            }
+            ranges.push(range);
         }
-        ranges.get(&root).expect("the last one").meet(whole)
+        ranges.last().expect("the last one").meet(whole)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits of the analysis, by the names and with the defaults that compilers know them by.
 //!
 //! Compilers have three more. Two say how deep expressions and values are compared to bring them into order; here equal expressions are
-//! one number, and nothing is compared deeper than that. The third says after how many expressions that are too large to simplify none is
+//! one number, and others are compared in the first operand only in which they differ. The third says after how many expressions that are too large to simplify none is
 //! simplified any more; answers would depend on the order of questions.
 
 /// Limits and switches of the analysis.

@@ -16,7 +16,7 @@
 //! When in doubt the answer is "unknown".
 //!
 //! ## Method
-//! Answers are computed when they are asked for and kept in seven tables (`tables`). Four layers, each of which asks only those before
+//! Answers are computed when they are asked for and kept in eight tables (`tables`). Four layers, each of which asks only those before
 //! it, so that no answer depends on the order of questions:
 //!
 //! 1. `values`: the expression of a value with parameters of loop headers as leaves, and its known bits;
@@ -44,6 +44,7 @@ mod extensions;
 mod guards;
 mod knobs;
 mod narrowing;
+mod open_comparisons;
 mod printer;
 mod ranges;
 mod recurrences;
@@ -96,7 +97,6 @@ pub struct ScalarEvolution {
 pub struct Query<'query> {
     function: &'query Function,
     state: RefMut<'query, State>,
-    facts: guards::FactsCache,
 }
 
 impl ScalarEvolution {
@@ -131,7 +131,6 @@ impl ScalarEvolution {
         Query {
             function,
             state: self.state.borrow_mut(),
-            facts: guards::FactsCache::default(),
         }
     }
 

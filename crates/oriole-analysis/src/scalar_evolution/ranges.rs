@@ -45,7 +45,19 @@ impl Range {
     /// One number.
     pub fn constant(value: u64, bits: u32) -> Range {
         let value = value & mask(bits);
-        Range::full(bits).with_unsigned(value.into(), value.into())
+        let signed = sign_extend(value, bits);
+        Range {
+            bits,
+            unsigned: UnsignedRange {
+                low: value,
+                high: value,
+                known: Known::constant(value),
+            },
+            signed: SignedRange {
+                low: signed,
+                high: signed,
+            },
+        }
     }
 
     /// Numbers with these bits.
@@ -527,7 +539,7 @@ impl Query<'_> {
     }
 
     /// The values that a value is one of.
-    fn arms(&mut self, value: Value) -> SmallVec<[Value; 4]> {
+    pub(super) fn arms(&self, value: Value) -> SmallVec<[Value; 4]> {
         let function = self.function;
         match function.values()[value].definition {
             Definition::Undefined => SmallVec::new(),

@@ -281,6 +281,9 @@ impl Query<'_> {
         if expressions.size(expression) > 4 * expressions.limits.max_expr_size {
             return false;
         }
+        if !expressions.has_parameters(expression) {
+            return true;
+        }
         for each in expressions.postorder(expression) {
             let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(each) else {
                 continue;
@@ -506,17 +509,9 @@ impl Query<'_> {
     }
 }
 
-/// Whether an expression has an entry of its own: the others are what they are.
+/// Whether an expression has an entry of its own: one without parameters of blocks is what it is.
 fn needs_entry(expressions: &Expressions, expression: Expression) -> bool {
-    !matches!(
-        expressions.kind(expression),
-        Kind::Constant
-            | Kind::Special
-            | Kind::Symbol
-            | Kind::Parameter
-            | Kind::Start
-            | Kind::CouldNotCompute
-    )
+    expressions.has_parameters(expression)
 }
 
 /// Whether an expression is the same in all iterations of the loop with this header.

@@ -8,10 +8,12 @@
 
 use super::exits::ExitCount;
 use super::expression::Expression;
+use super::guards::Facts;
 use super::trip_counts::{BackedgeTaken, PredicatedCount};
 use crate::known_bits::Known;
 use oriole_collections::{DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Instruction, Value};
+use std::rc::Rc;
 
 /// A source or an entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,10 @@ pub(super) enum Key {
     Count(Block),
     /// The count of the loop with this header under assumptions.
     Predicated(Block),
+    /// What the edge says that every way to a block takes from its immediate dominator.
+    EdgeFacts(Block),
+    /// What holds where a block is executed.
+    Facts(Block),
     /// Nobody: the answer is not kept.
     Nobody,
 }
@@ -62,6 +68,8 @@ impl Key {
             Key::Count(block) => one(9, block.as_u32()),
             Key::Predicated(block) => one(10, block.as_u32()),
             Key::Nobody => one(11, 0),
+            Key::EdgeFacts(block) => one(12, block.as_u32()),
+            Key::Facts(block) => one(13, block.as_u32()),
             Key::Exit(header, from) => (
                 EXITS,
                 u64::from(header.as_u32()) << 32 | u64::from(from.as_u32()),
@@ -82,10 +90,17 @@ impl Key {
 }
 
 /// The kind of the counts of exits, the only ones whose numbers are not dense: they have two.
-const EXITS: usize = 12;
+const EXITS: usize = 14;
 
 /// How many kinds of sources and entries have dense numbers.
 const KINDS: usize = EXITS;
+
+/// Makes room for a number, and for as many more as the memory for it holds.
+#[cold]
+fn grow(heads: &mut Vec<u32>, number: usize) {
+    heads.reserve(number + 1 - heads.len());
+    heads.resize(heads.capacity(), END);
+}
 
 /// The first of the readers of each source and entry, [`END`] where there are none.
 #[derive(Debug, Default)]
@@ -104,7 +119,7 @@ impl Readers {
         };
         let number = number as usize;
         if number >= heads.len() {
-            heads.resize(number + 1, END);
+            grow(heads, number);
         }
         &mut heads[number]
     }
@@ -213,6 +228,9 @@ pub(super) struct Tables {
     pub folded: IndexVec<Expression, PackedOption<Expression>>,
     /// 7: header → backedge-taken count under assumptions.
     pub predicated: DenseMap<Block, PredicatedCount>,
+    /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed.
+    pub edge_facts: IndexVec<Block, Option<Rc<Facts>>>,
+    pub facts: IndexVec<Block, Option<Rc<Facts>>>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
     pub results: IndexVec<Instruction, PackedOption<Value>>,
     readers: Readers,
@@ -293,6 +311,8 @@ impl Tables {
             Key::Exit(header, from) => self.exit_counts.contains_key(&(header, from)),
             Key::Count(block) => self.backedge_taken.contains_key(&block),
             Key::Predicated(block) => self.predicated.contains_key(&block),
+            Key::EdgeFacts(block) => self.edge_facts.get(block).is_some_and(Option::is_some),
+            Key::Facts(block) => self.facts.get(block).is_some_and(Option::is_some),
             _ => false,
         }
     }
@@ -316,6 +336,14 @@ impl Tables {
             Key::Exit(header, from) => self.exit_counts.erase(&(header, from)),
             Key::Count(block) => self.backedge_taken.erase(&block),
             Key::Predicated(block) => self.predicated.erase(&block),
+            Key::EdgeFacts(block) => self
+                .edge_facts
+                .get_mut(block)
+                .is_some_and(|facts| facts.take().is_some()),
+            Key::Facts(block) => self
+                .facts
+                .get_mut(block)
+                .is_some_and(|facts| facts.take().is_some()),
             _ => false,
         }
     }
@@ -361,6 +389,8 @@ impl Tables {
             recurrences,
             folded,
             predicated,
+            edge_facts,
+            facts,
             results,
             readers,
             links,
@@ -375,6 +405,8 @@ impl Tables {
         recurrences.clear();
         folded.clear();
         predicated.clear();
+        edge_facts.clear();
+        facts.clear();
         results.clear();
         readers.clear();
         links.clear();
@@ -428,7 +460,9 @@ impl Tables {
             + self.exit_counts.len()
             + self.recurrences.len()
             + self.folded.values().filter(|it| it.is_some()).count()
-            + self.predicated.len();
+            + self.predicated.len()
+            + self.edge_facts.values().flatten().count()
+            + self.facts.values().flatten().count();
         if count as u64 != self.entries {
             wrong.push(format!("{count} entries, counted as {}", self.entries));
         }

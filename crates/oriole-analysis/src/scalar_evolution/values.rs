@@ -16,9 +16,6 @@ use oriole_ir::{
 };
 use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
 
-/// A few values.
-type Few = SmallVec<[Value; 8]>;
-
 /// Nothing known.
 const NOTHING: Known = Known { zeros: 0, ones: 0 };
 
@@ -28,23 +25,30 @@ impl Query<'_> {
         if let Some(entry) = self.current_entry(value) {
             return entry;
         }
-        let mut stack: SmallVec<[Value; 16]> = SmallVec::new();
-        stack.push(value);
-        let mut missing = Few::new();
-        while let Some(&top) = stack.last() {
-            if self.current_entry(top).is_some() {
+        // Values, and whether what they are computed from comes before them: it is on the stack above.
+        let mut stack: SmallVec<[(Value, bool); 16]> = SmallVec::new();
+        stack.push((value, false));
+        while let Some(top) = stack.last_mut() {
+            let value = top.0;
+            if top.1 {
                 stack.pop();
+                if self.current_entry(value).is_none() {
+                    self.fill_value(value);
+                }
                 continue;
             }
-            missing.clear();
-            self.operand_values(top, &mut missing);
-            missing.retain(|each| *each != top && self.current_entry(*each).is_none());
-            if missing.is_empty() {
-                self.fill_value(top);
-                stack.pop();
-            } else {
-                stack.extend_from_slice(&missing);
+            top.1 = true;
+            let count = stack.len();
+            self.push_operands(value, &mut stack);
+            let mut kept = count;
+            for at in count..stack.len() {
+                let each = stack[at].0;
+                if each != value && self.current_entry(each).is_none() {
+                    stack[kept] = (each, false);
+                    kept += 1;
+                }
             }
+            stack.truncate(kept);
         }
         self.state.tables.value(value).expect("filled")
     }
@@ -61,16 +65,20 @@ impl Query<'_> {
         None
     }
 
-    /// The values that the entry of a value is computed from.
-    fn operand_values(&self, value: Value, list: &mut Few) {
+    /// Appends the values that the entry of a value is computed from.
+    fn push_operands(&self, value: Value, list: &mut SmallVec<[(Value, bool); 16]>) {
         match self.function.values()[value].definition {
             Definition::Undefined => {}
-            Definition::Parameter(block) => list.extend(self.joined(block, value)),
+            Definition::Parameter(block) => {
+                let joined = self.joined(block, value);
+                list.extend(joined.into_iter().map(|each| (each, false)));
+            }
             Definition::Instruction(instruction) => {
                 let is_reached = self.is_reached(instruction);
                 let format = self.function.format(instruction);
                 if is_reached && (is_arithmetic(format) || is_guarded_move(format)) {
-                    list.extend(self.function.uses(instruction));
+                    let used = self.function.uses(instruction);
+                    list.extend(used.map(|each| (each, false)));
                 }
             }
         }
@@ -145,10 +153,8 @@ impl Query<'_> {
         let key = Key::Value(value);
         self.state.tables.read(key, Key::Definition(value));
         let mut known = Known::unknown(bits);
-        let mut expression = match bits {
-            0 | 65.. => Expressions::could_not_compute(),
-            _ => self.state.expressions.unknown(value, bits),
-        };
+        // What it is, if that is more than a leaf.
+        let mut expression: Option<Expression> = None;
         let mut is_reached = true;
         match data.definition {
             Definition::Undefined => {}
@@ -163,7 +169,7 @@ impl Query<'_> {
                 let joined = self.joined(block, value);
                 if let Some((same, bits)) = self.join(key, &joined) {
                     known = bits;
-                    expression = same.unwrap_or(expression);
+                    expression = same;
                 }
             }
             Definition::Instruction(instruction) => {
@@ -177,8 +183,7 @@ impl Query<'_> {
                     }
                     if self.function.results(instruction).len() == 1 {
                         known = self.known_result(instruction, data.scalar_type);
-                        let built = self.build(key, instruction, data.scalar_type);
-                        expression = built.unwrap_or(expression);
+                        expression = self.build(key, instruction, data.scalar_type);
                     }
                 } else if is_reached && bits <= 64 {
                     if is_guarded_move(format) {
@@ -189,17 +194,21 @@ impl Query<'_> {
                     } else if is_load(format) && self.function.results(instruction).len() == 1 {
                         // Of what a load gives, its type is known; no operand is asked.
                         known = self.known_result(instruction, data.scalar_type);
-                        let loaded = self.loaded_parameter(instruction, bits);
-                        expression = loaded.unwrap_or(expression);
+                        expression = self.loaded_parameter(instruction, bits);
                     }
                 }
             }
         }
-        if bits <= 64
-            && let Some(constant) = known.as_constant()
-        {
-            expression = self.state.expressions.constant(constant, bits);
-        }
+        let expressions = &mut self.state.expressions;
+        let expression = match (known.as_constant(), expression) {
+            (Some(constant), _) if bits <= 64 => expressions.constant(constant, bits),
+            (_, Some(expression)) => expression,
+            _ if !(1..=64).contains(&bits) => Expressions::could_not_compute(),
+            _ => match data.definition {
+                Definition::Parameter(_) => expressions.unknown(value, bits),
+                _ => expressions.result(value, bits),
+            },
+        };
         let entry = ValueEntry {
             expression,
             known,
@@ -604,7 +613,7 @@ impl Query<'_> {
 }
 
 /// Whether [`Query::build`] may have an expression for the result.
-fn is_arithmetic(format: &FormatData) -> bool {
+pub(super) fn is_arithmetic(format: &FormatData) -> bool {
     if !format.is_simple() {
         return false;
     }
@@ -621,7 +630,7 @@ fn is_arithmetic(format: &FormatData) -> bool {
         && (opcode.computes_integers() || matches!(opcode, Opcode::Abs | Opcode::Cvta))
 }
 
-fn is_load(format: &FormatData) -> bool {
+pub(super) fn is_load(format: &FormatData) -> bool {
     matches!(format.mnemonic.opcode(), Opcode::Ld | Opcode::Ldu)
 }
 
