@@ -260,7 +260,7 @@ fn sample(
     request: &Request,
     is_of_nest: bool,
 ) -> Sample {
-    let lanes = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
+    let lanes = patterns.executing(request.instruction).lanes & request.lanes & patterns.lanes();
     let mut sample = Sample {
         lanes,
         pattern: None,

@@ -92,7 +92,7 @@ fn judge(
     let mut instructions = function.instructions_of(block);
     let plain = instructions.find(|&own| function.guard(own).is_none());
     let arriving = match plain {
-        Some(plain) => patterns.active(plain).lanes,
+        Some(plain) => patterns.executing(plain).lanes,
         None => patterns.lanes(),
     };
     let mut verdict = Verdict::Together;
