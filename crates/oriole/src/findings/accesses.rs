@@ -287,7 +287,7 @@ fn alignment(
             false => known,
         }
     };
-    let lanes = (0..LANES).filter(|lane| arriving.lanes & request.lanes >> lane & 1 != 0);
+    let lanes = (0..LANES).filter(|lane| (arriving.lanes & request.lanes) >> lane & 1 != 0);
     if !arriving.is_supposed && pattern.assumed.is_empty() {
         for lane in lanes {
             let known = pattern.symbolic_known(lane, &|atom| aligned(patterns, atom));
