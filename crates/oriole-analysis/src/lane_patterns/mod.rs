@@ -34,6 +34,7 @@ mod any_warp;
 mod bits;
 mod cases;
 mod data_dependence;
+mod each_warp;
 mod evaluate;
 mod exchange;
 mod joins;
@@ -64,6 +65,7 @@ use oriole_ir::{
     Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
 };
 use oriole_isa::{ScalarType, Terminator};
+use each_warp::OfAnyWarp;
 use pattern::Atoms;
 use reconvergence::Meetings;
 use std::collections::BTreeMap;
@@ -308,6 +310,10 @@ pub struct LanePatterns<'a> {
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
     shown_by: Vec<Supposed>,
+    /// Whether the last questions were answered of all rounds and places, without taking anything for granted of loops.
+    is_plain: bool,
+    /// What was found for any warp, if that was asked before.
+    of_any: Option<Box<OfAnyWarp>>,
 }
 
 impl<'a> LanePatterns<'a> {
@@ -381,6 +387,8 @@ impl<'a> LanePatterns<'a> {
             narrow: BTreeMap::new(),
             pessimistic: false,
             shown_by: Vec::new(),
+            is_plain: false,
+            of_any: None,
         }
     }
 
@@ -416,6 +424,7 @@ impl<'a> LanePatterns<'a> {
                 }
             }
             if holds {
+                self.is_plain = self.is_answered_plainly();
                 return answers;
             }
             retries += 1;
@@ -424,6 +433,12 @@ impl<'a> LanePatterns<'a> {
     }
 
     fn start(&mut self, warp: u32) {
+        match warp {
+            ANY_WARP => self.of_any = None,
+            _ => self.keep_any_warp(),
+        }
+        self.forget_translated();
+        self.is_plain = false;
         self.warp = warp;
         self.atoms.clear();
         self.entries.clear();
@@ -447,6 +462,7 @@ impl<'a> LanePatterns<'a> {
     /// Answers all that follows for the case that the address of a variable is a multiple of `period`, a power of two, and `residue` more.
     pub fn place(&mut self, variable: oriole_ir::Symbol, period: u64, residue: u64) {
         self.placed = Some((variable, period, residue));
+        self.of_any = None;
         // What did not hold in another case may hold in this one.
         self.refuted.clear();
         self.steps.clear();
@@ -589,6 +605,11 @@ impl<'a> LanePatterns<'a> {
         stack.push(value);
         while let Some(&top) = stack.last() {
             if self.entries[top.index()].is_some() {
+                stack.pop();
+                continue;
+            }
+            if let Some(entry) = self.by_any_warp(top) {
+                self.entries[top.index()] = Some(entry);
                 stack.pop();
                 continue;
             }
