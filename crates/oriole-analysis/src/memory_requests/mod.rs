@@ -29,6 +29,7 @@ mod copies;
 mod cost;
 mod fixes;
 mod group_cost;
+mod like_requests;
 mod nests;
 mod rounds;
 mod strides;
@@ -51,6 +52,7 @@ use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
 use cost::WarpCost;
+use like_requests::{LikeRequests, Likeness};
 use oriole_collections::SmallVec;
 use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
@@ -505,15 +507,27 @@ fn ask(
     requests: &[(Request, Option<&WarpCost>)],
 ) -> Vec<WarpCost> {
     let mut costs = patterns.ask(warp, |patterns| {
-        let cost = |(request, any): &(Request, Option<&WarpCost>)| {
+        let mut costs: Vec<(WarpCost, bool)> = Vec::with_capacity(requests.len());
+        let mut like = LikeRequests::default();
+        for (request, any) in requests {
             let arriving = arriving(patterns, request);
-            match any.filter(|any| any.settles(arriving)) {
+            if let Some(any) = any.filter(|any| any.settles(arriving)) {
                 // What is said of warps that a condition cuts short is said of any warp.
-                Some(any) => (any.without_boundary(), true),
-                None => (of_lanes(function, patterns, request, arriving), false),
+                costs.push((any.without_boundary(), true));
+                continue;
             }
-        };
-        requests.iter().map(cost).collect::<Vec<_>>()
+            let likeness = Likeness::of(function, request, arriving);
+            let before = likeness.and_then(|likeness| like.find(&likeness));
+            let cost = match before {
+                Some(before) => costs[before].0.clone(),
+                None => of_lanes(function, patterns, request, arriving),
+            };
+            if let (Some(likeness), None) = (likeness, before) {
+                like.insert(likeness, costs.len());
+            }
+            costs.push((cost, false));
+        }
+        costs
     });
     let more = patterns.assumed_of_loops();
     for (cost, is_settled) in &mut costs {
