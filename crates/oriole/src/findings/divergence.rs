@@ -6,7 +6,6 @@
 //! is conditions that are known in each lane and differ, and those that are computed from what lanes loaded or from
 //! the lane by other arithmetic.
 
-use super::origins::Origins;
 use super::roots::definition;
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::lane_patterns::{Entry, LANES, LanePatterns};
@@ -50,10 +49,9 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
     if conditional.is_empty() {
         return;
     }
-    let origins = Origins::of(subject);
     let branches: Branches = subject.ask(analyses, |patterns| {
         let judged = conditional.iter().map(|&(block, last, predicate)| {
-            let verdict = judge(subject, &origins, patterns, block, predicate);
+            let verdict = judge(subject, patterns, block, predicate);
             (block, last, verdict)
         });
         judged.collect()
@@ -82,7 +80,6 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
 
 fn judge(
     subject: &Subject<'_>,
-    origins: &Origins,
     patterns: &mut LanePatterns<'_>,
     block: Block,
     predicate: Value,
@@ -129,9 +126,9 @@ fn judge(
                     .uses(made)
                     .filter(|own| !is_predicate(own))
                     .collect();
-                compared(origins, patterns, block, &sides)
+                compared(subject, patterns, block, &sides)
             }
-            _ => computed(origins, value),
+            _ => computed(subject, value),
         };
         verdict = worse(verdict, own);
     }
@@ -154,8 +151,8 @@ fn worse(left: Verdict, right: Verdict) -> Verdict {
     }
 }
 
-fn computed(origins: &Origins, value: Value) -> Verdict {
-    let origin = origins.get(value);
+fn computed(subject: &Subject<'_>, value: Value) -> Verdict {
+    let origin = subject.origins().get(value);
     match origin.differs_widely() {
         true => Verdict::Computed {
             is_data: origin.is_data(),
@@ -166,7 +163,7 @@ fn computed(origins: &Origins, value: Value) -> Verdict {
 
 /// How a comparison of these values divides lanes.
 fn compared(
-    origins: &Origins,
+    subject: &Subject<'_>,
     patterns: &mut LanePatterns<'_>,
     block: Block,
     sides: &[Value],
@@ -185,7 +182,7 @@ fn compared(
                 apart += most.abs_diff(least);
             }
             Entry::Known(_) => {}
-            Entry::Varying(_) => return computed(origins, side),
+            Entry::Varying(_) => return computed(subject, side),
         }
     }
     Verdict::Boundary(apart)
