@@ -28,7 +28,7 @@ use oriole_isa::Opcode;
 use std::rc::Rc;
 
 /// So many instructions are followed from an atom to what it was made of.
-pub(super) const DEEPEST: u32 = 8;
+const DEEPEST: u32 = 8;
 
 /// What was found of conditions for any warp.
 struct Alike {
@@ -208,7 +208,7 @@ impl LanePatterns<'_> {
     }
 
     /// Whether no warp's number is in an atom.
-    pub(super) fn is_atom_of_all_warps(&self, atom: Atom, depth: u32) -> bool {
+    fn is_atom_of_all_warps(&self, atom: Atom, depth: u32) -> bool {
         match self.atom_key(atom) {
             AtomKey::Parameter(..) | AtomKey::Symbol(_) | AtomKey::Rounds(_) => true,
             AtomKey::Warp(_) => false,

@@ -13,9 +13,9 @@ use super::joins::ROUNDS;
 use super::lanes::{LANES, Lanes};
 use super::monomial::Monomial;
 use super::pattern::{Atom, AtomKey, Atoms, Pattern};
-use super::{ANY_WARP, Entry, LanePatterns, any_warp};
+use super::{ANY_WARP, Entry, LanePatterns};
 use oriole_collections::BitSet;
-use oriole_ir::Value;
+use oriole_ir::{Definition, Value};
 use oriole_isa::Component;
 use std::rc::Rc;
 
@@ -40,16 +40,24 @@ impl LanePatterns<'_> {
         if self.warp != ANY_WARP || !self.is_plain {
             return;
         }
-        let is_of_all: Vec<bool> = (0..self.atoms.len())
-            .map(|index| self.is_exact_atom(Atom::from_index(index)))
-            .collect();
+        // What an atom is made of comes before it, but for what loops go round with, which is left alone.
+        let mut is_of_all = Vec::with_capacity(self.atoms.len());
+        for index in 0..self.atoms.len() {
+            let own = self.is_of_each_warp(Atom::from_index(index), &is_of_all);
+            is_of_all.push(own);
+        }
+        let is_exact = |atom: Atom| match self.atom_key(atom) {
+            // What rounds of a loop add is the same in all warps.
+            AtomKey::Warp(_) | AtomKey::Part(_, ROUNDS) => true,
+            _ => is_of_all[atom.index()],
+        };
         let mut exact = BitSet::with_domain(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(Entry::Known(pattern)) = entry else {
                 continue;
             };
             let mut atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
-            if pattern.assumed.is_empty() && atoms.all(|atom| is_of_all[atom.index()]) {
+            if pattern.assumed.is_empty() && atoms.all(|&atom| is_exact(atom)) {
                 exact.insert(Value::from_index(index));
             }
         }
@@ -61,13 +69,30 @@ impl LanePatterns<'_> {
         }));
     }
 
-    /// Whether an atom is the number of a warp, or no such number is in it.
-    fn is_exact_atom(&self, atom: Atom) -> bool {
-        match self.atom_key(atom) {
-            // What rounds of a loop add is the same in all warps.
-            AtomKey::Warp(_) | AtomKey::Part(_, ROUNDS) => true,
-            _ => self.is_atom_of_all_warps(atom, any_warp::DEEPEST),
+    /// Whether no warp's number is in an atom, given of which of those before it that is so.
+    fn is_of_each_warp(&self, atom: Atom, before: &[bool]) -> bool {
+        let (AtomKey::Value(value) | AtomKey::Part(value, _) | AtomKey::Bit(value, _)) =
+            self.atom_key(atom)
+        else {
+            return !matches!(self.atom_key(atom), AtomKey::Warp(_));
+        };
+        if self.uniformity.is_uniform(value) {
+            return true;
         }
+        let Definition::Instruction(instruction) = self.function.values()[value].definition else {
+            return false;
+        };
+        let is_of_all = |atom: &Atom| before.get(atom.index()) == Some(&true);
+        self.is_evaluated(instruction)
+            && self.function.uses(instruction).all(|used| {
+                let entry = self.entries[used.index()].as_ref();
+                let pattern = entry.and_then(Entry::pattern);
+                pattern.is_some_and(|pattern| {
+                    let mut atoms = pattern.terms.iter().flat_map(|term| &term.monomial);
+                    atoms.all(is_of_all)
+                })
+            })
+            && self.has_uniform_symbols(instruction)
     }
 
     /// Forgets what stands for atoms of any warp.
@@ -127,4 +152,43 @@ fn number_of(block: [u32; 3], warp: u32, axis: u32) -> u64 {
         _ => thread / (x * y) / layers,
     };
     number.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane_patterns::Setting;
+
+    #[test]
+    fn numbers_of_warps_are_those_of_their_first_threads() {
+        let blocks = [
+            [256, 1, 1],
+            [64, 4, 1],
+            [32, 8, 1],
+            [16, 16, 1],
+            [8, 8, 4],
+            [4, 2, 32],
+            [128, 2, 2],
+        ];
+        for block in blocks {
+            let setting = Setting::of_block(block);
+            assert!(setting.has_like_warps(), "{block:?}");
+            let [x, y, _] = block;
+            let rows = (32 / x).max(1);
+            let steps = [32, rows, (rows / y).max(1)];
+            for warp in 0..setting.warps() {
+                let thread = 32 * warp;
+                let places = [thread % x, thread / x % y, thread / (x * y)];
+                let axes = [Component::X, Component::Y, Component::Z];
+                for ((axis, step), place) in axes.into_iter().zip(steps).zip(places) {
+                    let number = number_of(block, warp, axis as u32);
+                    assert_eq!(
+                        number * u64::from(step),
+                        u64::from(place),
+                        "{block:?} {warp}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -23,7 +23,8 @@
 //! together, as long as they are in it, is how machines execute it.
 //!
 //! ## Method
-//! On demand, one warp at a time, with an explicit stack; each value once.
+//! On demand, one warp at a time, with an explicit stack; each value once. Where all warps are alike but for their numbers, any of them may be
+//! asked about first: what is exact then is taken from there for the others (`each_warp.rs`).
 //!
 //! ## Not done
 //! Division of unknowns by other numbers than powers of two, unless lanes are supposed to have one quotient; bit operations on sums of
@@ -60,12 +61,12 @@ use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::Query;
 use crate::uniformity::Uniformity;
+use each_warp::OfAnyWarp;
 use oriole_collections::{BitSet, SmallVec};
 use oriole_ir::{
     Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
 };
 use oriole_isa::{ScalarType, Terminator};
-use each_warp::OfAnyWarp;
 use pattern::Atoms;
 use reconvergence::Meetings;
 use std::collections::BTreeMap;
