@@ -40,7 +40,8 @@ fn combined(
     for ((result, left), right) in results.iter_mut().zip(left).zip(right) {
         let own = logic(left, right);
         let (one, other) = (left | first.unknown, right | second.unknown);
-        unknown |= (logic(one, right) ^ own) | (logic(left, other) ^ own) | (logic(one, other) ^ own);
+        unknown |=
+            (logic(one, right) ^ own) | (logic(left, other) ^ own) | (logic(one, other) ^ own);
         *result = own;
     }
     unknown
@@ -51,7 +52,9 @@ pub(super) fn shifted_right(number: u64, amount: u64, own: ScalarType) -> u64 {
     let bits = own.bits();
     match own.is_signed() {
         true => (sign_extend(number, bits) >> amount.min(63)) as u64 & mask(bits),
-        false => (number & mask(bits)).checked_shr(amount.min(64) as u32).unwrap_or(0),
+        false => (number & mask(bits))
+            .checked_shr(amount.min(64) as u32)
+            .unwrap_or(0),
     }
 }
 
