@@ -33,9 +33,14 @@ type Branches = Vec<(Block, Instruction, Verdict)>;
 
 pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
     let function = subject.function;
+    let barriers = barriers(subject);
     let mut conditional = Vec::new();
     for &block in function.block_order() {
         if !subject.flow.is_reachable(block) || !subject.uniform.is_divergent_branch(block) {
+            continue;
+        }
+        // Others are not spoken of.
+        if barriers.is_empty() && subject.loops.innermost(block).is_none() {
             continue;
         }
         let Some(last) = function.last_instruction(block) else {
@@ -75,7 +80,7 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
             }
         }
     }
-    barriers(subject, &branches, found);
+    divergent_barriers(subject, &barriers, &branches, found);
 }
 
 fn judge(
@@ -88,7 +93,7 @@ fn judge(
     // An instruction without a guard says which lanes come to the block.
     let mut instructions = function.instructions_of(block);
     let plain = instructions.find(|&own| function.guard(own).is_none());
-    let arriving = match plain {
+    let arriving = |patterns: &mut LanePatterns<'_>| match plain {
         Some(plain) => patterns.executing(plain).lanes,
         None => patterns.lanes(),
     };
@@ -104,6 +109,7 @@ fn judge(
             if pattern.is_concrete() && pattern.assumed.is_empty() && value == predicate {
                 let set = (0..LANES).filter(|&lane| pattern.lanes.get(lane) & 1 != 0);
                 let lanes: u32 = set.fold(0, |lanes, lane| lanes | 1 << lane);
+                let arriving = arriving(patterns);
                 let taken = lanes & arriving;
                 if taken != 0 && taken != arriving {
                     return Verdict::Lanes(taken);
@@ -365,13 +371,21 @@ fn waits(subject: &Subject<'_>, instruction: Instruction) -> bool {
     is_aligned && !format.opaque && format.operand_count == 1
 }
 
+/// All of them.
+fn barriers(subject: &Subject<'_>) -> Vec<(Block, Instruction)> {
+    let instructions = subject.instructions();
+    let barriers = instructions.filter(|&(_, instruction)| waits(subject, instruction));
+    barriers.collect()
+}
+
 /// Barriers that some lanes come to while others wait at another one, or at the same one in another iteration.
-fn barriers(subject: &Subject<'_>, branches: &Branches, found: &mut Vec<Found>) {
+fn divergent_barriers(
+    subject: &Subject<'_>,
+    barriers: &[(Block, Instruction)],
+    branches: &Branches,
+    found: &mut Vec<Found>,
+) {
     let function = subject.function;
-    let barriers: Vec<(Block, Instruction)> = subject
-        .instructions()
-        .filter(|&(_, instruction)| waits(subject, instruction))
-        .collect();
     if barriers.is_empty() {
         return;
     }
@@ -390,7 +404,7 @@ fn barriers(subject: &Subject<'_>, branches: &Branches, found: &mut Vec<Found>) 
     if dividing.len().saturating_mul(barriers.len()) > MOST_PAIRS {
         return;
     }
-    for &(at, barrier) in &barriers {
+    for &(at, barrier) in barriers {
         for &(branch, last) in &dividing {
             let decides = |way: Block| subject.post_dominators.dominates(at, way);
             if subject.post_dominators.dominates(at, branch) {

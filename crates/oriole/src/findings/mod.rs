@@ -19,6 +19,7 @@ pub(crate) use pressure::least_registers;
 
 use crate::access_analysis::{AccessReport, KernelAccesses};
 use crate::remarks::SourceLine;
+use origins::Origins;
 use oriole_analysis::lane_patterns::{LanePatterns, Setting};
 use oriole_analysis::memory_requests::{RequestCost, executions};
 use oriole_analysis::scalar_evolution::ScalarEvolution;
@@ -26,7 +27,6 @@ use oriole_analysis::{
     Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity as UniformValues,
 };
 use oriole_ir::{Block, Environment, Function, Instruction, Value};
-use origins::Origins;
 use roots::Roots;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
