@@ -298,9 +298,28 @@ impl WarpCopy<'_> {
 
     /// Likewise, past the cache, of a copy that does not [overlap](WarpCopy::overlaps).
     pub fn wavefronts_apart(&self) -> (u64, u64) {
-        let lines = self.distinct(|from, to| (from >> 7, to >> 7));
-        let permuted = self.distinct(|from, to| (from >> 7, to >> 7 << 3 | (from ^ to) >> 4 & 7));
-        (lines, permuted)
+        // Pairs of lines, each with a set of the numbers that pieces are permuted by.
+        let mut pairs = [(0, 0, 0u8); 32];
+        let mut lines = 0;
+        let mut rest = self.active;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let (from, to) = (self.from[lane], self.to[lane]);
+            let number = 1 << ((from ^ to) >> 4 & 7);
+            let (from, to) = (from >> 7, to >> 7);
+            // The last ones are the most likely.
+            let mut found = pairs[..lines].iter_mut().rev();
+            match found.find(|pair| (pair.0, pair.1) == (from, to)) {
+                Some(pair) => pair.2 |= number,
+                None => {
+                    pairs[lines] = (from, to, number);
+                    lines += 1;
+                }
+            }
+        }
+        let permuted = pairs[..lines].iter().map(|pair| pair.2.count_ones());
+        (lines as u64, permuted.sum::<u32>().into())
     }
 
     fn conflicts(&self) -> u64 {

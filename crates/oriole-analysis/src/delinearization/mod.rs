@@ -144,7 +144,7 @@ impl Delinearizer {
         let fixed = |leaf: Expression| self.fixed(query, leaf);
         let (whole, is_assumed) = polynomial::of_expression(query, root, &fixed)?;
         let base = base(query, &whole)?;
-        let offset = whole.subtract(&Polynomial::term(vec![Factor::Leaf(base)], 1))?;
+        let offset = whole.subtract(&Polynomial::factor(Factor::Leaf(base)))?;
         let offset = offset.add(&Polynomial::constant(more.into()))?;
         let size = i128::from(element.max(1));
         // In elements.
@@ -344,7 +344,7 @@ fn parametric(query: &Query<'_>, flat: &Polynomial) -> Option<Vec<Dimension>> {
             strides.push(stride_of(product));
         }
     }
-    strides.push(Vec::new());
+    strides.push(Product::new());
     strides.sort_by_key(|stride| std::cmp::Reverse(stride.len()));
     strides.dedup();
     let mut dimensions = Vec::new();

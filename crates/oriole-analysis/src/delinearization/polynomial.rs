@@ -1,6 +1,7 @@
 //! Sums of products of factors with integer coefficients.
 
 use crate::scalar_evolution::{Expression, Kind, Query};
+use oriole_collections::SmallVec;
 use oriole_ir::Block;
 use std::collections::BTreeMap;
 
@@ -14,12 +15,13 @@ pub enum Factor {
 }
 
 /// A product of factors, in order.
-pub type Product = Vec<Factor>;
+pub type Product = SmallVec<[Factor; 4]>;
 
 /// Products with their coefficients, none of which is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polynomial {
-    terms: BTreeMap<Product, i128>,
+    /// By product.
+    terms: SmallVec<[(Product, i128); 2]>,
 }
 
 /// The most terms that a polynomial may have.
@@ -28,23 +30,28 @@ const MOST_TERMS: usize = 24;
 impl Polynomial {
     /// A number.
     pub fn constant(number: i128) -> Polynomial {
-        Polynomial::term(Vec::new(), number)
+        Polynomial::term(Product::new(), number)
+    }
+
+    /// One factor.
+    pub fn factor(factor: Factor) -> Polynomial {
+        Polynomial::term(Product::from_slice(&[factor]), 1)
     }
 
     /// A product with a coefficient.
     pub fn term(product: Product, coefficient: i128) -> Polynomial {
-        let mut terms = BTreeMap::new();
+        let mut polynomial = Polynomial::default();
         if coefficient != 0 {
-            terms.insert(product, coefficient);
+            polynomial.terms.push((product, coefficient));
         }
-        Polynomial { terms }
+        polynomial
     }
 
     /// The terms, in order.
     pub fn terms(&self) -> impl Iterator<Item = (&Product, i128)> {
         self.terms
             .iter()
-            .map(|(product, &coefficient)| (product, coefficient))
+            .map(|(product, coefficient)| (product, *coefficient))
     }
 
     /// Whether it is zero.
@@ -54,27 +61,45 @@ impl Polynomial {
 
     /// The number, if it is one.
     pub fn as_constant(&self) -> Option<i128> {
-        match self.terms.len() {
-            0 => Some(0),
-            1 => self.terms.get(&Vec::new()).copied(),
+        match &self.terms[..] {
+            [] => Some(0),
+            [(product, number)] if product.is_empty() => Some(*number),
             _ => None,
         }
     }
 
     /// Whether a factor is in it.
     pub fn contains(&self, factor: Factor) -> bool {
-        self.terms.keys().any(|product| product.contains(&factor))
+        self.terms.iter().any(|term| term.0.contains(&factor))
+    }
+
+    /// Adds a term; nothing if its coefficient gets too large.
+    fn add_term(&mut self, product: &[Factor], coefficient: i128) -> Option<()> {
+        let place = self.terms.binary_search_by(|own| own.0[..].cmp(product));
+        match place {
+            Ok(place) => {
+                let own = &mut self.terms[place].1;
+                *own = own.checked_add(coefficient)?;
+                if *own == 0 {
+                    self.terms.remove(place);
+                }
+            }
+            Err(_) if coefficient == 0 => {}
+            Err(place) => {
+                let term = (Product::from_slice(product), coefficient);
+                self.terms.insert(place, term);
+            }
+        }
+        Some(())
     }
 
     /// The sum; nothing if it is too large.
     pub fn add(&self, other: &Polynomial) -> Option<Polynomial> {
-        let mut terms = self.terms.clone();
-        for (product, &coefficient) in &other.terms {
-            let own = terms.entry(product.clone()).or_insert(0);
-            *own = own.checked_add(coefficient)?;
+        let mut sum = self.clone();
+        for (product, coefficient) in &other.terms {
+            sum.add_term(product, *coefficient)?;
         }
-        terms.retain(|_, coefficient| *coefficient != 0);
-        (terms.len() <= MOST_TERMS).then_some(Polynomial { terms })
+        (sum.terms.len() <= MOST_TERMS).then_some(sum)
     }
 
     /// The product with a number; nothing if it is too large.
@@ -90,15 +115,19 @@ impl Polynomial {
     /// The product; nothing if it is too large.
     pub fn multiply(&self, other: &Polynomial) -> Option<Polynomial> {
         let mut result = Polynomial::default();
-        for (left, &one) in &self.terms {
-            for (right, &two) in &other.terms {
-                let mut product: Product = left.iter().chain(right).copied().collect();
+        for (left, one) in &self.terms {
+            for (right, two) in &other.terms {
+                let mut product = left.clone();
+                product.extend_from_slice(right);
                 product.sort_unstable();
-                let coefficient = one.checked_mul(two)?;
+                let coefficient = one.checked_mul(*two)?;
                 if product.len() > 6 || coefficient.unsigned_abs() > 1 << 80 {
                     return None;
                 }
-                result = result.add(&Polynomial::term(product, coefficient))?;
+                result.add_term(&product, coefficient)?;
+                if result.terms.len() > MOST_TERMS {
+                    return None;
+                }
             }
         }
         Some(result)
@@ -107,14 +136,12 @@ impl Polynomial {
     /// The terms without a factor, and the factor's coefficient, if it comes in no other power than the first.
     pub fn split(&self, factor: Factor) -> Option<(Polynomial, Polynomial)> {
         let (mut rest, mut coefficient) = (Polynomial::default(), Polynomial::default());
-        for (product, &number) in &self.terms {
+        for (product, number) in &self.terms {
             match product.iter().filter(|&&own| own == factor).count() {
-                0 => {
-                    rest.terms.insert(product.clone(), number);
-                }
+                0 => rest.terms.push((product.clone(), *number)),
                 1 => {
                     let others = product.iter().copied().filter(|&own| own != factor);
-                    coefficient.terms.insert(others.collect(), number);
+                    coefficient.add_term(&others.collect::<Product>(), *number)?;
                 }
                 _ => return None,
             }
@@ -136,7 +163,7 @@ pub(super) fn of_expression(
     }
     for each in expressions.postorder(root) {
         let operands = expressions.operands(each);
-        let leaf = || (Polynomial::term(vec![Factor::Leaf(each)], 1), false);
+        let leaf = || (Polynomial::factor(Factor::Leaf(each)), false);
         let of = |operand: &Expression| done.get(operand).cloned();
         let found = match expressions.kind(each) {
             Kind::Constant => {
@@ -168,7 +195,7 @@ pub(super) fn of_expression(
             Kind::Recurrence => match expressions.as_affine(each) {
                 Some((header, start, step)) => {
                     let ((start, one), (step, two)) = (of(&start)?, of(&step)?);
-                    let counter = Polynomial::term(vec![Factor::Counter(header)], 1);
+                    let counter = Polynomial::factor(Factor::Counter(header));
                     (start.add(&step.multiply(&counter)?)?, one | two)
                 }
                 None => leaf(),

@@ -50,13 +50,21 @@ impl LanePatterns<'_> {
     /// The lanes that execute an instruction.
     pub fn active(&mut self, instruction: Instruction) -> Arriving {
         let block = self.block(instruction);
-        let mut arriving = self.arriving(block);
+        let mut arriving = self.executing(instruction);
+        // What is supposed already need not be shown to be; the dearest questions come last.
         let mut around = self.loops.innermost(block);
-        while let Some(this) = around {
-            arriving.is_supposed |= self.may_have_left(this);
+        while let Some(this) = around.filter(|_| !arriving.is_supposed) {
+            arriving.is_supposed = self.may_have_left(this);
             around = self.loops.parent(this);
         }
-        arriving.is_supposed |= self.may_come_in_parts(instruction);
+        arriving.is_supposed = arriving.is_supposed || self.may_come_in_parts(instruction);
+        arriving
+    }
+
+    /// The lanes that execute an instruction, where it does not matter whether others have left a loop, or come later.
+    pub fn executing(&mut self, instruction: Instruction) -> Arriving {
+        let block = self.block(instruction);
+        let mut arriving = self.arriving(block);
         match self.guard(instruction) {
             None | Some(Condition::Uniform) => {}
             Some(Condition::Lanes(lanes)) => arriving.lanes &= lanes,

@@ -8,7 +8,7 @@ use super::lanes::{LANES, Lanes};
 use super::monomial::Monomial;
 use super::pattern::{BitView, Pattern};
 use super::{AtomData, AtomKey, Entry, LanePatterns};
-use crate::known_bits::{Known, literal_bits, mask};
+use crate::known_bits::{Known, literal_bits, mask, sign_extend};
 use oriole_collections::SmallVec;
 use oriole_ir::{Definition, Instruction, Operand, Value};
 use oriole_isa::{Bits, Mnemonic, Opcode, ScalarType, evaluate};
@@ -25,6 +25,36 @@ fn different_lanes(views: &[BitView]) -> usize {
     match views.iter().all(|view| view.lanes.as_same().is_some()) {
         true => 1,
         false => LANES,
+    }
+}
+
+/// What logic makes of the known bits of each lane; gives the bits that depend on what is unknown: those that differ with all-ones in its
+/// place on either side or on both.
+fn combined(
+    logic: impl Fn(u64, u64) -> u64,
+    [first, second]: [&BitView; 2],
+    results: &mut [u64],
+) -> u64 {
+    let (left, right) = (first.lanes.to_array(), second.lanes.to_array());
+    let mut unknown = 0;
+    for ((result, left), right) in results.iter_mut().zip(left).zip(right) {
+        let own = logic(left, right);
+        let (one, other) = (left | first.unknown, right | second.unknown);
+        unknown |=
+            (logic(one, right) ^ own) | (logic(left, other) ^ own) | (logic(one, other) ^ own);
+        *result = own;
+    }
+    unknown
+}
+
+/// `shr` of a type: bits beyond its width are filled by the sign of what has one.
+pub(super) fn shifted_right(number: u64, amount: u64, own: ScalarType) -> u64 {
+    let bits = own.bits();
+    match own.is_signed() {
+        true => (sign_extend(number, bits) >> amount.min(63)) as u64 & mask(bits),
+        false => (number & mask(bits))
+            .checked_shr(amount.min(64) as u32)
+            .unwrap_or(0),
     }
 }
 
@@ -73,7 +103,11 @@ impl LanePatterns<'_> {
             }
             views.push(view);
         }
+        let own = mnemonic.first_type()?;
         let run = |bits: &dyn Fn(&BitView) -> u64| {
+            if let (Opcode::Shr, [number, amount]) = (mnemonic.opcode(), &views[..]) {
+                return Some(shifted_right(bits(number), amount.lanes.get(0), own));
+            }
             let inputs: SmallVec<[Bits; 4]> = views
                 .iter()
                 .enumerate()
@@ -149,10 +183,23 @@ impl LanePatterns<'_> {
         let mut lanes = [0; LANES];
         let mut unknown = 0;
         let count = different_lanes(&views);
-        for (lane, result) in lanes[..count].iter_mut().enumerate() {
-            *result = run(lane, 0)?;
-            for &choice in &choices {
-                unknown |= run(lane, choice)? ^ *result;
+        if let (Some(_), [first, second]) = (logic, &views[..]) {
+            let results = &mut lanes[..count];
+            unknown = match mnemonic.opcode() {
+                Opcode::And => combined(|one, other| one & other, [first, second], results),
+                Opcode::Or => combined(|one, other| one | other, [first, second], results),
+                _ => combined(|one, other| one ^ other, [first, second], results),
+            };
+            unknown &= mask(given.bits());
+            for result in results {
+                *result &= mask(given.bits());
+            }
+        } else {
+            for (lane, result) in lanes[..count].iter_mut().enumerate() {
+                *result = run(lane, 0)?;
+                for &choice in &choices {
+                    unknown |= run(lane, choice)? ^ *result;
+                }
             }
         }
         // Bits that lanes make different things of.

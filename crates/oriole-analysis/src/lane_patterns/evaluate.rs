@@ -1,6 +1,6 @@
 //! What instructions make of patterns.
 
-use super::bits::BITS;
+use super::bits::{BITS, shifted_right};
 use super::lanes::{LANES, Lanes};
 use super::pattern::{BitView, Pattern, Supposed};
 use super::{ANY_WARP, AtomData, AtomKey, Cause, CauseKind, Entry, LanePatterns};
@@ -749,6 +749,7 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
             return Some(only.pattern.lanes.clone());
         }
         [first, second] => [first, second].map(|input| &input.pattern),
+        [_, _, _] => return of_three(mnemonic, given, inputs),
         _ => return None,
     };
     if mnemonic.opcode() == Opcode::Setp && given == ScalarType::Pred {
@@ -785,6 +786,9 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
             ..64 => number << amount,
             _ => 0,
         },
+        Opcode::Shr if let Some(amount) = other.as_same() => {
+            return Some(one.map(|number| shifted_right(number, amount, own)));
+        }
         Opcode::Shr if !own.is_signed() => |number, amount| match amount {
             ..64 => number >> amount,
             _ => 0,
@@ -792,6 +796,36 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
         opcode => logic(opcode)?,
     };
     Some(one.zip(other, operation).masked(bits))
+}
+
+/// Products that something is added to, and choices.
+fn of_three(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<Lanes> {
+    let (&[own], [first, second, third]) = (mnemonic.types(), inputs) else {
+        return None;
+    };
+    let bits = own.bits();
+    let [first, second, third] = [first, second, third].map(|input| &input.pattern.lanes);
+    match (mnemonic.opcode(), mnemonic.modifiers().mul_mode) {
+        (Opcode::Mad, Some(MulMode::Low)) if own == given => {
+            Some(first.times(second).plus(third).masked(bits))
+        }
+        (Opcode::Mad, Some(MulMode::Wide)) if given.bits() == 2 * bits => {
+            let [one, other] = [first, second].map(|lanes| match own.is_signed() {
+                true => lanes.sign_extended(bits, 2 * bits),
+                false => lanes.clone(),
+            });
+            Some(one.times(&other).plus(third).masked(2 * bits))
+        }
+        (Opcode::Selp, None) if own == given => match third.as_same() {
+            Some(choice) if choice & 1 != 0 => Some(first.clone()),
+            Some(_) => Some(second.clone()),
+            None => Some(Lanes::from_fn(|lane| match third.get(lane) & 1 {
+                0 => second.get(lane),
+                _ => first.get(lane),
+            })),
+        },
+        _ => None,
+    }
 }
 
 /// A conversion between integers.

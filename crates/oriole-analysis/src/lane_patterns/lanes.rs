@@ -82,10 +82,12 @@ impl Lanes {
         let mask = mask(bits);
         match self {
             Lanes::Same(number) => Lanes::Same(number & mask),
+            Lanes::Linear { .. } | Lanes::Each(_) if bits >= 64 => self.clone(),
             &Lanes::Linear { first, step } => {
-                // A sequence whose ends have no more bits has none in between.
-                let last = i128::from(first) + i128::from(step as i64) * (LANES as i128 - 1);
-                match first <= mask && (0..=i128::from(mask)).contains(&last) {
+                // A sequence whose ends have no more bits has none in between. There are fewer than 64 of them.
+                let span = (step as i64).checked_mul(LANES as i64 - 1);
+                let last = span.and_then(|span| span.checked_add_unsigned(first));
+                match first <= mask && last.is_some_and(|last| (0..=mask as i64).contains(&last)) {
                     true => self.clone(),
                     false => Lanes::from_fn(|lane| self.get(lane) & mask),
                 }

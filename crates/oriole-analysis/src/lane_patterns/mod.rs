@@ -23,7 +23,8 @@
 //! together, as long as they are in it, is how machines execute it.
 //!
 //! ## Method
-//! On demand, one warp at a time, with an explicit stack; each value once.
+//! On demand, one warp at a time, with an explicit stack; each value once. Where all warps are alike but for their numbers, any of them may be
+//! asked about first: what is exact then is taken from there for the others (`each_warp.rs`).
 //!
 //! ## Not done
 //! Division of unknowns by other numbers than powers of two, unless lanes are supposed to have one quotient; bit operations on sums of
@@ -34,6 +35,7 @@ mod any_warp;
 mod bits;
 mod cases;
 mod data_dependence;
+mod each_warp;
 mod evaluate;
 mod exchange;
 mod joins;
@@ -59,6 +61,7 @@ use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::Query;
 use crate::uniformity::Uniformity;
+use each_warp::OfAnyWarp;
 use oriole_collections::{BitSet, SmallVec};
 use oriole_ir::{
     Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
@@ -308,6 +311,10 @@ pub struct LanePatterns<'a> {
     pessimistic: bool,
     /// What was taken for granted to show what was supposed.
     shown_by: Vec<Supposed>,
+    /// Whether the last questions were answered of all rounds and places, without taking anything for granted of loops.
+    is_plain: bool,
+    /// What was found for any warp, if that was asked before.
+    of_any: Option<Box<OfAnyWarp>>,
 }
 
 impl<'a> LanePatterns<'a> {
@@ -381,6 +388,8 @@ impl<'a> LanePatterns<'a> {
             narrow: BTreeMap::new(),
             pessimistic: false,
             shown_by: Vec::new(),
+            is_plain: false,
+            of_any: None,
         }
     }
 
@@ -416,6 +425,7 @@ impl<'a> LanePatterns<'a> {
                 }
             }
             if holds {
+                self.is_plain = self.is_answered_plainly();
                 return answers;
             }
             retries += 1;
@@ -424,6 +434,12 @@ impl<'a> LanePatterns<'a> {
     }
 
     fn start(&mut self, warp: u32) {
+        match warp {
+            ANY_WARP => self.of_any = None,
+            _ => self.keep_any_warp(),
+        }
+        self.forget_translated();
+        self.is_plain = false;
         self.warp = warp;
         self.atoms.clear();
         self.entries.clear();
@@ -447,6 +463,7 @@ impl<'a> LanePatterns<'a> {
     /// Answers all that follows for the case that the address of a variable is a multiple of `period`, a power of two, and `residue` more.
     pub fn place(&mut self, variable: oriole_ir::Symbol, period: u64, residue: u64) {
         self.placed = Some((variable, period, residue));
+        self.of_any = None;
         // What did not hold in another case may hold in this one.
         self.refuted.clear();
         self.steps.clear();
@@ -589,6 +606,11 @@ impl<'a> LanePatterns<'a> {
         stack.push(value);
         while let Some(&top) = stack.last() {
             if self.entries[top.index()].is_some() {
+                stack.pop();
+                continue;
+            }
+            if let Some(entry) = self.by_any_warp(top) {
+                self.entries[top.index()] = Some(entry);
                 stack.pop();
                 continue;
             }

@@ -69,6 +69,11 @@ impl Atoms {
         atom
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
     /// Forgets that different things were said of one atom.
     pub fn forget_conflict(&mut self) {
         self.conflict = false;
@@ -221,8 +226,7 @@ impl Pattern {
             // Products that differ by this atom only become one.
             result.merge(monomial, &factor);
         }
-        result.terms.retain(|term| term.factor != Lanes::Same(0));
-        result.terms.sort_by_key(|term| term.monomial);
+        result.sort();
         result.assuming(&self.assumed)
     }
 
@@ -288,8 +292,16 @@ impl Pattern {
         }
     }
 
+    /// Puts terms in order, without those that are zero.
+    pub(super) fn sort(&mut self) {
+        self.terms.retain(|term| term.factor != Lanes::Same(0));
+        if !self.terms.is_sorted_by_key(|term| term.monomial) {
+            self.terms.sort_by_key(|term| term.monomial);
+        }
+    }
+
     /// Adds a term to the one with this product, or behind those there are.
-    fn merge(&mut self, monomial: Monomial, factor: &Lanes) {
+    pub(super) fn merge(&mut self, monomial: Monomial, factor: &Lanes) {
         let bits = self.bits;
         match self.terms.iter_mut().find(|own| own.monomial == monomial) {
             Some(own) => own.factor = own.factor.plus(factor).masked(bits),

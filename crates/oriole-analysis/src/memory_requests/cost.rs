@@ -244,6 +244,8 @@ impl WarpCost {
             self.ideal = ideal as f64;
             return;
         }
+        // Lanes that are alone cost the same wherever they start alike.
+        let mut alone: Option<(u32, GroupCost)> = None;
         for pass in passes {
             let (mut least, mut most, mut mean, mut ideal) = (0, 0, 0.0, 0);
             for &group in &groups {
@@ -261,7 +263,13 @@ impl WarpCost {
                 };
                 let residues = residues(request, base, &spread, lanes);
                 contradicts |= residues == 0;
-                let own = GroupCost::of(request, &spread, lanes, residues);
+                let own = match alone.filter(|own| lanes.is_power_of_two() && own.0 == residues) {
+                    Some((_, own)) => own,
+                    None => GroupCost::of(request, &spread, lanes, residues),
+                };
+                if lanes.is_power_of_two() {
+                    alone = Some((residues, own));
+                }
                 ideal = ideal.max(own.ideal);
                 least = least.max(own.least);
                 self.least_apart += own.least;

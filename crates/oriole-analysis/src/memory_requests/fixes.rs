@@ -17,7 +17,9 @@ use super::cost::WarpCost;
 use super::nests::{self, Nest};
 use super::{POINTER_ALIGNMENT, Request, RequestCost, Status, costs};
 use crate::known_bits::{Known, sign_extend};
-use crate::lane_patterns::{Atom, AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, Setting};
+use crate::lane_patterns::{
+    ANY_WARP, Atom, AtomKey, Entry, LANES, LanePatterns, Lanes, Pattern, Setting,
+};
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
 use oriole_ir::{AccessKind, Base, Block, Function, Symbol};
@@ -239,6 +241,14 @@ fn samples(
     }
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, supposing, query);
+    if setting.has_like_warps() && members.is_empty() {
+        // Most of what is known of any warp need not be found again for each.
+        patterns.ask(ANY_WARP, |patterns| {
+            for &index in &needed {
+                sample(function, patterns, &costs[index].request, false);
+            }
+        });
+    }
     for warp in 0..setting.warps() {
         let of_warp = patterns.ask(warp, |patterns| {
             let sample = |&index: &usize| {
@@ -260,7 +270,7 @@ fn sample(
     request: &Request,
     is_of_nest: bool,
 ) -> Sample {
-    let lanes = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
+    let lanes = patterns.executing(request.instruction).lanes & request.lanes & patterns.lanes();
     let mut sample = Sample {
         lanes,
         pattern: None,

@@ -129,11 +129,30 @@ pub(super) fn residues(request: &Request, base: Known, spread: &Spread, lanes: u
         let is_possible = residue & base.zeros == 0 && residue.is_multiple_of(alignment);
         return u32::from(is_possible) << residue;
     }
-    let is_possible =
-        |residue: &u64| residue & base.zeros & bits == 0 && !residue & base.ones & bits == 0;
-    let aligned = (0..tried).step_by(alignment as usize);
-    let possible = aligned.filter(is_possible);
-    possible.fold(0, |set, residue| set | 1 << residue)
+    let ones = base.ones & bits;
+    if ones & base.zeros != 0 {
+        return 0;
+    }
+    // Each bit that is not known is added to all there are.
+    let mut set = 1u32 << ones;
+    let mut unknown = bits & !(base.zeros | base.ones);
+    while unknown != 0 {
+        set |= set << (1 << unknown.trailing_zeros());
+        unknown &= unknown - 1;
+    }
+    set & multiples(alignment)
+}
+
+/// The numbers below 32 that are multiples of a power of two, as a set.
+fn multiples(power: u64) -> u32 {
+    match power {
+        1 => u32::MAX,
+        2 => 0x5555_5555,
+        4 => 0x1111_1111,
+        8 => 0x0101_0101,
+        16 => 0x0001_0001,
+        _ => 1,
+    }
 }
 
 /// What the lanes of a group cost in one pass, over all that the address of the first one may be.

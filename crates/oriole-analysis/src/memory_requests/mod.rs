@@ -29,7 +29,9 @@ mod copies;
 mod cost;
 mod fixes;
 mod group_cost;
+mod like_requests;
 mod nests;
+mod requests;
 mod rounds;
 mod strides;
 mod waste;
@@ -39,6 +41,7 @@ pub use claims::{Offsets, WarpClaim, WarpClaims};
 pub use class::Class;
 pub use fixes::{Fix, FixKind, Surroundings, fixes};
 pub use nests::{Nest, WINDOW};
+pub use requests::requests;
 pub use strides::{StrideCase, StrideRow};
 pub use waste::{Repetition, Wasteful};
 
@@ -50,12 +53,13 @@ use crate::lane_patterns::{
 use crate::loops::Loops;
 use crate::manager::Analyses;
 use crate::scalar_evolution::{Knobs, Query, ScalarEvolution};
+use crate::uniformity::Uniformity;
 use cost::WarpCost;
+use like_requests::{LikeRequests, Likeness};
 use oriole_collections::SmallVec;
-use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Operand, Symbol, Value};
+use oriole_ir::{AccessKind, Address, Base, Block, Function, Instruction, Symbol, Value};
 use oriole_isa::memory_cost::Operation;
-use oriole_isa::{Flag, Opcode, ScalarType, Space};
-use oriole_syntax::literal::Literal;
+use oriole_isa::{Opcode, Space};
 
 /// What is accessed, and how, by one instruction of a warp. An instruction that copies has two.
 #[derive(Clone, Copy, Debug)]
@@ -212,112 +216,6 @@ impl RequestCost {
     }
 }
 
-/// The requests of a function, in order.
-pub fn requests(function: &Function, flow: &ControlFlow) -> Vec<Request> {
-    let mut requests = Vec::new();
-    for &block in function.block_order() {
-        if !flow.is_reachable(block) {
-            continue;
-        }
-        for instruction in function.instructions_of(block) {
-            of_instruction(function, instruction, &mut requests);
-        }
-    }
-    requests
-}
-
-fn of_instruction(function: &Function, instruction: Instruction, requests: &mut Vec<Request>) {
-    let format = function.format(instruction);
-    let mnemonic = &format.mnemonic;
-    let Some(operation) = Operation::of(mnemonic) else {
-        return;
-    };
-    let request = |kind, space, bytes, address, lanes| Request {
-        instruction,
-        kind,
-        space,
-        bytes,
-        operation,
-        address,
-        copied: None,
-        is_partial: false,
-        lanes,
-    };
-    if let Some(access) = function.access(instruction) {
-        if matches!(
-            access.space,
-            Space::Global | Space::Shared | Space::SharedCluster | Space::Local | Space::Generic
-        ) && access.bytes > 0
-        {
-            requests.push(request(
-                access.kind,
-                access.space,
-                access.bytes,
-                access.address,
-                u32::MAX,
-            ));
-        }
-        return;
-    }
-    if format.opaque {
-        return;
-    }
-    match mnemonic.opcode() {
-        Opcode::CpAsync => {
-            let size = function
-                .leaves(instruction)
-                .iter()
-                .zip(&format.leaves)
-                .find(|(_, leaf)| leaf.operand == 2)
-                .and_then(|(leaf, _)| match *leaf {
-                    Operand::Constant(constant) => function.constants()[constant].literal,
-                    _ => None,
-                });
-            let Some(Literal::Integer {
-                bits: size @ (4 | 8 | 16),
-                ..
-            }) = size
-            else {
-                return;
-            };
-            let of = |operand| function.operand_address(instruction, operand);
-            let size = size as u32;
-            let copied = of(1).zip(of(0)).map(|(from, to)| [from, to]);
-            let sides = [
-                (AccessKind::Load, Space::Global, of(1)),
-                (AccessKind::Store, Space::Shared, of(0)),
-            ];
-            let operands = format.leaves.iter().map(|leaf| leaf.operand + 1).max();
-            let hints = u16::from(mnemonic.has(Flag::CacheHint));
-            for (kind, space, address) in sides {
-                let side = request(kind, space, size, address, u32::MAX);
-                requests.push(Request {
-                    copied,
-                    is_partial: space == Space::Global && operands > Some(3 + hints),
-                    ..side
-                });
-            }
-        }
-        Opcode::Ldmatrix | Opcode::Stmatrix => {
-            let shape = mnemonic.modifiers().shape;
-            let is_plain = shape.is_some_and(|shape| (shape.m, shape.n) == (8, 8))
-                && mnemonic.first_type() == Some(ScalarType::B16);
-            if !is_plain {
-                return;
-            }
-            let count = u32::from(mnemonic.modifiers().repeat.unwrap_or(1)).clamp(1, 4);
-            let lanes = crate::known_bits::mask(8 * count) as u32;
-            let kind = match mnemonic.opcode() {
-                Opcode::Ldmatrix => AccessKind::Load,
-                _ => AccessKind::Store,
-            };
-            let address = function.address(instruction);
-            requests.push(request(kind, Space::Shared, 16, address, lanes));
-        }
-        _ => {}
-    }
-}
-
 /// What all requests of a kernel cost, in order.
 pub fn costs(function: &Function, analyses: &mut Analyses, setting: &Setting) -> Vec<RequestCost> {
     let evolution = ScalarEvolution::new(function, setting.shape(), Knobs::default());
@@ -376,7 +274,11 @@ pub fn costs_and_first_waste(
     rounds::settle(function, analyses, setting, evolution, &mut costs);
     // What more is supposed where that tells something.
     let supposed = [(false, true), (true, false), (true, true)];
+    let may_suppose = may_suppose(function, analyses);
     for (supposing, has_multiple) in supposed {
+        if supposing && !may_suppose {
+            continue;
+        }
         let supposing = Setting {
             multiple: has_multiple.then_some(PARAMETER_MULTIPLE),
             supposing,
@@ -387,6 +289,23 @@ pub fn costs_and_first_waste(
     bases::settle(function, analyses, setting, evolution, &mut costs);
     waste::guess(function, analyses, setting, evolution, &mut costs);
     (costs, at_first)
+}
+
+/// Whether there is something of which it could be supposed that lanes stay together there, or have one quotient.
+fn may_suppose(function: &Function, analyses: &mut Analyses) -> bool {
+    let flow = analyses.get::<ControlFlow>(function);
+    let loops = analyses.get::<Loops>(function);
+    let uniformity = analyses.get::<Uniformity>(function);
+    flow.reverse_postorder().iter().any(|&block| {
+        let divides = |instruction| {
+            let opcode = function.format(instruction).mnemonic.opcode();
+            matches!(opcode, Opcode::Div | Opcode::Rem)
+        };
+        uniformity.is_divergent_branch(block) && loops.innermost(block).is_some()
+            || uniformity.is_divergent_join(block)
+                && !function.blocks()[block].parameters.is_empty()
+            || function.instructions_of(block).any(divides)
+    })
 }
 
 /// The costs of all requests, supposing no more than pointers' alignment.
@@ -505,15 +424,31 @@ fn ask(
     requests: &[(Request, Option<&WarpCost>)],
 ) -> Vec<WarpCost> {
     let mut costs = patterns.ask(warp, |patterns| {
-        let cost = |(request, any): &(Request, Option<&WarpCost>)| {
+        let mut costs: Vec<(WarpCost, bool)> = Vec::with_capacity(requests.len());
+        let mut like = LikeRequests::default();
+        for (request, any) in requests {
             let arriving = arriving(patterns, request);
-            match any.filter(|any| any.settles(arriving)) {
+            if let Some(any) = any.filter(|any| any.settles(arriving)) {
                 // What is said of warps that a condition cuts short is said of any warp.
-                Some(any) => (any.without_boundary(), true),
-                None => (of_lanes(function, patterns, request, arriving), false),
+                costs.push((any.without_boundary(), true));
+                continue;
             }
-        };
-        requests.iter().map(cost).collect::<Vec<_>>()
+            let likeness = Likeness::of(function, request, arriving);
+            let before = likeness.and_then(|likeness| like.find(&likeness));
+            let cost = match before {
+                Some(before) => {
+                    let like = costs[before].0.clone();
+                    debug_assert!(like.is_like(&of_lanes(function, patterns, request, arriving)));
+                    like
+                }
+                None => of_lanes(function, patterns, request, arriving),
+            };
+            if let (Some(likeness), None) = (likeness, before) {
+                like.insert(likeness, costs.len());
+            }
+            costs.push((cost, false));
+        }
+        costs
     });
     let more = patterns.assumed_of_loops();
     for (cost, is_settled) in &mut costs {

@@ -126,6 +126,10 @@ impl Rounds<'_, '_> {
 
     /// Counts the requests in this round, but those behind a block where all lanes leave.
     fn count(&mut self, end: Option<Block>, is_certain: bool) -> Option<()> {
+        // Without numbers nothing is known of a round that is not known of all of them.
+        if self.given.is_empty() {
+            return None;
+        }
         let (function, requests) = (self.function, self.requests.clone());
         let costs = self.ask(|patterns| {
             let cost = |request: &Request| {

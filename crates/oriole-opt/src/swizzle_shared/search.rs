@@ -478,7 +478,7 @@ fn pattern(
     request: &Request,
     first: Symbol,
 ) -> Asked {
-    let active = patterns.active(request.instruction).lanes & request.lanes & patterns.lanes();
+    let active = patterns.executing(request.instruction).lanes & request.lanes & patterns.lanes();
     if active == 0 {
         return Asked::Nothing;
     }

@@ -1,6 +1,6 @@
 //! Accesses that could be made another way: generic ones, vectors that may not be aligned, atomics at one word, uniform loads.
 
-use super::roots::{Root, Roots};
+use super::roots::Root;
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::lane_patterns::{AtomKey, Entry, LANES, LanePatterns};
 use oriole_analysis::memory_requests::{
@@ -48,7 +48,7 @@ fn generic(subject: &Subject<'_>, found: &mut Vec<Found>) {
     if subject.generic.is_empty() {
         return;
     }
-    let roots = Roots::of(subject);
+    let roots = subject.roots();
     // By what is said of them: the first access, how many there are, and how often they are executed.
     let mut groups: BTreeMap<String, (Instruction, u32, f64)> = BTreeMap::new();
     for &instruction in subject.generic {
@@ -287,7 +287,7 @@ fn alignment(
             false => known,
         }
     };
-    let lanes = (0..LANES).filter(|lane| arriving.lanes & request.lanes >> lane & 1 != 0);
+    let lanes = (0..LANES).filter(|lane| (arriving.lanes & request.lanes) >> lane & 1 != 0);
     if !arriving.is_supposed && pattern.assumed.is_empty() {
         for lane in lanes {
             let known = pattern.symbolic_known(lane, &|atom| aligned(patterns, atom));

@@ -6,7 +6,6 @@
 //! is conditions that are known in each lane and differ, and those that are computed from what lanes loaded or from
 //! the lane by other arithmetic.
 
-use super::origins::Origins;
 use super::roots::definition;
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::lane_patterns::{Entry, LANES, LanePatterns};
@@ -34,9 +33,14 @@ type Branches = Vec<(Block, Instruction, Verdict)>;
 
 pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
     let function = subject.function;
+    let barriers = barriers(subject);
     let mut conditional = Vec::new();
     for &block in function.block_order() {
         if !subject.flow.is_reachable(block) || !subject.uniform.is_divergent_branch(block) {
+            continue;
+        }
+        // Others are not spoken of.
+        if barriers.is_empty() && subject.loops.innermost(block).is_none() {
             continue;
         }
         let Some(last) = function.last_instruction(block) else {
@@ -50,10 +54,9 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
     if conditional.is_empty() {
         return;
     }
-    let origins = Origins::of(subject);
     let branches: Branches = subject.ask(analyses, |patterns| {
         let judged = conditional.iter().map(|&(block, last, predicate)| {
-            let verdict = judge(subject, &origins, patterns, block, predicate);
+            let verdict = judge(subject, patterns, block, predicate);
             (block, last, verdict)
         });
         judged.collect()
@@ -77,12 +80,11 @@ pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut V
             }
         }
     }
-    barriers(subject, &branches, found);
+    divergent_barriers(subject, &barriers, &branches, found);
 }
 
 fn judge(
     subject: &Subject<'_>,
-    origins: &Origins,
     patterns: &mut LanePatterns<'_>,
     block: Block,
     predicate: Value,
@@ -91,8 +93,8 @@ fn judge(
     // An instruction without a guard says which lanes come to the block.
     let mut instructions = function.instructions_of(block);
     let plain = instructions.find(|&own| function.guard(own).is_none());
-    let arriving = match plain {
-        Some(plain) => patterns.active(plain).lanes,
+    let arriving = |patterns: &mut LanePatterns<'_>| match plain {
+        Some(plain) => patterns.executing(plain).lanes,
         None => patterns.lanes(),
     };
     let mut verdict = Verdict::Together;
@@ -107,6 +109,7 @@ fn judge(
             if pattern.is_concrete() && pattern.assumed.is_empty() && value == predicate {
                 let set = (0..LANES).filter(|&lane| pattern.lanes.get(lane) & 1 != 0);
                 let lanes: u32 = set.fold(0, |lanes, lane| lanes | 1 << lane);
+                let arriving = arriving(patterns);
                 let taken = lanes & arriving;
                 if taken != 0 && taken != arriving {
                     return Verdict::Lanes(taken);
@@ -129,9 +132,9 @@ fn judge(
                     .uses(made)
                     .filter(|own| !is_predicate(own))
                     .collect();
-                compared(origins, patterns, block, &sides)
+                compared(subject, patterns, block, &sides)
             }
-            _ => computed(origins, value),
+            _ => computed(subject, value),
         };
         verdict = worse(verdict, own);
     }
@@ -154,8 +157,8 @@ fn worse(left: Verdict, right: Verdict) -> Verdict {
     }
 }
 
-fn computed(origins: &Origins, value: Value) -> Verdict {
-    let origin = origins.get(value);
+fn computed(subject: &Subject<'_>, value: Value) -> Verdict {
+    let origin = subject.origins().get(value);
     match origin.differs_widely() {
         true => Verdict::Computed {
             is_data: origin.is_data(),
@@ -166,7 +169,7 @@ fn computed(origins: &Origins, value: Value) -> Verdict {
 
 /// How a comparison of these values divides lanes.
 fn compared(
-    origins: &Origins,
+    subject: &Subject<'_>,
     patterns: &mut LanePatterns<'_>,
     block: Block,
     sides: &[Value],
@@ -185,7 +188,7 @@ fn compared(
                 apart += most.abs_diff(least);
             }
             Entry::Known(_) => {}
-            Entry::Varying(_) => return computed(origins, side),
+            Entry::Varying(_) => return computed(subject, side),
         }
     }
     Verdict::Boundary(apart)
@@ -368,13 +371,21 @@ fn waits(subject: &Subject<'_>, instruction: Instruction) -> bool {
     is_aligned && !format.opaque && format.operand_count == 1
 }
 
+/// All of them.
+fn barriers(subject: &Subject<'_>) -> Vec<(Block, Instruction)> {
+    let instructions = subject.instructions();
+    let barriers = instructions.filter(|&(_, instruction)| waits(subject, instruction));
+    barriers.collect()
+}
+
 /// Barriers that some lanes come to while others wait at another one, or at the same one in another iteration.
-fn barriers(subject: &Subject<'_>, branches: &Branches, found: &mut Vec<Found>) {
+fn divergent_barriers(
+    subject: &Subject<'_>,
+    barriers: &[(Block, Instruction)],
+    branches: &Branches,
+    found: &mut Vec<Found>,
+) {
     let function = subject.function;
-    let barriers: Vec<(Block, Instruction)> = subject
-        .instructions()
-        .filter(|&(_, instruction)| waits(subject, instruction))
-        .collect();
     if barriers.is_empty() {
         return;
     }
@@ -393,7 +404,7 @@ fn barriers(subject: &Subject<'_>, branches: &Branches, found: &mut Vec<Found>) 
     if dividing.len().saturating_mul(barriers.len()) > MOST_PAIRS {
         return;
     }
-    for &(at, barrier) in &barriers {
+    for &(at, barrier) in barriers {
         for &(branch, last) in &dividing {
             let decides = |way: Block| subject.post_dominators.dominates(at, way);
             if subject.post_dominators.dominates(at, branch) {

@@ -6,10 +6,11 @@
 //! atomic, a fence or a call stands there, other threads may have written, and nothing is said. The same of a load in a loop: all that may
 //! change what it reads, anywhere in the loop, is such stores, or nothing.
 
-use super::roots::{Root, Roots};
+use super::roots::Root;
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::Loop;
 use oriole_analysis::memory::clobbers;
+use oriole_collections::SmallVec;
 use oriole_ir::{Access, AccessKind, Base, Block, Instruction};
 use oriole_isa::{Space, SpaceSet};
 use std::collections::BTreeMap;
@@ -22,13 +23,12 @@ enum Change {
 }
 
 pub(super) fn find(subject: &Subject<'_>, found: &mut Vec<Found>) {
-    let mut roots = None;
     for &block in subject.function.block_order() {
-        if subject.flow.is_reachable(block) {
-            repeated(subject, &mut roots, block, found);
+        if subject.flow.is_reachable(block) && has_repetition(subject, block) {
+            repeated(subject, block, found);
         }
     }
-    invariant(subject, &mut roots, found);
+    invariant(subject, found);
 }
 
 /// A load that is weak and in global memory, with where it reads.
@@ -44,21 +44,14 @@ fn global_load(subject: &Subject<'_>, instruction: Instruction) -> Option<(Acces
 }
 
 /// How an instruction may change global memory.
-fn change(
-    subject: &Subject<'_>,
-    roots: &mut Option<Roots>,
-    instruction: Instruction,
-) -> Option<Change> {
+fn change(subject: &Subject<'_>, instruction: Instruction) -> Option<Change> {
     let format = subject.function.format(instruction);
     if !clobbers(format).intersects(SpaceSet::GLOBAL) {
         return None;
     }
     let store = subject.function.access(instruction);
     let store = store.filter(|access| access.kind == AccessKind::Store && access.is_weak());
-    let root = store.and_then(|store| {
-        let roots = roots.get_or_insert_with(|| Roots::of(subject));
-        roots.of_base(store.address?.base)
-    });
+    let root = store.and_then(|store| subject.roots().of_base(store.address?.base));
     Some(root.map_or(Change::Other, Change::Store))
 }
 
@@ -75,18 +68,24 @@ fn key(access: &Access, base: Base, offset: i64) -> Option<Key> {
     Some((base, offset, access.bytes, access.vector, kind))
 }
 
-fn repeated(
-    subject: &Subject<'_>,
-    roots: &mut Option<Roots>,
-    block: Block,
-    found: &mut Vec<Found>,
-) {
+/// Whether a block loads twice from one place: only then it matters what is changed in between.
+fn has_repetition(subject: &Subject<'_>, block: Block) -> bool {
+    let instructions = subject.function.instructions_of(block);
+    let loads = instructions.filter_map(|instruction| global_load(subject, instruction));
+    let mut keys: SmallVec<[Key; 8]> = loads
+        .filter_map(|(access, base, offset)| key(&access, base, offset))
+        .collect();
+    keys.sort_unstable();
+    keys.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+fn repeated(subject: &Subject<'_>, block: Block, found: &mut Vec<Found>) {
     let function = subject.function;
     // Loads, each with the stores behind it, as positions in the list of stores.
     let mut loads: BTreeMap<Key, (Instruction, usize)> = BTreeMap::new();
     let mut stores: Vec<(Instruction, Root)> = Vec::new();
     for instruction in function.instructions_of(block) {
-        match change(subject, roots, instruction) {
+        match change(subject, instruction) {
             None => {}
             Some(Change::Store(root)) => stores.push((instruction, root)),
             Some(Change::Other) => loads.clear(),
@@ -101,8 +100,7 @@ fn repeated(
         let Some((first, from)) = before.filter(|before| before.1 < stores.len()) else {
             continue;
         };
-        let roots = roots.get_or_insert_with(|| Roots::of(subject));
-        let Some(own) = common_root(subject, roots, base) else {
+        let Some(own) = common_root(subject, base) else {
             continue;
         };
         let between = &stores[from..];
@@ -131,8 +129,8 @@ fn repeated(
 }
 
 /// The root of an address, unless it is a variable of the thread.
-fn common_root(subject: &Subject<'_>, roots: &Roots, base: Base) -> Option<Root> {
-    let root = roots.of_base(base)?;
+fn common_root(subject: &Subject<'_>, base: Base) -> Option<Root> {
+    let root = subject.roots().of_base(base)?;
     let symbol = match root {
         Root::Parameter(symbol, _) | Root::Variable(symbol) => symbol,
     };
@@ -165,14 +163,17 @@ struct LoopChanges {
 /// More stores than this in a loop are not looked at.
 const MOST_STORES: usize = 64;
 
-fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<Found>) {
+fn invariant(subject: &Subject<'_>, found: &mut Vec<Found>) {
+    if !has_load_in_each_round(subject) {
+        return;
+    }
     let mut changes: Vec<LoopChanges> = Vec::new();
     changes.resize_with(subject.loops.iter().count(), LoopChanges::default);
     for (block, instruction) in subject.instructions() {
         let Some(this) = subject.loops.innermost(block) else {
             continue;
         };
-        match change(subject, roots, instruction) {
+        match change(subject, instruction) {
             None => {}
             Some(Change::Store(root)) if changes[this.index()].stores.len() < MOST_STORES => {
                 changes[this.index()].stores.push((instruction, root));
@@ -202,8 +203,7 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
         if changes.others || !is_same(subject, base, this) || !is_always(subject, this, block) {
             continue;
         }
-        let roots = roots.get_or_insert_with(|| Roots::of(subject));
-        let Some(own) = common_root(subject, roots, base) else {
+        let Some(own) = common_root(subject, base) else {
             continue;
         };
         if changes.stores.iter().any(|&(_, root)| root == own) {
@@ -232,6 +232,17 @@ fn invariant(subject: &Subject<'_>, roots: &mut Option<Roots>, found: &mut Vec<F
             weight: sectors(&access) * (trips - around).max(0.0),
         });
     }
+}
+
+/// Whether there is a loop that loads something in each iteration.
+fn has_load_in_each_round(subject: &Subject<'_>) -> bool {
+    let mut blocks = subject.function.block_order().iter();
+    blocks.any(|&block| {
+        let this = subject.loops.innermost(block);
+        let this = this.filter(|&this| is_always(subject, this, block));
+        let mut instructions = subject.function.instructions_of(block);
+        this.is_some() && instructions.any(|own| global_load(subject, own).is_some())
+    })
 }
 
 /// Whether an address is the same in all iterations of a loop.

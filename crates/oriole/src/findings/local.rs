@@ -1,6 +1,5 @@
 //! Local memory: arrays that lie in it, indices that differ from lane to lane, and values for which there is no register.
 
-use super::origins::Origins;
 use super::{FindingKind, FindingSeverity, Found, Subject};
 use oriole_analysis::Analyses;
 use oriole_analysis::liveness::{Liveness, Pressure, Program, RegisterFile};
@@ -40,7 +39,7 @@ fn arrays(subject: &Subject<'_>, found: &mut Vec<Found>) {
     {
         return;
     }
-    let roots = super::roots::Roots::of(subject);
+    let roots = subject.roots();
     let mut uses: BTreeMap<Variable, (Symbol, Uses)> = BTreeMap::new();
     for (block, instruction) in subject.instructions() {
         let access = function.access(instruction);
@@ -127,7 +126,6 @@ impl Uses {
 
 /// Accesses to local memory at an index that differs by data.
 fn indices(subject: &Subject<'_>, found: &mut Vec<Found>) {
-    let mut origins = None;
     let mut variables = subject.function.variables().values();
     if variables.any(|own| is_of_library(subject, own.variable_type.bytes)) {
         return;
@@ -146,8 +144,7 @@ fn indices(subject: &Subject<'_>, found: &mut Vec<Found>) {
         let Base::Value(index) = address.base else {
             continue;
         };
-        let origins = origins.get_or_insert_with(|| Origins::of(subject));
-        let origin = origins.get(index);
+        let origin = subject.origins().get(index);
         if !origin.differs() {
             continue;
         }

@@ -19,6 +19,7 @@ pub(crate) use pressure::least_registers;
 
 use crate::access_analysis::{AccessReport, KernelAccesses};
 use crate::remarks::SourceLine;
+use origins::Origins;
 use oriole_analysis::lane_patterns::{LanePatterns, Setting};
 use oriole_analysis::memory_requests::{RequestCost, executions};
 use oriole_analysis::scalar_evolution::ScalarEvolution;
@@ -26,6 +27,8 @@ use oriole_analysis::{
     Analyses, ControlFlow, Dominators, Loops, PostDominators, Uniformity as UniformValues,
 };
 use oriole_ir::{Block, Environment, Function, Instruction, Value};
+use roots::Roots;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -94,9 +97,22 @@ pub(crate) struct Subject<'run> {
     place: &'run dyn Fn(Instruction) -> Option<Place>,
     known_least: Option<u32>,
     least_registers: &'run dyn Fn() -> Option<u32>,
+    /// What addresses were computed from, and why values differ by lane, once that was asked.
+    roots: OnceCell<Roots>,
+    origins: OnceCell<Origins>,
 }
 
 impl Subject<'_> {
+    /// What addresses were computed from.
+    fn roots(&self) -> &Roots {
+        self.roots.get_or_init(|| Roots::of(self))
+    }
+
+    /// Where it comes from that values differ from lane to lane.
+    fn origins(&self) -> &Origins {
+        self.origins.get_or_init(|| Origins::of(self))
+    }
+
     /// The name of a variable or parameter.
     fn name(&self, symbol: oriole_ir::Symbol) -> &str {
         let name = self.function.symbols()[symbol].name;
@@ -212,6 +228,8 @@ pub(crate) fn find(input: &Input<'_>, analyses: &mut Analyses) -> Vec<Finding> {
         place: input.place,
         known_least: input.known_least,
         least_registers: input.least_registers,
+        roots: OnceCell::new(),
+        origins: OnceCell::new(),
     };
     let mut found = Vec::new();
     loads::find(&subject, &mut found);
