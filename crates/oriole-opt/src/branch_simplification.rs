@@ -64,18 +64,21 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         gone: Vec::new(),
         order: &order,
         following: (1..=order.len() as u32).collect(),
+        flow: &flow,
+        positions: IndexVec::new(),
     };
     let mut positions: IndexVec<Block, usize> = IndexVec::from_elem(0, simplifier.is_gone.len());
     for (position, &block) in order.iter().enumerate() {
         positions[block] = position;
     }
+    simplifier.positions = positions;
     // What a block leads to before the block itself, so that only what leads back needs another walk.
     let mut is_changed = true;
     while is_changed {
         is_changed = false;
         for &block in flow.reverse_postorder().iter().rev() {
             if !simplifier.is_gone[block] {
-                is_changed |= simplifier.block(block, positions[block]);
+                is_changed |= simplifier.block(block);
             }
         }
     }
@@ -93,26 +96,30 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     order: &'editor [Block],
     /// For each position in the order, one behind it with only blocks that are gone between; shortened whenever it is walked.
     following: Vec<u32>,
+    /// Control flow before the pass.
+    flow: &'run ControlFlow,
+    /// The position of each block in the order.
+    positions: IndexVec<Block, usize>,
 }
 
 impl Simplifier<'_, '_, '_, '_> {
     /// Simplifies the end of a block as long as something can be done. Whether something was.
-    fn block(&mut self, block: Block, position: usize) -> bool {
+    fn block(&mut self, block: Block) -> bool {
         let mut is_changed = false;
-        while self.step(block, position) {
+        while self.step(block) {
             is_changed = true;
         }
         is_changed
     }
 
     /// Whether something was done.
-    fn step(&mut self, block: Block, position: usize) -> bool {
+    fn step(&mut self, block: Block) -> bool {
         for edge in 0..self.editor.function().blocks()[block].edges.len() {
             if self.thread(block, edge) {
                 return true;
             }
         }
-        let next = self.next_block(position);
+        let next = self.next_block(block);
         let function = self.editor.function();
         let data = &function.blocks()[block];
         let last = function.last_instruction(block);
@@ -145,18 +152,16 @@ impl Simplifier<'_, '_, '_, '_> {
                 if Some(only.target) == next && terminator != Terminator::IndirectBranch =>
             {
                 let target = only.target;
-                let plain = terminator == Terminator::None
-                    || last.is_some_and(|last| {
-                        let format = function.format(last);
-                        terminator == Terminator::Branch && !format.is_guarded()
-                    });
-                if !plain {
+                if !self.goes_straight_on(block) {
                     return false;
                 }
                 let Some(at) = last.or_else(|| function.instructions_of(target).next()) else {
                     return false;
                 };
                 if self.incoming[target] == 1 && target != function.entry() {
+                    if self.will_be_merged(block) {
+                        return false;
+                    }
                     if !self.allows(at, "nothing else leads to the block behind") {
                         return false;
                     }
@@ -178,8 +183,45 @@ impl Simplifier<'_, '_, '_, '_> {
         }
     }
 
-    /// The block behind a position in the order that is not gone.
-    fn next_block(&mut self, position: usize) -> Option<Block> {
+    /// Whether a block ends without a branch or with one that is always taken.
+    fn goes_straight_on(&self, block: Block) -> bool {
+        let function = self.editor.function();
+        function.last_instruction(block).is_none_or(|last| {
+            let format = function.format(last);
+            match format.effects.terminator {
+                Terminator::None => true,
+                Terminator::Branch => !format.is_guarded(),
+                _ => false,
+            }
+        })
+    }
+
+    /// Whether the block before a block takes it in when its turn comes. Then it takes in the ones behind too: a long chain of blocks is
+    /// put together from its start, so that no instruction is moved more than once.
+    fn will_be_merged(&mut self, block: Block) -> bool {
+        let function = self.editor.function();
+        let first = function.instructions_of(block).next();
+        let is_empty = first.is_none_or(|first| function.format(first).is_terminator());
+        if is_empty || self.incoming[block] != 1 || block == function.entry() {
+            return false;
+        }
+        let flow = self.flow;
+        let before = flow.predecessors(block).find(|&before| {
+            let leads_here =
+                matches!(&function.blocks()[before].edges[..], [only] if only.target == block);
+            leads_here && !self.is_gone[before] && flow.is_reachable(before)
+        });
+        let Some(before) = before.filter(|&before| before != block) else {
+            return false;
+        };
+        flow.position(before) < flow.position(block)
+            && self.goes_straight_on(before)
+            && self.next_block(before) == Some(block)
+    }
+
+    /// The block behind another one in the order that is not gone.
+    fn next_block(&mut self, block: Block) -> Option<Block> {
+        let position = self.positions[block];
         let mut at = self.following[position] as usize;
         while let Some(&block) = self.order.get(at) {
             if !self.is_gone[block] {

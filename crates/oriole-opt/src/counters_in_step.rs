@@ -104,6 +104,14 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
     };
     let enter = region.entering_edge()?;
     let (_, back) = region.only_edge(header, |from| from == latch)?;
+    // First, as a large loop may have many counters.
+    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
+    let blocks = order.iter().filter(|&&block| region.contains(block));
+    let instructions = blocks.flat_map(|&block| function.instructions_of(block));
+    let size = instructions.take(LARGEST_LOOP + 1).count();
+    if size > LARGEST_LOOP {
+        return None;
+    }
     let parameters = &function.blocks()[header].parameters;
     let nexts = function.arguments(function.edges(latch)[back]);
     let counters = parameters.iter().zip(nexts);
@@ -124,13 +132,6 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
     });
     let others: Vec<Counter> = others.copied().collect();
     if others.is_empty() {
-        return None;
-    }
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
-    let blocks = order.iter().filter(|&&block| region.contains(block));
-    let instructions = blocks.flat_map(|&block| function.instructions_of(block));
-    let size = instructions.take(LARGEST_LOOP + 1).count();
-    if size > LARGEST_LOOP {
         return None;
     }
     let taken = query.backedge_taken(header)?;

@@ -145,25 +145,31 @@ impl Region<'_> {
         if !is_sum || !format.is_simple() || !self.holds(increment) {
             return None;
         }
-        let is_idle = function.uses_of(parameter).all(|user| match user {
-            Use::Instruction(reader) => reader == increment || !self.holds(reader),
-            Use::Edge(from) => !self.contains(from) || self.leaves_only(from, parameter),
-        });
-        let is_handed_on = function.uses_of(next).all(|user| match user {
-            Use::Instruction(reader) => !self.holds(reader),
-            Use::Edge(from) => {
-                !self.contains(from) || from == latch || self.leaves_only(from, next)
-            }
-        });
-        // The latch may hand the next value to no other parameter of the header.
+        let is_idle = || {
+            function.uses_of(parameter).all(|user| match user {
+                Use::Instruction(reader) => reader == increment || !self.holds(reader),
+                Use::Edge(from) => !self.contains(from) || self.leaves_only(from, parameter),
+            })
+        };
+        let is_handed_on = || {
+            function.uses_of(next).all(|user| match user {
+                Use::Instruction(reader) => !self.holds(reader),
+                Use::Edge(from) => {
+                    !self.contains(from) || from == latch || self.leaves_only(from, next)
+                }
+            })
+        };
+        // The latch may hand the next value to no other parameter of the header. Its arguments may be many: this is asked last.
         let header = self.loops.header(self.this);
-        let edges = function.edges(latch).iter();
-        let mut inside = edges.filter(|edge| self.contains(edge.target));
-        let once = inside.all(|&edge| {
-            let arguments = function.arguments(edge).iter();
-            edge.target == header && arguments.filter(|&&own| own == next).count() <= 1
-        });
-        (is_idle && is_handed_on && once).then_some((parameter, next, increment))
+        let is_once = || {
+            let edges = function.edges(latch).iter();
+            let mut inside = edges.filter(|edge| self.contains(edge.target));
+            inside.all(|&edge| {
+                let arguments = function.arguments(edge).iter();
+                edge.target == header && arguments.filter(|&&own| own == next).count() <= 1
+            })
+        };
+        (is_idle() && is_handed_on() && is_once()).then_some((parameter, next, increment))
     }
 
     /// Whether the edges of a block hand a value to blocks outside of the loop only.
