@@ -39,22 +39,13 @@ impl<'a, P: Program> BlockEnds<'a, P> {
     pub(crate) fn with(program: &'a P, method: Method) -> BlockEnds<'a, P> {
         let (sets, defined) = LiveSets::with_definitions(program, method);
         // No values are told apart here, so nothing is cut where control does not fall through.
-        let changes = sets.runs().map(|runs| {
-            Changes::new(
-                program,
-                runs,
-                |block| sets.is_reachable(block),
-                &defined,
-                |entity| sets.bit(entity),
-                &vec![0; sets.word_count()],
-                |_| true,
-            )
-        });
+        let out = vec![0; sets.word_count()];
+        let changes = Changes::new(program, &sets, &defined, &out, |_| true);
         BlockEnds {
             program,
             changes,
             block: NONE,
-            out: vec![0; sets.word_count()],
+            out,
             list: Vec::new(),
             inside: match sets.is_sparse() {
                 true => vec![0; sets.word_count()],

@@ -6,7 +6,7 @@
 //! changes between a block and the next is looked for only where something can change: around what a block reads or
 //! defines, at the ends of runs, and, where values are told apart, where they join and where control does not fall through.
 
-use super::live_sets::{Found, Words};
+use super::live_sets::{Found, LiveSets, Words};
 use super::program::Program;
 use oriole_ir::graph::{LiveGraph, LoopNest, Tree, immediate_dominators, merge_runs};
 
@@ -172,17 +172,17 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// The changes between all blocks. `defined` has the definitions of globals as bits, `bit_of` gives the bit of an entity,
-    /// `complex` the bits whose values are told apart, `falls_through` whether control goes from a block to the next.
+    /// The changes between all blocks, if the sets are kept as runs. `defined` has the definitions of globals as bits, `complex` the bits whose values are told apart, `falls_through` whether control goes from a block to the next.
     pub(crate) fn new(
         program: &impl Program,
-        runs: &Runs,
-        is_reachable: impl Fn(u32) -> bool,
+        sets: &LiveSets,
         defined: &[(u32, u32)],
-        bit_of: impl Fn(u32) -> Option<u32>,
         complex: &[u64],
         falls_through: impl Fn(u32) -> bool,
-    ) -> Changes {
+    ) -> Option<Changes> {
+        let runs = sets.runs()?;
+        let bit_of = |entity| sets.bit(entity);
+        let is_reachable = |block| sets.is_reachable(block);
         let blocks = program.block_count() as u32;
         let reachable = (0..blocks).filter(|&block| is_reachable(block));
         // Where each bit is read at all, at the end of blocks too.
@@ -264,10 +264,10 @@ impl Changes {
             starts[block + 1] += starts[block];
         }
         found.sort_by_key(|pair| pair.0);
-        Changes {
+        Some(Changes {
             starts,
             changes: found.into_iter().map(|pair| pair.1).collect(),
-        }
+        })
     }
 
     /// The changes between a block and the next.

@@ -366,16 +366,8 @@ impl LiveIntervals {
             (None, None) => Words::new(program.block_count(), &[]),
         };
         let positions = sets.positions();
-        let changes = sets.runs().map(|runs| {
-            Changes::new(
-                program,
-                runs,
-                |block| sets.is_reachable(block),
-                &defined,
-                |entity| sets.bit(entity),
-                &complex,
-                |above| falls_through(program, &sets, &positions, above),
-            )
+        let changes = Changes::new(program, &sets, &defined, &complex, |above| {
+            falls_through(program, &sets, &positions, above)
         });
         drop(defined);
         let mut walk = Walk {
