@@ -56,6 +56,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             incoming[edge.target] += 1;
         }
     }
+    let mut positions: IndexVec<Block, usize> = IndexVec::from_elem(0, incoming.len());
+    for (position, &block) in order.iter().enumerate() {
+        positions[block] = position;
+    }
     let mut simplifier = Simplifier {
         editor,
         context,
@@ -65,13 +69,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         order: &order,
         following: (1..=order.len() as u32).collect(),
         flow: &flow,
-        positions: IndexVec::new(),
+        positions,
     };
-    let mut positions: IndexVec<Block, usize> = IndexVec::from_elem(0, simplifier.is_gone.len());
-    for (position, &block) in order.iter().enumerate() {
-        positions[block] = position;
-    }
-    simplifier.positions = positions;
     // What a block leads to before the block itself, so that only what leads back needs another walk.
     let mut is_changed = true;
     while is_changed {
