@@ -3,7 +3,8 @@
 //! ## Method
 //! One token of lookahead over the regular grammar that all instructions and directives share; opcodes are not known
 //! here. Statements go straight into the flat arrays of the tree, so parsing neither recurses on nesting (operand groups
-//! nest at most [`DEEPEST_OPERAND`] deep) nor backtracks: time is linear in the text.
+//! nest at most [`DEEPEST_OPERAND`] deep) nor backtracks: time is linear in the text. Long files are read in several parts at
+//! once ([`parts`]).
 //!
 //! ## Errors
 //! After an error the parser resumes behind the next `;`, before the next `}`, or at a token that starts a line where a
@@ -13,6 +14,7 @@ mod declarations;
 mod directives;
 mod functions;
 mod operands;
+mod parts;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::tree::{
@@ -40,19 +42,16 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> (Module, Vec<D
         );
         return (Module::new(name, String::new()), vec![error]);
     }
-    let mut parser = Parser::new(&text);
-    parser.module();
-    let Parser {
-        body,
+    let Read {
+        top,
         functions,
         header_directives,
         inner_prototypes,
         joined,
         errors,
-        ..
-    } = parser;
+    } = parts::read(&text).unwrap_or_else(|| Parser::new(&text, 0).read_all());
     let mut module = Module::new(name, text);
-    module.top = body;
+    module.top = top;
     module.functions = functions;
     module.header_directives = header_directives;
     module.inner_prototypes = inner_prototypes;
@@ -84,6 +83,18 @@ pub fn parse_bytes(name: impl Into<String>, bytes: Vec<u8>) -> (Module, Vec<Diag
     }
 }
 
+/// What was read of a text: what a [`Module`] has, and what is wrong.
+#[derive(Default)]
+struct Read {
+    top: Body,
+    functions: Vec<Function>,
+    header_directives: Vec<Directive>,
+    inner_prototypes: Vec<Text>,
+    /// Words written with blanks before their dots (`mov .u32`), joined; this text goes behind the source.
+    joined: String,
+    errors: Vec<Diagnostic>,
+}
+
 /// Where a statement stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -113,7 +124,7 @@ struct Parser<'text> {
     functions: Vec<Function>,
     header_directives: Vec<Directive>,
     inner_prototypes: Vec<Text>,
-    /// Words written with blanks before their dots (`mov .u32`), joined; this text goes behind the source.
+    /// See [`Read::joined`].
     joined: String,
     errors: Vec<Diagnostic>,
     /// After an error: a statement starts at the current token, nothing is to be skipped.
@@ -126,8 +137,12 @@ struct Parser<'text> {
 }
 
 impl<'text> Parser<'text> {
-    fn new(text: &'text str) -> Parser<'text> {
+    /// A parser of the text from `start` on, which no token and no comment reaches across.
+    fn new(text: &'text str, start: usize) -> Parser<'text> {
         let mut lexer = Lexer::new(text);
+        if start > 0 {
+            lexer.seek(start as u32);
+        }
         let Token { kind, start, end } = lexer.next();
         Parser {
             text,
@@ -146,6 +161,19 @@ impl<'text> Parser<'text> {
             resume_here: false,
             outside_reported: false,
             open_vectors: 0,
+        }
+    }
+
+    /// Reads to the end of the text.
+    fn read_all(mut self) -> Read {
+        self.module();
+        Read {
+            top: self.body,
+            functions: self.functions,
+            header_directives: self.header_directives,
+            inner_prototypes: self.inner_prototypes,
+            joined: self.joined,
+            errors: self.errors,
         }
     }
 

@@ -1,17 +1,69 @@
-//! Writes a tree as PTX text: one statement a line, the tokens exactly those of the tree.
+//! Writes a tree as PTX text: one statement a line, the tokens exactly those of the tree. Long files are written in several
+//! parts at once; they begin with functions, before which nothing depends on what was written before.
 
 use crate::tree::{
     Body, Declaration, Function, Guard, Instruction, Module, Operand, OperandKind, Prefix,
     Statement, Text, Words,
 };
+use rayon::prelude::*;
 use std::ops::Range;
+
+/// The least statements of a part: for fewer it does not pay to wake another thread.
+const LEAST_PART: usize = if cfg!(test) { 20 } else { 4_000 };
 
 /// The text of a whole module.
 pub fn print(module: &Module) -> String {
     let room = module.source().len() + module.source().len() / 8;
-    let mut printer = Printer::new(module, room);
-    printer.module();
+    let whole = 0..module.top.statements.len();
+    let printer = match room / LEAST_PART {
+        // A file without so many bytes does not have so many statements.
+        0..=1 => Printer::of(module, whole, room),
+        _ => {
+            let parts = parts(module);
+            let room_of = |part: &Range<usize>| match part.start {
+                // The first part takes the others in.
+                0 => room,
+                _ => room / parts.len(),
+            };
+            let mut printers: Vec<Printer<'_>> = parts
+                .par_iter()
+                .map(|part| Printer::of(module, part.clone(), room_of(part)))
+                .collect();
+            let others = printers.split_off(1);
+            let mut first = printers.pop().expect("there is a part");
+            for other in others {
+                first.output.0.extend_from_slice(&other.output.0);
+            }
+            first
+        }
+    };
     printer.finish()
+}
+
+/// The top level in parts of about as many statements, functions' own included; all but the first begin with a function.
+fn parts(module: &Module) -> Vec<Range<usize>> {
+    let statements_of = |statement: &Statement| match *statement {
+        Statement::Function(index) => {
+            let body = &module.functions[index as usize].body;
+            body.as_ref().map_or(1, |body| body.statements.len())
+        }
+        _ => 1,
+    };
+    let top = &module.top.statements;
+    let count = top.iter().map(statements_of).sum::<usize>();
+    let most = (count / LEAST_PART).clamp(1, rayon::current_num_threads());
+    let mut parts = Vec::with_capacity(most);
+    let (mut start, mut passed) = (0, 0);
+    for (index, statement) in top.iter().enumerate() {
+        let is_due = passed >= count / most * (parts.len() + 1) && parts.len() + 1 < most;
+        if is_due && matches!(statement, Statement::Function(_)) {
+            parts.push(start..index);
+            start = index;
+        }
+        passed += statements_of(statement);
+    }
+    parts.push(start..top.len());
+    parts
 }
 
 /// The text of one function.
@@ -52,6 +104,13 @@ impl Output {
 }
 
 impl<'module> Printer<'module> {
+    /// A printer that has written these statements of the top level.
+    fn of(module: &'module Module, part: Range<usize>, room: usize) -> Printer<'module> {
+        let mut printer = Printer::new(module, room);
+        printer.statements(part);
+        printer
+    }
+
     fn new(module: &'module Module, room: usize) -> Printer<'module> {
         Printer {
             module,
@@ -80,9 +139,9 @@ impl<'module> Printer<'module> {
         }
     }
 
-    fn module(&mut self) {
+    fn statements(&mut self, part: Range<usize>) {
         let module = self.module;
-        for statement in &module.top.statements {
+        for statement in &module.top.statements[part] {
             match *statement {
                 Statement::Function(index) => {
                     self.function(&module.functions[index as usize]);
@@ -330,6 +389,34 @@ fn hugs(previous: &str, text: &str) -> bool {
             matches!(previous, "(" | "[" | "@")
                 || (matches!(previous, "<" | "+" | "-" | "~" | "!")
                     && text.starts_with(|c: char| c.is_ascii_alphanumeric() || "%$_".contains(c)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_threads_writes_the_same() {
+        let mut text = ".version 8.3\n.target sm_90\n".to_owned();
+        for index in 0..50 {
+            text += &format!(
+                "// {index}\n.entry k{index}()\n{{\n\tadd.s32 %r1, %r2, {index};\n\tret; // end\n}} // behind\n.global .b32 g{index};\n"
+            );
+        }
+        let (module, errors) = crate::parse("k.ptx", text);
+        assert!(errors.is_empty());
+        let print_by = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().unwrap();
+            pool.install(|| (print(&module), parts(&module).len()))
+        };
+        let (alone, count) = print_by(1);
+        assert_eq!(count, 1);
+        assert_eq!(alone.matches("// behind").count(), 50);
+        for threads in [2, 3, 5] {
+            assert_eq!(print_by(threads), (alone.clone(), threads));
         }
     }
 }
