@@ -16,7 +16,7 @@ use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Link
 use oriole_isa::cost::CostModel;
 use oriole_opt::{Callees, Job};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::Body;
+use oriole_syntax::tree::{Body, MovedText};
 use oriole_translate::Translated;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -216,16 +216,22 @@ fn in_parallel(
         (own, outcomes)
     };
     let done: Vec<(Module, Vec<Outcome>)> = (0..workers).into_par_iter().map(work).collect();
-    let mut all = Vec::with_capacity(batches.iter().map(|batch| batch.len()).sum());
-    for (own, outcomes) in done {
-        let moved = module.append_text_of(&own, length);
-        for mut outcome in outcomes {
-            if let Some(body) = &mut outcome.body {
-                body.move_text(moved);
-            }
-            all.push(outcome);
+    let moved: Vec<MovedText> = done
+        .iter()
+        .map(|(own, _)| module.append_text_of(own, length))
+        .collect();
+    let place = |((own, mut outcomes), moved): ((Module, Vec<Outcome>), MovedText)| {
+        drop(own);
+        for body in outcomes
+            .iter_mut()
+            .filter_map(|outcome| outcome.body.as_mut())
+        {
+            body.move_text(moved);
         }
-    }
+        outcomes
+    };
+    let placed: Vec<Vec<Outcome>> = done.into_par_iter().zip(moved).map(place).collect();
+    let mut all: Vec<Outcome> = placed.into_iter().flatten().collect();
     all.sort_by_key(|outcome| outcome.index);
     all
 }
