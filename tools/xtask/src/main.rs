@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::path::Path;
+mod profile_guided;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
@@ -11,6 +13,8 @@ cargo xtask NAME
 
     deny        check licences, sources and advisories of dependencies with cargo-deny, if it is installed
     long-files  list source files over 900 lines
+    profile-guided
+                build target/profile-guided/oriole with what a run over the corpus showed of its branches; takes two builds
     packages    pack and build every crate as it would be published, with `cargo publish --dry-run`; needs the crates.io index
     outputs     check that the same input gives the same bytes twice, on one thread and on many
 ";
@@ -21,6 +25,7 @@ fn main() -> ExitCode {
         "deny" => deny(),
         "long-files" => long_files(),
         "packages" => packages(),
+        "profile-guided" => profile_guided::profile_guided(),
         "outputs" => outputs(),
         _ => {
             print!("{HELP}");
@@ -85,14 +90,15 @@ fn packages() -> Result<(), String> {
     }
 }
 
-fn sources(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), String> {
+/// Adds the files below a folder whose names end so.
+fn files_of(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let entries =
         std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for entry in entries {
         let path = entry.map_err(|error| error.to_string())?.path();
         if path.is_dir() {
-            sources(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files_of(&path, extension, files)?;
+        } else if path.extension().is_some_and(|own| own == extension) {
             files.push(path);
         }
     }
@@ -102,7 +108,7 @@ fn sources(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), Str
 fn long_files() -> Result<(), String> {
     let mut files = Vec::new();
     for folder in ["crates", "tools"] {
-        sources(&root().join(folder), &mut files)?;
+        files_of(&root().join(folder), "rs", &mut files)?;
     }
     files.sort();
     let mut long = 0;

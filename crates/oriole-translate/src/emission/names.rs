@@ -1,7 +1,6 @@
 //! Which names are surely right where they are written.
 //!
-//! //!
-//! hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
+//! No name means anything else than it should if these hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
 //! function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks; what the function's own scope declares comes before
 //! all instructions; and every name that is not where it was, as it was, belongs to the function's own scope and looks so.
 //! Most functions are like that, and their names need not be resolved again.
