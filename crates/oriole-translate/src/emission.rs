@@ -18,6 +18,7 @@ use crate::naming::Naming;
 use crate::out_of_ssa::Hoisted;
 use crate::parallel_copy::Copy;
 use declarations::Places;
+use names::Position;
 use oriole_collections::{DenseMap, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Global, Instruction, Register, Variable};
 use oriole_isa::ScalarType;
@@ -82,8 +83,9 @@ struct Emitter<'a> {
     many_scopes: bool,
     /// Whether registers or variables have new names because their own cannot be seen everywhere.
     hoists: bool,
-    /// How many inner scopes are open here.
-    depth: u32,
+    position: Position,
+    /// The names that inner scopes declare, once they were asked for.
+    inner_names: Option<BTreeSet<String>>,
     /// Whether the instruction being written stands where its statement did.
     in_place: bool,
     is_doubtful: bool,
@@ -155,7 +157,8 @@ pub(crate) fn emit(
         keep_declarations: globals.has_sections,
         many_scopes: scopes.parents.len() > 1,
         hoists: !hoisted.is_empty(),
-        depth: 0,
+        position: Position::default(),
+        inner_names: None,
         in_place: true,
         is_doubtful: false,
         keep_labels,
@@ -189,10 +192,7 @@ pub(crate) fn emit(
         .map(|(node, block)| (node, label_statements[block]))
         .collect();
     let mut labels = meanings.labels.iter();
-    let is_doubtful = is_doubtful
-        || !meanings.globals.is_empty()
-        || !meanings.variables.is_empty()
-        || labels.any(|&(_, statement)| statement == u32::MAX);
+    let is_doubtful = is_doubtful || labels.any(|&(_, statement)| statement == u32::MAX);
     Emission {
         body,
         meanings,
@@ -472,11 +472,7 @@ impl Emitter<'_> {
                         self.note_line(&statement);
                     }
                     if self.many_scopes {
-                        match statement {
-                            Statement::ScopeOpen(_) => self.depth += 1,
-                            Statement::ScopeClose(_) => self.depth -= 1,
-                            _ => {}
-                        }
+                        self.note_scope(&statement);
                     }
                 }
             }

@@ -310,11 +310,13 @@ impl Emitter<'_> {
                 name = new;
             }
             if self.many_scopes {
+                self.note_variable(variable);
                 self.meanings.variables.push((at, variable));
             }
         } else if let SymbolKind::Global(global) = data.kind
             && self.many_scopes
         {
+            self.note_name(data.name, 0);
             self.meanings.globals.push((at, global));
         }
         tree::Operand::leaf(OperandKind::Name, name)

@@ -1,27 +1,63 @@
 //! Which names are surely right where they are written.
 //!
-//! No name means anything else than it should if these hold: inner scopes declare no ranges, no names that look like those compilers give to registers and labels of the
-//! function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks; what the function's own scope declares comes before
-//! all instructions; and every name that is not where it was, as it was, belongs to the function's own scope and looks so.
-//! Most functions are like that, and their names need not be resolved again.
+//! A name that is not where it was, as it was, means what it should if it is new, or
+//! - the function's own scope or the module declares it, and no inner scope declares anything of that name, or
+//! - the scope that it is written in has declared it.
+//!
+//! That is so where the function's own scope declares names before the first instruction, and inner scopes declare no ranges, no names that look
+//! like those compilers give to registers and labels of the function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks. Nearly
+//! all functions are like that, and their names need not be resolved again.
 
 use super::Emitter;
-use oriole_ir::Register;
-use oriole_syntax::tree::Text;
+use oriole_ir::{Register, Variable};
+use oriole_syntax::tree::{Statement, Text};
+use std::collections::BTreeSet;
+
+/// Of an inner scope so many names are remembered: what is declared in it is looked for one by one.
+const MOST_DECLARED: usize = 32;
+
+/// Where statements are written, as far as names depend on it.
+#[derive(Default)]
+pub(super) struct Position {
+    /// The scope that is open here, 0 for the function's own.
+    scope: u32,
+    /// How many scopes were opened so far.
+    opened: u32,
+    /// What it has declared so far, if it is an inner one; nothing of one in which another one ended.
+    declared: Vec<Text>,
+}
 
 impl Emitter<'_> {
+    /// Looks at a statement, which has just been copied.
+    pub(super) fn note_scope(&mut self, statement: &Statement) {
+        match statement {
+            Statement::ScopeOpen(_) => {
+                self.position.opened += 1;
+                self.position.scope = self.position.opened;
+                self.position.declared.clear();
+            }
+            Statement::ScopeClose(_) => {
+                self.position.scope = self.scopes.parents[self.position.scope as usize];
+                self.position.declared.clear();
+            }
+            _ => {}
+        }
+    }
+
     /// Looks at a declaration, which has just been copied.
     pub(super) fn note_declaration(&mut self, declaration: u32) {
-        if self.depth == 0 {
+        if self.position.scope == 0 {
             self.is_doubtful |= !self.body.operands.is_empty();
             return;
         }
         let declaration = &self.original.declarations[declaration as usize];
-        self.is_doubtful |= self
-            .original
-            .declarators(declaration)
+        let declarators = self.original.declarators(declaration);
+        self.is_doubtful |= declarators
             .iter()
             .any(|declarator| declarator.range.is_some() || self.is_distinct(declarator.name));
+        let names = declarators.iter().map(|declarator| declarator.name);
+        let room = MOST_DECLARED.saturating_sub(self.position.declared.len());
+        self.position.declared.extend(names.take(room));
     }
 
     /// Whether a name looks as names in inner scopes do not.
@@ -36,20 +72,63 @@ impl Emitter<'_> {
     pub(super) fn note_register(&mut self, register: Register) {
         if self.many_scopes && !self.is_doubtful {
             // New registers are declared at the start, under names of their own.
-            let own = self.scopes.registers.get(register.index());
-            self.is_doubtful = own.is_some_and(|own| own.scope != 0 || !self.is_distinct(own.name));
+            if let Some(own) = self.scopes.registers.get(register.index()) {
+                self.note_name(own.name, own.scope);
+            }
         }
+    }
+
+    /// Looks at a variable that is mentioned where it was not.
+    pub(super) fn note_variable(&mut self, variable: Variable) {
+        if self.variable_names[variable].is_none()
+            && let Some(own) = self.scopes.variables.get(variable.index())
+        {
+            self.note_name(own.name, own.scope);
+        }
+    }
+
+    /// Looks at a name that a scope declares, 0 for the function's own and the module's, and that is mentioned where it was not.
+    pub(super) fn note_name(&mut self, name: Text, scope: u32) {
+        self.is_doubtful |= match scope {
+            0 => !self.is_distinct(name) && self.is_declared_inside(name),
+            inner => inner != self.position.scope || !self.is_declared_here(name),
+        };
+    }
+
+    /// Whether the inner scope that is open here has declared this name.
+    fn is_declared_here(&self, name: Text) -> bool {
+        let name = self.module.text(name);
+        let mut declared = self.position.declared.iter();
+        declared.any(|&declared| self.module.text(declared) == name)
+    }
+
+    /// Whether an inner scope declares something of this name.
+    fn is_declared_inside(&mut self, name: Text) -> bool {
+        let (module, scopes) = (&*self.module, self.scopes);
+        let names = self.inner_names.get_or_insert_with(|| {
+            let registers = scopes.registers.iter().map(|own| (own.scope, own.name));
+            let variables = scopes.variables.iter().map(|own| (own.scope, own.name));
+            let labels = scopes.labels.iter().map(|own| (own.scope, own.name));
+            let inner: BTreeSet<String> = registers
+                .chain(variables)
+                .chain(labels)
+                .filter(|&(scope, _)| scope != 0)
+                .map(|(_, name)| module.text(name).to_owned())
+                .collect();
+            inner
+        });
+        names.contains(module.text(name))
     }
 
     /// Looks at a label that is about to be written here.
     pub(super) fn note_label(&mut self) {
-        self.is_doubtful |= self.depth > 0;
+        self.is_doubtful |= self.position.scope != 0;
     }
 
     /// Looks at a branch to a label from here.
     pub(super) fn note_branch(&mut self, label: Text) {
-        if self.depth > 0 && !self.is_doubtful {
-            self.is_doubtful = !self.is_distinct(label);
+        if self.position.scope != 0 && !self.is_doubtful {
+            self.note_name(label, 0);
         }
     }
 }
