@@ -252,6 +252,17 @@ pub fn judge(access: &AccessReport, row: &Row, arguments: &BTreeMap<u32, u64>) -
     if !is_alike && counted <= dearest * row.times * per {
         return Verdict::Uneven;
     }
+    // Other lanes in each round of a loop, and none of some warps: nobody says how often which.
+    let masks = executing.iter().flat_map(|warp| &warp.masks);
+    let most_lanes = masks.map(|mask| u64::from(mask.count_ones())).max();
+    let cheapest = executing.iter().map(|warp| warp.least).min().unwrap_or(0);
+    if let Some(most_lanes) = most_lanes
+        && executing.iter().any(|warp| warp.masks.len() > 1)
+        && (cheapest * row.threads.div_ceil(most_lanes) * per..=dearest * row.times * per)
+            .contains(&counted)
+    {
+        return Verdict::Uneven;
+    }
     Verdict::Different
 }
 
@@ -266,9 +277,13 @@ fn rounds(access: &AccessReport, row: &Row) -> (u64, u64) {
     (row.threads, lanes.sum())
 }
 
-/// Whether as much would do as was said, where that was counted. Meant for accesses that cost what was said.
+/// Whether as much would do as was said, where that was counted. Meant for accesses that cost what was said. Of an access that other lanes make
+/// in each round of a loop, nobody says how often which do.
 pub fn is_ideal_equal(access: &AccessReport, row: &Row) -> Option<bool> {
     let ideal = counted(access, row)?.ideal?;
+    if access.cost.warps.iter().any(|warp| warp.masks.len() > 1) {
+        return None;
+    }
     let warps = access.cost.warps.iter().filter(|warp| warp.lanes != 0);
     let (rounds, per) = rounds(access, row);
     let said = access.cost.ideal * warps.count() as f64 * rounds as f64;

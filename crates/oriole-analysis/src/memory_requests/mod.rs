@@ -176,6 +176,8 @@ pub struct RequestCost {
     pub trips: f64,
     /// What it costs by what a parameter of the kernel is, if that decides it.
     pub strides: Vec<StrideRow>,
+    /// Whether it was counted round by round because other lanes make it in each: it is not to be supposed that all of them do.
+    pub is_followed: bool,
     /// What is claimed of each warp.
     pub warps: WarpClaims,
     /// Of the dearest warp: how far each lane's address is from the first one's, if it is known.
@@ -345,6 +347,7 @@ fn settle(
     costs: &mut [RequestCost],
 ) {
     let is_open = |cost: &RequestCost| match cost.status {
+        _ if cost.is_followed => false,
         Status::Bounded => supposing.multiple.is_some(),
         // What depends on data, or on what a caller gives, does so whatever is supposed.
         Status::Unknown => supposing.supposing && !cost.is_beyond(),
@@ -791,6 +794,7 @@ fn summary(request: &Request, warps: &OfWarps, trips: f64) -> RequestCost {
         wasteful_if: Vec::new(),
         trips,
         strides,
+        is_followed: false,
         warps: WarpClaims::new(claims.collect(), warps.warps as usize),
         offsets: dearest.and_then(|warp| warp.offsets.clone()),
         boundary: match executing.split_first() {

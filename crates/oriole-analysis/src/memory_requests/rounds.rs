@@ -1,20 +1,23 @@
 //! Costs of requests in loops that are followed round by round.
 //!
 //! ## Example
-//! `for (s = 1; s < 256; s *= 2)` with an access at `2 * s * tid`: in each round `s` is a number, and so are the addresses.
+//! `for (s = 1; s < 256; s *= 2)` with an access at `2 * s * tid`: in each round `s` is a number, and so are the addresses. With an access at
+//! `tid` behind `if (tid % (2 * s) == 0)` they are known anyway, but which lanes take part is known of a round only.
 //!
 //! ## Soundness
 //! Rounds are followed from the first one on until all lanes leave the loop or numbers repeat: those are all there may be. A request costs
 //! at least what it costs in the cheapest and at most what it costs in the dearest.
 
 use super::cost::WarpCost;
-use super::{OfWarps, Request, RequestCost, Status, of_warp, summary};
-use crate::dominators::Dominators;
+use super::{Assumption, OfWarps, Request, RequestCost, Status, of_warp, summary};
+use crate::dominators::{Dominators, PostDominators};
 use crate::lane_patterns::{ANY_WARP, CauseKind, LanePatterns, Lanes, Setting};
 use crate::loops::{Loop, Loops};
 use crate::manager::Analyses;
 use crate::scalar_evolution::ScalarEvolution;
-use oriole_ir::{Block, Function, Value};
+use crate::uniformity::Uniformity;
+use oriole_collections::SmallVec;
+use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -191,6 +194,94 @@ fn by_warps(
     Some(of_warps.into_iter().map(OfWarps::each).collect())
 }
 
+/// Whether lanes go apart in each round of a loop before they make a request.
+struct Limits<'a> {
+    function: &'a Function,
+    loops: &'a Loops,
+    dominators: &'a Dominators,
+    post_dominators: &'a PostDominators,
+    uniformity: &'a Uniformity,
+}
+
+/// So many blocks before a request are looked at, and so many operations that compute a condition.
+const MOST_LIMITS: usize = 16;
+const MOST_OPERATIONS: usize = 24;
+
+impl Limits<'_> {
+    /// Whether some lanes do not make a request in a round of a loop around it, by a condition that is computed in it: not one that ends the loop.
+    fn has(&self, this: Loop, instruction: Instruction) -> bool {
+        let Some(mut at) = self.function.block_of(instruction) else {
+            return false;
+        };
+        if self.decides(this, instruction) {
+            return true;
+        }
+        for _ in 0..MOST_LIMITS {
+            let above = self.dominators.immediate(at);
+            let Some(above) = above.filter(|&above| self.loops.contains(this, above)) else {
+                return false;
+            };
+            let mut edges = self.function.edges(above).iter();
+            if !self.post_dominators.dominates(at, above)
+                && edges.all(|edge| self.loops.contains(this, edge.target))
+                && let Some(branch) = self.function.last_instruction(above)
+                && self.decides(this, branch)
+            {
+                return true;
+            }
+            at = above;
+        }
+        false
+    }
+
+    /// Whether an instruction is executed by some lanes only, in a round of a loop, by its guard.
+    fn decides(&self, this: Loop, instruction: Instruction) -> bool {
+        let Some(Operand::Value(predicate)) = self.function.guard(instruction) else {
+            return false;
+        };
+        !self.uniformity.is_uniform(predicate) && self.is_number_of_round(this, predicate)
+    }
+
+    /// Whether a value may be a number in a round of a loop and another one in the next: it is computed of what the loop counts, and of
+    /// nothing that is given to the kernel or read from memory.
+    fn is_number_of_round(&self, this: Loop, value: Value) -> bool {
+        let function = self.function;
+        let mut is_counted = false;
+        let mut waiting: SmallVec<[Value; 8]> = SmallVec::from_slice(&[value]);
+        for _ in 0..MOST_OPERATIONS {
+            let Some(value) = waiting.pop() else {
+                return is_counted;
+            };
+            match function.values()[value].definition {
+                Definition::Instruction(definer) => {
+                    let format = function.format(definer);
+                    if !format.is_pure() || format.opaque {
+                        return false;
+                    }
+                    waiting.extend(function.uses(definer));
+                }
+                Definition::Parameter(block) => {
+                    let around = self.loops.innermost(block);
+                    if around.is_none_or(|own| self.loops.header(own) != block) {
+                        return false;
+                    }
+                    is_counted |= around == Some(this);
+                }
+                Definition::Undefined => return false,
+            }
+        }
+        false
+    }
+}
+
+/// Whether other lanes make a request in some round than were supposed to.
+fn takes_lanes_out(supposed: &RequestCost, followed: &RequestCost) -> bool {
+    let warps = supposed.warps.iter().zip(followed.warps.iter());
+    warps.into_iter().any(|(all, some)| {
+        some.masks.iter().any(|&mask| mask != all.lanes) || some.masks.is_empty()
+    })
+}
+
 /// Counts again what is not settled and in loops that can be followed round by round.
 pub(super) fn settle<'a>(
     function: &'a Function,
@@ -200,6 +291,14 @@ pub(super) fn settle<'a>(
     costs: &mut [RequestCost],
 ) {
     let loops = analyses.get::<Loops>(function);
+    let dominators = analyses.get::<Dominators>(function);
+    let limits = Limits {
+        function,
+        loops: &loops,
+        dominators: &dominators,
+        post_dominators: &analyses.get::<PostDominators>(function),
+        uniformity: &analyses.get::<Uniformity>(function),
+    };
     let innermost = |cost: &RequestCost| {
         let is_data = cost
             .cause
@@ -211,21 +310,22 @@ pub(super) fn settle<'a>(
             Status::Proved | Status::ProvedIf => false,
         };
         let block = function.block_of(cost.request.instruction);
-        block
-            .filter(|_| is_open)
-            .and_then(|block| loops.innermost(block))
+        let this = block.and_then(|block| loops.innermost(block))?;
+        // All lanes may have been supposed to do what in each round only some do.
+        let is_supposed = cost.assumptions.contains(&Assumption::FullWarp);
+        let is_limited = is_supposed && limits.has(this, cost.request.instruction);
+        (is_open || is_limited).then_some((this, is_limited))
     };
-    let mut open: BTreeMap<usize, (Loop, Vec<usize>)> = BTreeMap::new();
+    let mut open: BTreeMap<usize, (Loop, Vec<(usize, bool)>)> = BTreeMap::new();
     for (index, cost) in costs.iter().enumerate() {
-        if let Some(this) = innermost(cost) {
+        if let Some((this, is_limited)) = innermost(cost) {
             let group = open.entry(this.index()).or_insert((this, Vec::new()));
-            group.1.push(index);
+            group.1.push((index, is_limited));
         }
     }
     if open.is_empty() {
         return;
     }
-    let dominators = analyses.get::<Dominators>(function);
     let query = evolution.on(function);
     let mut patterns = LanePatterns::new(function, analyses, setting.clone(), query);
     let mut questions = MOST_QUESTIONS;
@@ -240,7 +340,8 @@ pub(super) fn settle<'a>(
         if nest.len() > MOST_LOOPS {
             continue;
         }
-        let requests: Vec<Request> = members.iter().map(|&own| costs[own].request).collect();
+        let requests = members.iter().map(|&(own, _)| costs[own].request);
+        let requests: Vec<Request> = requests.collect();
         let mut follow = |warp: u32| {
             let mut rounds = Rounds {
                 function,
@@ -262,11 +363,16 @@ pub(super) fn settle<'a>(
         let Some(of_warps) = by_warps(setting, requests.len(), &mut follow) else {
             continue;
         };
-        for (&index, warps) in members.iter().zip(&of_warps) {
+        for (&(index, is_limited), warps) in members.iter().zip(&of_warps) {
             let cost = &mut costs[index];
-            let other = summary(&cost.request, warps, cost.trips);
+            let mut other = summary(&cost.request, warps, cost.trips);
             let is_narrower = other.most - other.least < cost.most - cost.least;
-            if other.status < cost.status || other.status == cost.status && is_narrower {
+            other.is_followed =
+                is_limited && other.status != Status::Unknown && takes_lanes_out(cost, &other);
+            if other.is_followed
+                || other.status < cost.status
+                || other.status == cost.status && is_narrower
+            {
                 *cost = other;
             }
         }
