@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// So many rounds of a loop are followed, in so many loops around each other, and in all of a kernel.
 const MOST_ROUNDS: usize = 40;
 const MOST_LOOPS: usize = 3;
-const MOST_QUESTIONS: usize = 400;
+const MOST_QUESTIONS: usize = 1_200;
 
 /// Follows the rounds of one nest of loops for one warp.
 struct Rounds<'a, 'p> {
