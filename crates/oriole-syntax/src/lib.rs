@@ -23,3 +23,12 @@ pub mod tree;
 pub use lexer::{comments, token_ranges, tokens};
 pub use parser::{parse, parse_bytes};
 pub use printer::{print, print_function, print_instruction};
+
+/// The threads that may read or write one file together. A thread of a pool has the pool's other files to deal with: it would take one of them up
+/// while it waits, and another inside of that, as deep as there are files.
+fn threads() -> usize {
+    match rayon::current_thread_index() {
+        Some(_) => 1,
+        None => rayon::current_num_threads(),
+    }
+}

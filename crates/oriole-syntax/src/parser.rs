@@ -49,7 +49,7 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> (Module, Vec<D
         inner_prototypes,
         joined,
         errors,
-    } = parts::read(&text).unwrap_or_else(|| Parser::new(&text, 0).read_all());
+    } = parts::read(&text, crate::threads).unwrap_or_else(|| Parser::new(&text, 0).read_all());
     let mut module = Module::new(name, text);
     module.top = top;
     module.functions = functions;

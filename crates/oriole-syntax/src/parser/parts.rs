@@ -24,13 +24,13 @@ const PARTS_PER_THREAD: usize = 4;
 /// The end of a function as compilers write it.
 const FUNCTION_END: &str = "\n}\n";
 
-/// Reads a text in parts; nothing if it is short, if there is one thread only, or if something in it is wrong or rare.
-pub(super) fn read(text: &str) -> Option<Read> {
+/// Reads a text in parts, given how many threads there are; nothing if it is short, if there is one thread only, or if something in it is wrong or rare.
+pub(super) fn read(text: &str, threads: impl FnOnce() -> usize) -> Option<Read> {
     let most = text.len() / LEAST_PART;
     if most < 2 {
         return None;
     }
-    let parts = match rayon::current_num_threads() {
+    let parts = match threads() {
         1 => return None,
         threads => cut(text, most.min(threads * PARTS_PER_THREAD)),
     };
@@ -163,8 +163,6 @@ fn shift(range: &mut Range<u32>, by: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Module;
-    use oriole_diagnostics::Diagnostic;
 
     /// Functions with all that the top level refers to, and words with blanks before their dots in the last one if `blanks`.
     fn functions(count: usize, blanks: bool) -> String {
@@ -185,26 +183,31 @@ mod tests {
         text
     }
 
-    /// What is read with so many threads.
-    fn read_by(threads: usize, text: &str) -> (Module, Vec<Diagnostic>) {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build()
-            .unwrap()
-            .install(|| crate::parse("parts.ptx", text))
+    /// What is read by one thread. Those of a pool are alone with a file.
+    fn read_alone(text: &str) -> Read {
+        Parser::new(text, 0).read_all()
     }
 
-    /// Whether several threads read a text in parts; whether they do or not, it must be read as one reads it.
+    /// Whether several threads read a text in parts; if they do, it must be as one reads it.
     fn is_read_in_parts(text: &str) -> bool {
-        let alone = format!("{:#?}", read_by(1, text));
-        for threads in [2, 3, 5] {
-            assert_eq!(
-                format!("{:#?}", read_by(threads, text)),
-                alone,
-                "by {threads}"
-            );
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2);
-        pool.build().unwrap().install(|| read(text).is_some())
+        let shown = |read: &Read| {
+            let Read {
+                top,
+                functions,
+                header_directives,
+                inner_prototypes,
+                ..
+            } = read;
+            format!("{top:?}{functions:?}{header_directives:?}{inner_prototypes:?}")
+        };
+        let alone = shown(&read_alone(text));
+        let in_parts = [2, 3, 5].map(|threads| {
+            let parts = read(text, || threads);
+            let is_same = parts.as_ref().is_none_or(|parts| shown(parts) == alone);
+            assert!(is_same, "by {threads} threads: {text}");
+            parts.is_some()
+        });
+        in_parts[0]
     }
 
     #[test]
@@ -238,13 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_those_of_the_whole() {
+    fn what_is_wrong_is_read_by_one() {
         let good = functions(20, false);
         for (index, _) in good.match_indices("add.s32").step_by(3) {
             let mut text = good.clone();
             text.replace_range(index..index + 3, "}{;");
-            let (_, errors) = read_by(2, &text);
-            assert!(!errors.is_empty());
+            assert!(!read_alone(&text).errors.is_empty());
             assert!(!is_read_in_parts(&text));
         }
     }
