@@ -8,7 +8,7 @@ use crate::copy_propagation::is_acceptable;
 use crate::equality::{self, Kind, kind_of, reads_alone};
 use crate::manager::Context;
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow};
+use oriole_analysis::{Analyses, ControlFlow, Loops};
 use oriole_collections::DenseMap;
 use oriole_ir::{Block, Editor, Function, Instruction, Value};
 
@@ -24,6 +24,7 @@ impl Reassociation {
         &mut self,
         editor: &mut Editor<'_>,
         flow: &ControlFlow,
+        loops: &Loops,
         analyses: &mut Analyses,
         context: &mut Context<'_>,
     ) -> bool {
@@ -37,6 +38,9 @@ impl Reassociation {
         for &block in flow.reverse_postorder() {
             if !may_have_equals(editor.function(), block, &mut candidates) {
                 continue;
+            }
+            if !self.is_numbered {
+                self.number(editor, flow, loops);
             }
             // Before the first change.
             self.uniformity(editor.function(), analyses);

@@ -27,7 +27,9 @@
 //! become one; `a - a` and `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
 //! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
 //! Trees that are in this form already are left alone, and so are trees that would take more instructions and trees for which
-//! it does not pay ([`plan`]).
+//! it does not pay ([`plan`]). Most instructions are a tree by themselves and have no product to distribute over: that is seen from their
+//! operands ([`Reassociation::may_change`]), and such trees are only looked at if another one would be regrouped for what it shares with them.
+//! Nothing is numbered in a function that has no other trees.
 //! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
 //! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
 //! sorting.
@@ -91,6 +93,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         places: Vec::new(),
         loop_starts: Vec::new(),
         facts: Vec::new(),
+        is_numbered: false,
         has_parts: false,
         uniformity: None,
         plan: Plan::default(),
@@ -103,9 +106,14 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     for _ in 0..ROUNDS {
         reassociation.again = false;
-        reassociation.number(editor, &flow, &loops);
-        let finished = reassociation.trees(editor, &flow, analyses, context)
-            && reassociation.common(editor, &flow, analyses, context);
+        reassociation.is_numbered = false;
+        let mut finished = true;
+        if may_change_any(editor.function(), &flow) {
+            reassociation.number(editor, &flow, &loops);
+            finished = reassociation.trees(editor, &flow, analyses, context);
+        }
+        let finished =
+            finished && reassociation.common(editor, &flow, &loops, analyses, context);
         if !finished || !reassociation.again {
             break;
         }
@@ -191,6 +199,8 @@ struct Reassociation {
     /// For each block in a loop, the place where its innermost loop begins.
     loop_starts: Vec<Option<u32>>,
     facts: Vec<Facts>,
+    /// Whether places and facts are those of the function, but for what was changed and entered since.
+    is_numbered: bool,
     /// Whether the facts say which part of a sum each value belongs to: most functions have no tree that depends on it.
     has_parts: bool,
     /// Uniformity as it was before the first change; not there while nobody has asked and nothing has changed.
@@ -215,6 +225,7 @@ impl Reassociation {
     /// Finds out where everything is defined and how often it is read.
     fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops) {
         let function = editor.function();
+        self.is_numbered = true;
         self.places.clear();
         self.places.resize(function.instruction_bound(), 0);
         self.facts.clear();
@@ -307,6 +318,9 @@ impl Reassociation {
         context: &mut Context<'_>,
     ) -> bool {
         self.plan_trees(editor, flow, analyses);
+        if self.plan.depends_on_shared_steps() {
+            self.plan_single_nodes(editor);
+        }
         let is_tight = || pressure_guard::is_tight(editor.function(), context.environment);
         let worthwhile = self.plan.worthwhile(is_tight);
         if worthwhile.is_empty() {
@@ -345,6 +359,10 @@ impl Reassociation {
                 }
                 let node = node_of(function, root);
                 if let Some(node) = node.filter(|node| node.operation != Operation::Neg) {
+                    if !self.may_change(function, block, root, node) {
+                        self.plan.single_nodes.push((block, root, node));
+                        continue;
+                    }
                     self.flatten(editor, block, root, node);
                     if self.terms.depend_on_order() {
                         self.find_parts(function, flow, analyses);
@@ -355,6 +373,21 @@ impl Reassociation {
                 }
             }
         }
+    }
+
+    /// Enters the steps of trees that stay as they are.
+    fn plan_single_nodes(&mut self, editor: &Editor<'_>) {
+        for (block, root, node) in std::mem::take(&mut self.plan.single_nodes) {
+            self.flatten(editor, block, root, node);
+            debug_assert!(self.nodes.len() == 1 && !self.terms.depend_on_order());
+            self.consider(editor, block, root, node, |_| {});
+        }
+    }
+
+    /// Whether a root may have other nodes in its tree, or products to distribute over. If not, its tree stays as it is.
+    fn may_change(&self, function: &Function, block: Block, root: Instruction, node: Node) -> bool {
+        let is_alone = |value: Value| self.facts[value.index()].uses == 1;
+        may_change(function, block, root, node, is_alone)
     }
 
     /// The instruction that gives a value, if it belongs to the tree of the only one who reads it.
@@ -747,6 +780,52 @@ impl Reassociation {
         }
         (format, operands, count)
     }
+}
+
+/// Whether there may be a root in a function whose tree does not stay as it is.
+fn may_change_any(function: &Function, flow: &ControlFlow) -> bool {
+    // What is not reached counts as a reader in the use lists only.
+    let is_reached = flow.reverse_postorder().len() == function.block_order().len();
+    let is_alone = |value: Value| !is_reached || function.use_count(value) == 1;
+    flow.reverse_postorder().iter().any(|&block| {
+        function.instructions_of(block).any(|root| {
+            let node = function.format(root).arithmetic;
+            node.is_some_and(|node| may_change(function, block, root, node, is_alone))
+        })
+    })
+}
+
+/// Whether a root may have other nodes in its tree, or products to distribute over, given which values have one reader.
+fn may_change(
+    function: &Function,
+    block: Block,
+    root: Instruction,
+    node: Node,
+    is_alone: impl Fn(Value) -> bool,
+) -> bool {
+    let family = node.operation.family();
+    let operands = function.operands(root);
+    let is_inner = |value: Value| {
+        if !is_alone(value) {
+            return false;
+        }
+        let Definition::Instruction(definer) = function.values()[value].definition else {
+            return false;
+        };
+        let inner = function.format(definer).arithmetic;
+        inner.is_some_and(|inner| {
+            let own = inner.operation.family();
+            let is_part = own == family || family == Family::Add && own == Family::Mul;
+            inner.bits == node.bits && is_part && function.block_of(definer) == Some(block)
+        })
+    };
+    // A product is a leaf of the sum, and so is one of its factors.
+    let is_distributed = match (node.operation, operands) {
+        (Operation::Mad, &[_, one, other, addend]) => one == addend || other == addend,
+        _ => false,
+    };
+    let mut values = operands.iter().filter_map(|operand| operand.value());
+    is_distributed || values.any(is_inner)
 }
 
 /// Whether a node with these sources is this step, the order of what commutes apart.

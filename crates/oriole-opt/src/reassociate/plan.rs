@@ -51,13 +51,26 @@ struct Candidate {
 pub(super) struct Plan {
     candidates: Vec<Candidate>,
     hashes: Vec<u64>,
+    /// Trees of one node that stay as they are and were not entered.
+    pub(super) single_nodes: Vec<(Block, Instruction, Node)>,
 }
 
 impl Plan {
     pub(super) fn clear(&mut self) {
-        let Plan { candidates, hashes } = self;
+        let Plan {
+            candidates,
+            hashes,
+            single_nodes,
+        } = self;
         candidates.clear();
         hashes.clear();
+        single_nodes.clear();
+    }
+
+    /// Whether it depends on the steps of all trees whether a tree is worth it.
+    pub(super) fn depends_on_shared_steps(&self) -> bool {
+        let mut candidates = self.candidates.iter();
+        candidates.any(|candidate| candidate.verdict == Verdict::IfShared)
     }
 
     /// The roots of the trees that are worth it, in the order in which they were looked at, with their blocks. `is_tight` says whether
@@ -87,8 +100,7 @@ impl Plan {
     /// The steps that are in several trees, or several times in one; nothing if no verdict depends on them.
     fn shared(&self) -> DenseSet<u64> {
         let mut shared = DenseSet::new();
-        let is_asked_for = |candidate: &Candidate| candidate.verdict == Verdict::IfShared;
-        if self.candidates.iter().any(is_asked_for) {
+        if self.depends_on_shared_steps() {
             let mut seen: DenseSet<u64> = DenseSet::with_capacity(self.hashes.len());
             shared.extend(
                 self.hashes
