@@ -34,4 +34,4 @@ pub use dominators::{Dominators, PostDominators};
 pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
 pub use loops::{Loop, Loops};
 pub use manager::{Analyses, Analysis, Others, Reads, Update};
-pub use uniformity::Uniformity;
+pub use uniformity::{Uniformity, differs_by_thread};

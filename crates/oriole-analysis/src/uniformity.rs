@@ -95,6 +95,49 @@ impl Uniformity {
     }
 }
 
+/// Whether an instruction gives different results to threads even if all its values are uniform.
+pub fn differs_by_thread(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let effects = format.effects;
+    let pinned = function
+        .operands(instruction)
+        .iter()
+        .any(|operand| matches!(operand, Operand::Register(_)));
+    if format.opaque || pinned || effects.is_call || effects.reads_carry {
+        return true;
+    }
+    let divergent_symbol = function.leaves(instruction).iter().any(|&leaf| match leaf {
+        Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+            SymbolKind::Special(special) => {
+                special.is_volatile() || special.uniformity() == oriole_isa::Uniformity::Thread
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    if divergent_symbol {
+        return true;
+    }
+    if format.is_terminator() || effects.is_pure() {
+        return false;
+    }
+    match format.mnemonic.opcode() {
+        Opcode::Ld | Opcode::Ldu => {
+            if function.is_invariant_load(instruction) {
+                return false;
+            }
+            // Lanes may read what others write in between at different times.
+            effects.volatile
+                || !effects.ordering.is_none()
+                || !matches!(
+                    format.mnemonic.space(),
+                    Some(Space::Global | Space::Shared | Space::Const)
+                )
+        }
+        _ => true,
+    }
+}
+
 /// Something that turns divergent with a value.
 #[derive(Clone, Copy)]
 enum Reader {
@@ -272,7 +315,7 @@ impl<'a> Solver<'a> {
         let function = self.function;
         for &block in self.flow.reverse_postorder() {
             for instruction in function.instructions_of(block) {
-                if self.is_source(instruction) {
+                if differs_by_thread(function, instruction) {
                     for result in function.results(instruction) {
                         self.mark(result);
                     }
@@ -281,50 +324,6 @@ impl<'a> Solver<'a> {
                     }
                 }
             }
-        }
-    }
-
-    /// Whether an instruction gives different results to threads even if all its values are uniform.
-    fn is_source(&self, instruction: Instruction) -> bool {
-        let function = self.function;
-        let format = function.format(instruction);
-        let effects = format.effects;
-        let pinned = function
-            .operands(instruction)
-            .iter()
-            .any(|operand| matches!(operand, Operand::Register(_)));
-        if format.opaque || pinned || effects.is_call || effects.reads_carry {
-            return true;
-        }
-        let divergent_symbol = function.leaves(instruction).iter().any(|&leaf| match leaf {
-            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                SymbolKind::Special(special) => {
-                    special.is_volatile() || special.uniformity() == oriole_isa::Uniformity::Thread
-                }
-                _ => false,
-            },
-            _ => false,
-        });
-        if divergent_symbol {
-            return true;
-        }
-        if format.is_terminator() || effects.is_pure() {
-            return false;
-        }
-        match format.mnemonic.opcode() {
-            Opcode::Ld | Opcode::Ldu => {
-                if function.is_invariant_load(instruction) {
-                    return false;
-                }
-                // Lanes may read what others write in between at different times.
-                effects.volatile
-                    || !effects.ordering.is_none()
-                    || !matches!(
-                        format.mnemonic.space(),
-                        Some(Space::Global | Space::Shared | Space::Const)
-                    )
-            }
-            _ => true,
         }
     }
 

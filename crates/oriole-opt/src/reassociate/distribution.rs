@@ -8,7 +8,7 @@ use super::tree::{Leaf, Source, Term, Terms};
 use super::{Node, Reassociation};
 use crate::associative::{integer, mask, power};
 use oriole_ir::arithmetic::{Family, Operation};
-use oriole_ir::{Block, Editor, Instruction, Operand, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, Value};
 
 /// Summands that share a factor.
 pub(super) struct Distribution {
@@ -32,8 +32,7 @@ struct Product {
 
 impl Reassociation {
     /// The products among the leaves, once for each of their factors.
-    fn products(&mut self, editor: &Editor<'_>, block: Block, node: Node) -> Vec<Product> {
-        let function = editor.function();
+    fn products(&mut self, function: &Function, block: Block, node: Node) -> Vec<Product> {
         let mut products = Vec::new();
         for index in 0..self.terms.terms.len() {
             let (factors, multiplication) = match self.terms.terms[index].leaf {
@@ -78,11 +77,11 @@ impl Reassociation {
     /// The best distribution for the leaves, if one pays.
     pub(super) fn find_distribution(
         &mut self,
-        editor: &Editor<'_>,
+        function: &Function,
         block: Block,
         node: Node,
     ) -> Option<Distribution> {
-        let mut products = self.products(editor, block, node);
+        let mut products = self.products(function, block, node);
         if products.is_empty() {
             return None;
         }
@@ -139,7 +138,7 @@ impl Reassociation {
             let negative = self.terms.terms[product.term].negative;
             match product.other {
                 Ok(value) => distribution.sum.terms.push(Term {
-                    rank: self.facts[value.index()].rank(Family::Add, bits),
+                    rank: self.rank(value, Family::Add, bits),
                     leaf: Leaf::Value(value),
                     negative,
                 }),
@@ -206,7 +205,7 @@ impl Reassociation {
     fn term(&self, leaf: Leaf, bits: u32) -> Term {
         let rank = match leaf {
             Leaf::Value(value) | Leaf::Product(value, _) | Leaf::Scaled(value, _) => {
-                self.facts[value.index()].rank(Family::Add, bits)
+                self.rank(value, Family::Add, bits)
             }
         };
         Term {

@@ -28,8 +28,8 @@
 //! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
 //! Trees that are in this form already are left alone, and so are trees that would take more instructions and trees for which
 //! it does not pay ([`plan`]). Most instructions are a tree by themselves and have no product to distribute over: that is seen from their
-//! operands ([`Reassociation::may_change`]), and such trees are only looked at if another one would be regrouped for what it shares with them.
-//! Nothing is numbered in a function that has no other trees.
+//! operands ([`may_change`]), and such trees are only looked at if another one would be regrouped for what it shares with them. Nothing is
+//! numbered in a function that has no other trees; and until one of them is worth it, no more than where values are defined.
 //! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
 //! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
 //! sorting.
@@ -49,10 +49,11 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard;
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Loops, Uniformity};
-use oriole_collections::BitSet;
+use oriole_collections::{BitSet, SmallVec};
 use oriole_ir::arithmetic::{Family, Node, Operation};
 use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
 use oriole_isa::{ScalarType, build};
+use parts::LocalPart;
 use plan::Plan;
 use std::rc::Rc;
 use tree::{Leaf, Part, Rank, Source, Step, Term, Terms};
@@ -93,8 +94,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         places: Vec::new(),
         loop_starts: Vec::new(),
         facts: Vec::new(),
-        is_numbered: false,
+        has_facts: false,
         has_parts: false,
+        local_parts: Vec::new(),
         uniformity: None,
         plan: Plan::default(),
         taken: BitSet::new(),
@@ -106,14 +108,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     for _ in 0..ROUNDS {
         reassociation.again = false;
-        reassociation.is_numbered = false;
-        let mut finished = true;
-        if may_change_any(editor.function(), &flow) {
-            reassociation.number(editor, &flow, &loops);
-            finished = reassociation.trees(editor, &flow, analyses, context);
-        }
-        let finished =
-            finished && reassociation.common(editor, &flow, &loops, analyses, context);
+        reassociation.has_facts = false;
+        let finished = reassociation.trees(editor, (&flow, &loops), analyses, context)
+            && reassociation.common(editor, (&flow, &loops), analyses, context);
         if !finished || !reassociation.again {
             break;
         }
@@ -144,6 +141,12 @@ impl Formats {
     }
 }
 
+/// Loops, and blocks in order.
+type Graph<'graph> = (&'graph ControlFlow, &'graph Loops);
+
+/// No place.
+const NOT_FOUND: u32 = u32::MAX;
+
 /// What is known of a value.
 #[derive(Clone, Copy, Default)]
 struct Facts {
@@ -151,7 +154,7 @@ struct Facts {
     place: u32,
     /// Which of the results or parameters there it is.
     index: u32,
-    /// The place of the first leaf, for what a node gives.
+    /// The place of the first leaf, for what a node gives; [`NOT_FOUND`] before that is asked for.
     anchor: u32,
     /// How many operands and arguments read it.
     uses: u32,
@@ -199,10 +202,12 @@ struct Reassociation {
     /// For each block in a loop, the place where its innermost loop begins.
     loop_starts: Vec<Option<u32>>,
     facts: Vec<Facts>,
-    /// Whether places and facts are those of the function, but for what was changed and entered since.
-    is_numbered: bool,
+    /// Whether all facts are there but for the parts, kept up with what is changed; if not, only where values are defined.
+    has_facts: bool,
     /// Whether the facts say which part of a sum each value belongs to: most functions have no tree that depends on it.
     has_parts: bool,
+    /// The parts that were found without uniformity.
+    local_parts: Vec<LocalPart>,
     /// Uniformity as it was before the first change; not there while nobody has asked and nothing has changed.
     uniformity: Option<Rc<Uniformity>>,
     plan: Plan,
@@ -222,15 +227,19 @@ impl Reassociation {
         place & 1 == 1 && self.looked_at.contains(&u64::from(place / 2))
     }
 
-    /// Finds out where everything is defined and how often it is read.
-    fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops) {
-        let function = editor.function();
-        self.is_numbered = true;
+    /// Finds out where everything is defined.
+    fn find_places(&mut self, function: &Function, (flow, loops): Graph<'_>) {
+        self.has_facts = false;
+        self.has_parts = false;
+        self.local_parts.clear();
         self.places.clear();
         self.places.resize(function.instruction_bound(), 0);
         self.facts.clear();
-        self.facts.resize(function.values().len(), Facts::default());
-        self.has_parts = false;
+        let nothing = Facts {
+            anchor: NOT_FOUND,
+            ..Facts::default()
+        };
+        self.facts.resize(function.values().len(), nothing);
         self.taken = BitSet::with_domain(function.instruction_bound());
         for (value, data) in function.values().iter() {
             if data.definition == Definition::Undefined {
@@ -257,17 +266,30 @@ impl Reassociation {
                 let place = count * 2 + 1;
                 count += 1;
                 self.places[instruction.index()] = place;
+                for (index, result) in function.results(instruction).enumerate() {
+                    let facts = &mut self.facts[result.index()];
+                    (facts.place, facts.index) = (place, index as u32);
+                }
+            }
+        }
+    }
+
+    /// Finds out where everything is defined and how often it is read.
+    fn find_facts(&mut self, function: &Function, graph: Graph<'_>) {
+        self.find_places(function, graph);
+        self.has_facts = true;
+        for &block in graph.0.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
                 let format = function.format(instruction);
                 let node = match format.arithmetic {
                     Some(_) => node_of(function, instruction),
                     None => None,
                 };
                 let anchor = node
-                    .and_then(|node| self.anchor(editor, instruction, node))
-                    .unwrap_or(place);
-                for (index, result) in function.results(instruction).enumerate() {
+                    .and_then(|node| self.anchor(function, instruction, node))
+                    .unwrap_or(self.places[instruction.index()]);
+                for result in function.results(instruction) {
                     let facts = &mut self.facts[result.index()];
-                    (facts.place, facts.index) = (place, index as u32);
                     (facts.anchor, facts.node) = (anchor, node);
                 }
                 let uses = function.uses(instruction);
@@ -291,43 +313,105 @@ impl Reassociation {
         }
     }
 
-    /// The place of the first leaf of a node.
-    fn anchor(&self, editor: &Editor<'_>, instruction: Instruction, node: Node) -> Option<u32> {
-        let leaves = editor.function().leaves(instruction);
-        let gathered = match node.operation {
-            Operation::Mad => &leaves[3..],
-            _ => &leaves[1..],
-        };
-        gathered
-            .iter()
-            .filter_map(|leaf| leaf.value())
-            .map(|value| {
-                self.facts[value.index()]
-                    .rank(node.operation.family(), node.bits)
-                    .anchor
-            })
-            .min()
+    /// Whether a value has one reader.
+    fn is_alone(&self, function: &Function, value: Value) -> bool {
+        match self.has_facts {
+            true => self.facts[value.index()].uses == 1,
+            false => function.use_count(value) == 1,
+        }
+    }
+
+    /// The rank of a leaf. Without all facts, one that tells leaves apart.
+    fn rank(&self, value: Value, family: Family, bits: u32) -> Rank {
+        self.facts[value.index()].rank(family, bits)
+    }
+
+    /// The rank of a leaf, whether there are all facts or not.
+    fn find_rank(&mut self, function: &Function, value: Value, family: Family, bits: u32) -> Rank {
+        if !self.has_facts
+            && let Some((_, node)) = node_giving(function, value)
+            && node.operation.family() == family
+            && node.bits == bits
+        {
+            self.find_anchor(function, value);
+            self.facts[value.index()].node = Some(node);
+        }
+        self.rank(value, family, bits)
+    }
+
+    /// Finds the place of the first leaf of what a node gives, and of all that are gathered in it.
+    fn find_anchor(&mut self, function: &Function, value: Value) {
+        let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
+        stack.push(value);
+        while let Some(&top) = stack.last() {
+            let facts = self.facts[top.index()];
+            let Some((instruction, node)) =
+                node_giving(function, top).filter(|_| facts.anchor == NOT_FOUND)
+            else {
+                stack.pop();
+                continue;
+            };
+            let count = stack.len();
+            let mut first = NOT_FOUND;
+            for leaf in gathered(function, instruction, node) {
+                let own = &self.facts[leaf.index()];
+                let is_same = |inner: Node| {
+                    inner.operation.family() == node.operation.family() && inner.bits == node.bits
+                };
+                let inner = node_giving(function, leaf);
+                match inner.is_some_and(|(_, inner)| is_same(inner)) {
+                    true if own.anchor == NOT_FOUND => stack.push(leaf),
+                    true => first = first.min(own.anchor),
+                    false => first = first.min(own.place),
+                }
+            }
+            if stack.len() == count {
+                stack.pop();
+                self.facts[top.index()].anchor = match first {
+                    NOT_FOUND => facts.place,
+                    first => first,
+                };
+            }
+        }
+    }
+
+    /// The place of the first leaf of a node, if those of its leaves are known.
+    fn anchor(&self, function: &Function, instruction: Instruction, node: Node) -> Option<u32> {
+        let anchors = gathered(function, instruction, node).map(|value| {
+            let rank = self.rank(value, node.operation.family(), node.bits);
+            rank.anchor
+        });
+        anchors.min()
     }
 
     /// Brings the trees for which it pays into canonical form; whether there is fuel left.
     fn trees(
         &mut self,
         editor: &mut Editor<'_>,
-        flow: &ControlFlow,
+        graph: Graph<'_>,
         analyses: &mut Analyses,
         context: &mut Context<'_>,
     ) -> bool {
-        self.plan_trees(editor, flow, analyses);
-        if self.plan.depends_on_shared_steps() {
-            self.plan_single_nodes(editor);
+        let function = editor.function();
+        let (roots, is_reached) = roots(function, graph.0);
+        if roots.is_empty() {
+            return true;
         }
-        let is_tight = || pressure_guard::is_tight(editor.function(), context.environment);
+        match is_reached {
+            true => self.find_places(function, graph),
+            false => self.find_facts(function, graph),
+        }
+        self.plan_trees(function, &roots, graph, analyses);
+        if self.plan.depends_on_shared_steps() {
+            self.plan_single_nodes(function, graph);
+        }
+        let is_tight = || pressure_guard::is_tight(function, context.environment);
         let worthwhile = self.plan.worthwhile(is_tight);
         if worthwhile.is_empty() {
             return true;
         }
-        self.find_parts(editor.function(), flow, analyses);
-        self.taken = BitSet::with_domain(editor.function().instruction_bound());
+        self.find_facts(function, graph);
+        self.find_parts(function, graph.0, analyses);
         for (block, root) in worthwhile {
             let function = editor.function();
             if self.taken.contains(root) || function.block_of(root) != Some(block) {
@@ -336,7 +420,7 @@ impl Reassociation {
             let Some(node) = node_of(function, root) else {
                 continue;
             };
-            self.flatten(editor, block, root, node);
+            self.flatten(function, block, root, node);
             if !self.rebuild(editor, block, root, node, context) {
                 return false;
             }
@@ -344,49 +428,57 @@ impl Reassociation {
         true
     }
 
-    /// Looks at the trees of all blocks, from the last instruction of a block to the first.
-    fn plan_trees(&mut self, editor: &Editor<'_>, flow: &ControlFlow, analyses: &mut Analyses) {
+    /// Looks at the trees of roots, which are given from the last of a block to the first.
+    fn plan_trees(
+        &mut self,
+        function: &Function,
+        roots: &[(Block, Instruction)],
+        graph: Graph<'_>,
+        analyses: &mut Analyses,
+    ) {
         self.plan.clear();
-        let function = editor.function();
-        for &block in flow.reverse_postorder() {
-            for root in function.instructions_backwards(block) {
-                let format = function.format(root);
-                if format.arithmetic.is_none()
-                    || self.taken.contains(root)
-                    || !self.is_looked_at(root)
-                {
-                    continue;
+        for &(block, root) in roots {
+            if let Some(node) = self.root_node(function, root)
+                && self.may_change(function, block, root, node)
+            {
+                self.flatten(function, block, root, node);
+                if self.terms.depend_on_order() {
+                    self.find_parts_of_tree(function, graph, analyses);
                 }
-                let node = node_of(function, root);
-                if let Some(node) = node.filter(|node| node.operation != Operation::Neg) {
-                    if !self.may_change(function, block, root, node) {
-                        self.plan.single_nodes.push((block, root, node));
-                        continue;
-                    }
-                    self.flatten(editor, block, root, node);
-                    if self.terms.depend_on_order() {
-                        self.find_parts(function, flow, analyses);
-                    }
-                    self.consider(editor, block, root, node, |own| {
-                        own.find_parts(function, flow, analyses);
-                    });
-                }
+                self.consider(function, block, root, node, |own| {
+                    own.find_parts_of_tree(function, graph, analyses);
+                });
             }
         }
     }
 
     /// Enters the steps of trees that stay as they are.
-    fn plan_single_nodes(&mut self, editor: &Editor<'_>) {
-        for (block, root, node) in std::mem::take(&mut self.plan.single_nodes) {
-            self.flatten(editor, block, root, node);
-            debug_assert!(self.nodes.len() == 1 && !self.terms.depend_on_order());
-            self.consider(editor, block, root, node, |_| {});
+    fn plan_single_nodes(&mut self, function: &Function, (flow, _): Graph<'_>) {
+        for &block in flow.reverse_postorder() {
+            for root in function.instructions_of(block) {
+                if let Some(node) = self.root_node(function, root)
+                    && !self.may_change(function, block, root, node)
+                {
+                    self.flatten(function, block, root, node);
+                    debug_assert!(self.nodes.len() == 1 && !self.terms.depend_on_order());
+                    self.consider(function, block, root, node, |_| {});
+                }
+            }
         }
+    }
+
+    /// The node that an instruction is, if it may be the root of a tree.
+    fn root_node(&self, function: &Function, root: Instruction) -> Option<Node> {
+        let is_root = function.format(root).arithmetic.is_some()
+            && !self.taken.contains(root)
+            && self.is_looked_at(root);
+        let node = if is_root { node_of(function, root) } else { None };
+        node.filter(|node| node.operation != Operation::Neg)
     }
 
     /// Whether a root may have other nodes in its tree, or products to distribute over. If not, its tree stays as it is.
     fn may_change(&self, function: &Function, block: Block, root: Instruction, node: Node) -> bool {
-        let is_alone = |value: Value| self.facts[value.index()].uses == 1;
+        let is_alone = |value: Value| self.is_alone(function, value);
         may_change(function, block, root, node, is_alone)
     }
 
@@ -400,7 +492,7 @@ impl Reassociation {
         let Definition::Instruction(definer) = function.values()[value].definition else {
             return None;
         };
-        let alone = self.facts[value.index()].uses == 1
+        let alone = self.is_alone(function, value)
             && function.block_of(definer) == Some(block)
             && !self.taken.contains(definer)
             && self.is_looked_at(definer);
@@ -412,18 +504,17 @@ impl Reassociation {
     }
 
     /// Collects the leaves of the tree of a root, and the instructions it is made of.
-    fn flatten(&mut self, editor: &Editor<'_>, block: Block, root: Instruction, node: Node) {
-        let function = editor.function();
+    fn flatten(&mut self, function: &Function, block: Block, root: Instruction, node: Node) {
         let family = node.operation.family();
         self.terms.clear();
         self.nodes.clear();
         self.nodes.push(root);
-        self.open(editor, root, node, false);
+        self.open(function, root, node, false);
         while let Some(item) = self.stack.pop() {
             let (operand, negative) = match item {
                 Item::Source(operand, negative) => (operand, negative),
                 Item::Product(factors) => {
-                    self.product(node.bits, factors);
+                    self.product(function, node.bits, factors);
                     continue;
                 }
             };
@@ -443,11 +534,12 @@ impl Reassociation {
             {
                 self.taken.insert(definer);
                 self.nodes.push(definer);
-                self.open(editor, definer, inner, negative);
+                self.open(function, definer, inner, negative);
                 continue;
             }
+            let rank = self.find_rank(function, value, family, node.bits);
             self.terms.terms.push(Term {
-                rank: self.facts[value.index()].rank(family, node.bits),
+                rank,
                 leaf: Leaf::Value(value),
                 negative,
             });
@@ -455,8 +547,7 @@ impl Reassociation {
     }
 
     /// Puts the sources of a node on the stack, the first on top.
-    fn open(&mut self, editor: &Editor<'_>, instruction: Instruction, node: Node, negative: bool) {
-        let function = editor.function();
+    fn open(&mut self, function: &Function, instruction: Instruction, node: Node, negative: bool) {
         let leaves = function.leaves(instruction);
         match node.operation {
             Operation::Neg => self.stack.push(Item::Source(leaves[1], !negative)),
@@ -485,7 +576,7 @@ impl Reassociation {
     }
 
     /// Adds a product to the leaves of a sum.
-    fn product(&mut self, bits: u32, factors: [Result<Value, u64>; 2]) {
+    fn product(&mut self, function: &Function, bits: u32, factors: [Result<Value, u64>; 2]) {
         let place = |value: Value| {
             let facts = &self.facts[value.index()];
             (facts.place, facts.index)
@@ -500,8 +591,9 @@ impl Reassociation {
             [Ok(value), Err(factor)] | [Err(factor), Ok(value)] => match factor & mask(bits) {
                 0 => return,
                 1 => {
+                    let rank = self.find_rank(function, value, Family::Add, bits);
                     self.terms.terms.push(Term {
-                        rank: self.facts[value.index()].rank(Family::Add, bits),
+                        rank,
                         leaf: Leaf::Value(value),
                         negative: false,
                     });
@@ -543,7 +635,7 @@ impl Reassociation {
         let family = node.operation.family();
         let mut distributed = false;
         if family == Family::Add && self.terms.terms.len() > 1 && self.distributions > 0 {
-            let candidate = self.find_distribution(editor, block, node);
+            let candidate = self.find_distribution(editor.function(), block, node);
             if let Some(candidate) = candidate {
                 let rewrite = Rewrite {
                     counter: "reassociate-and-common.distributed",
@@ -565,7 +657,7 @@ impl Reassociation {
         }
         self.canonical_steps(family, node.bits);
         if !distributed {
-            if self.steps.len() > self.nodes.len() || self.is_built(editor, root) {
+            if self.steps.len() > self.nodes.len() || self.is_built(editor.function(), root) {
                 return true;
             }
             let rewrite = Rewrite {
@@ -591,8 +683,7 @@ impl Reassociation {
     }
 
     /// Whether the tree is what the steps would make of it.
-    fn is_built(&mut self, editor: &Editor<'_>, root: Instruction) -> bool {
-        let function = editor.function();
+    fn is_built(&mut self, function: &Function, root: Instruction) -> bool {
         if self.steps.len() != self.nodes.len() {
             return false;
         }
@@ -782,17 +873,44 @@ impl Reassociation {
     }
 }
 
-/// Whether there may be a root in a function whose tree does not stay as it is.
-fn may_change_any(function: &Function, flow: &ControlFlow) -> bool {
+/// The instructions that may be roots of trees which do not stay as they are, from the last of each block to the first; and whether control
+/// comes to all blocks.
+fn roots(function: &Function, flow: &ControlFlow) -> (Vec<(Block, Instruction)>, bool) {
     // What is not reached counts as a reader in the use lists only.
     let is_reached = flow.reverse_postorder().len() == function.block_order().len();
     let is_alone = |value: Value| !is_reached || function.use_count(value) == 1;
-    flow.reverse_postorder().iter().any(|&block| {
-        function.instructions_of(block).any(|root| {
+    let mut roots = Vec::new();
+    for &block in flow.reverse_postorder() {
+        for root in function.instructions_backwards(block) {
             let node = function.format(root).arithmetic;
-            node.is_some_and(|node| may_change(function, block, root, node, is_alone))
-        })
-    })
+            if node.is_some_and(|node| may_change(function, block, root, node, is_alone)) {
+                roots.push((block, root));
+            }
+        }
+    }
+    (roots, is_reached)
+}
+
+/// The node that gives a value.
+fn node_giving(function: &Function, value: Value) -> Option<(Instruction, Node)> {
+    match function.values()[value].definition {
+        Definition::Instruction(definer) => Some((definer, node_of(function, definer)?)),
+        Definition::Parameter(_) | Definition::Undefined => None,
+    }
+}
+
+/// The values among the leaves of a node that are gathered in its tree.
+fn gathered(
+    function: &Function,
+    instruction: Instruction,
+    node: Node,
+) -> impl Iterator<Item = Value> + '_ {
+    let leaves = function.leaves(instruction);
+    let gathered = match node.operation {
+        Operation::Mad => &leaves[3..],
+        _ => &leaves[1..],
+    };
+    gathered.iter().filter_map(|leaf| leaf.value())
 }
 
 /// Whether a root may have other nodes in its tree, or products to distribute over, given which values have one reader.

@@ -20,7 +20,7 @@ use super::{Node, Reassociation};
 use crate::associative::integer;
 use oriole_collections::DenseSet;
 use oriole_ir::arithmetic::{Family, Operation};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Function, Instruction, Operand, Use, Value};
 use oriole_isa::{MulMode, Opcode};
 use std::ops::Range;
 
@@ -51,20 +51,13 @@ struct Candidate {
 pub(super) struct Plan {
     candidates: Vec<Candidate>,
     hashes: Vec<u64>,
-    /// Trees of one node that stay as they are and were not entered.
-    pub(super) single_nodes: Vec<(Block, Instruction, Node)>,
 }
 
 impl Plan {
     pub(super) fn clear(&mut self) {
-        let Plan {
-            candidates,
-            hashes,
-            single_nodes,
-        } = self;
+        let Plan { candidates, hashes } = self;
         candidates.clear();
         hashes.clear();
-        single_nodes.clear();
     }
 
     /// Whether it depends on the steps of all trees whether a tree is worth it.
@@ -167,10 +160,10 @@ fn hash(step: Step, bits: u32, previous: u64) -> u64 {
 }
 
 impl Reassociation {
-    /// Enters the tree that was flattened last into the plan. `find_parts` finds the parts that values belong to.
+    /// Enters the tree that was flattened last into the plan. `find_parts` finds the parts that its leaves belong to.
     pub(super) fn consider(
         &mut self,
-        editor: &Editor<'_>,
+        function: &Function,
         block: Block,
         root: Instruction,
         node: Node,
@@ -180,7 +173,7 @@ impl Reassociation {
         let is_distributed = family == Family::Add
             && self.terms.terms.len() > 1
             && self.distributions > 0
-            && self.find_distribution(editor, block, node).is_some();
+            && self.find_distribution(function, block, node).is_some();
         self.canonical_steps(family, node.bits);
         let verdict = if is_distributed {
             Verdict::Always
@@ -191,11 +184,11 @@ impl Reassociation {
             return;
         } else if self.steps.len() < self.nodes.len() {
             Verdict::Always
-        } else if self.is_built(editor, root) {
+        } else if self.is_built(function, root) {
             Verdict::Never
         } else if self.is_address(family, node, block)
-            || self.gathers_parts(editor.function(), block, find_parts)
-            || self.frees_constant(editor.function(), root)
+            || self.gathers_parts(function, block, find_parts)
+            || self.frees_constant(function, root)
         {
             Verdict::Usually
         } else {
