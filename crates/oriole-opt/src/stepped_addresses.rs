@@ -67,7 +67,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let plans = Region::plans(function, analyses, |region, query, plans| {
         plans.extend(plan(region, query, model));
     });
-    if plans.is_empty() || is_tight(function, context.environment) {
+    if plans.is_empty() {
         return;
     }
     let is_copy = |it| function.format(it).mnemonic.opcode() == Opcode::Mov;
@@ -89,6 +89,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             && plan.pays(&regions(plan.this), copies, model)
     });
     let plans: Vec<Plan> = plans.collect();
+    if plans.is_empty() || is_tight(function, context.environment) {
+        return;
+    }
     for plan in plans {
         for pointer in &plan.pointers {
             let rewrite = Rewrite {
@@ -152,10 +155,13 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
             costs.sum()
         };
         // What no counter is in does not go on.
-        let counters = &region.function.blocks()[header].parameters;
+        let is_counter = |value: Value| {
+            let definition = region.function.values()[value].definition;
+            definition == Definition::Parameter(header)
+        };
         let is_counted = |slice: &[Instruction]| {
             let mut used = slice.iter().flat_map(|&it| region.function.uses(it));
-            used.any(|value| counters.contains(&value))
+            used.any(is_counter)
         };
         let is_worth_it = |slice: &Vec<Instruction>| {
             is_no_sum(region.function, slice)
