@@ -31,7 +31,7 @@
 use crate::loop_region::Region;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, LoopBlocks, Loops};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Editor, Function, Instruction};
 use oriole_isa::cost::is_expanded;
@@ -69,11 +69,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
+    let blocks = LoopBlocks::of(&flow, &loops);
     let mut plans: Vec<Plan> = Vec::new();
     for (block, instruction) in candidates {
         plans.extend(Plan::of(
             function,
-            (&flow, &loops, &dominators),
+            (&flow, &loops, &blocks, &dominators),
             block,
             instruction,
         ));
@@ -109,7 +110,7 @@ impl Plan {
     /// What is to be done with an instruction, for the outermost loop in which it does not change.
     fn of(
         function: &Function,
-        (flow, loops, dominators): (&ControlFlow, &Loops, &Dominators),
+        (flow, loops, blocks, dominators): (&ControlFlow, &Loops, &LoopBlocks, &Dominators),
         block: Block,
         root: Instruction,
     ) -> Option<Plan> {
@@ -123,6 +124,7 @@ impl Plan {
                 function,
                 flow,
                 loops,
+                blocks,
                 this,
             };
             let Some(moved) = region.slice(root, MOST_OPERANDS, |_| false) else {

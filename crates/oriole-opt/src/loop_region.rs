@@ -3,7 +3,7 @@
 use crate::equality::{Kind, has_stable_operands, kind_of};
 use crate::speculative_hoist::names_variable;
 use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
-use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops};
 use oriole_collections::DenseSet;
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
@@ -101,6 +101,7 @@ pub(crate) struct Region<'run> {
     pub function: &'run Function,
     pub flow: &'run ControlFlow,
     pub loops: &'run Loops,
+    pub blocks: &'run LoopBlocks,
     pub this: Loop,
 }
 
@@ -116,6 +117,7 @@ impl Region<'_> {
             return Vec::new();
         }
         let flow = analyses.get::<ControlFlow>(function);
+        let blocks = LoopBlocks::of(&flow, &loops);
         let evolution = analyses.get::<ScalarEvolution>(function);
         let mut query = evolution.on(function);
         let mut plans = Vec::new();
@@ -124,6 +126,7 @@ impl Region<'_> {
                 function,
                 flow: &flow,
                 loops: &loops,
+                blocks: &blocks,
                 this,
             };
             find(&region, &mut query, &mut plans);

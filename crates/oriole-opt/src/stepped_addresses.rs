@@ -41,7 +41,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard::is_tight;
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::{Expression, Kind, Query};
-use oriole_analysis::{Analyses, ControlFlow, Loop, Loops, unrolling};
+use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops, unrolling};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
@@ -76,10 +76,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         analyses.get::<ControlFlow>(function),
         analyses.get::<Loops>(function),
     );
+    let blocks = LoopBlocks::of(&flow, &loops);
     let regions = |this| Region {
         function,
         flow: &flow,
         loops: &loops,
+        blocks: &blocks,
         this,
     };
     let plans = plans.into_iter().filter(|plan| {
@@ -139,13 +141,13 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
     let &[latch] = region.loops.back_edges(region.this) else {
         return None;
     };
-    let addresses = addresses(region, header);
+    let addresses = addresses(region);
     if addresses.is_empty() {
         return None;
     }
     let enter = region.entering_edge()?;
     let back = region.only_edge(header, |from| from == latch)?;
-    let is_plain = is_plain(region, header);
+    let is_plain = is_plain(region);
     let mut pointers: Vec<Pointer> = Vec::new();
     for (value, root) in addresses {
         let slice = region.slice(root, MOST_OPERANDS, |block| block == header);
@@ -239,11 +241,10 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
 
 /// Whether only one block of a loop does anything but branch, and there is no barrier in it. Of other loops nobody can tell well enough whether `ptxas`
 /// unrolls them.
-fn is_plain(region: &Region<'_>, header: Block) -> bool {
+fn is_plain(region: &Region<'_>) -> bool {
     let function = region.function;
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let mut busy = 0;
-    for &block in order.iter().filter(|&&block| region.contains(block)) {
+    for &block in region.blocks.all(region.loops, region.this) {
         let formats = function
             .instructions_of(block)
             .map(|it| function.format(it));
@@ -255,20 +256,19 @@ fn is_plain(region: &Region<'_>, header: Block) -> bool {
             }
         }
         busy += u32::from(works);
+        if busy > 1 {
+            return false;
+        }
     }
     busy == 1
 }
 
 /// Addresses of the accesses of a loop itself, not of loops in it, that are computed in it, each with the instruction that does.
-fn addresses(region: &Region<'_>, header: Block) -> Vec<(Value, Instruction)> {
+fn addresses(region: &Region<'_>) -> Vec<(Value, Instruction)> {
     let function = region.function;
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let mut addresses: Vec<(Value, Instruction)> = Vec::new();
     let mut seen: DenseSet<Value> = DenseSet::new();
-    for &block in order.iter().filter(|&&block| region.contains(block)) {
-        if region.loops.innermost(block) != Some(region.this) {
-            continue;
-        }
+    for &block in region.blocks.own(region.loops, region.this) {
         for instruction in function.instructions_of(block) {
             let Some(value) = address_of(function, instruction) else {
                 continue;
