@@ -98,10 +98,13 @@ const EXITS: usize = 15;
 /// How many kinds of sources and entries have dense numbers.
 const KINDS: usize = EXITS;
 
+/// Lists that room is made for at once.
+const FEWEST: usize = 32;
+
 /// Makes room for a number, and for as many more as the memory for it holds.
 #[cold]
 fn grow(heads: &mut Vec<u32>, number: usize) {
-    heads.reserve(number + 1 - heads.len());
+    heads.reserve((number + 1 - heads.len()).max(FEWEST));
     heads.resize(heads.capacity(), END);
 }
 
