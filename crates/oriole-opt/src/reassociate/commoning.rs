@@ -5,13 +5,12 @@
 
 use super::{Graph, Reassociation};
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{self, Kind, kind_of, reads_alone};
+use crate::equality::{self, Kind, kind_of, may_be_pure, reads_alone};
 use crate::manager::Context;
 use crate::remark::Rewrite;
 use oriole_analysis::Analyses;
 use oriole_collections::DenseMap;
 use oriole_ir::{Block, Editor, Function, Instruction, Value};
-use oriole_isa::Opcode;
 
 /// Instructions by their hashes, each with its position among those of its block that are left.
 type Known = DenseMap<u64, (Instruction, u64)>;
@@ -148,11 +147,7 @@ fn may_have_equals(
     candidates: &mut DenseMap<u64, Instruction>,
 ) -> bool {
     for instruction in function.instructions_of(block) {
-        let format = function.format(instruction);
-        let opcode = format.mnemonic.opcode();
-        // Others are of another kind, which is seen faster.
-        let may_be_pure = opcode != Opcode::Mov && (format.is_pure() || opcode == Opcode::Ld);
-        if !may_be_pure
+        if !may_be_pure(function.format(instruction))
             || reads_alone(function, instruction)
             || kind_of(function, instruction) != Some(Kind::Pure)
         {
