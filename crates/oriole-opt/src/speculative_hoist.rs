@@ -76,9 +76,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 fn may_share(function: &Function, one: Block, other: Block) -> bool {
     let hashes = |arm: Block| {
         let instructions = function.instructions_of(arm).take(WINDOW);
-        let candidates = instructions.filter(|&it| {
-            may_be_pure(function.format(it)) && !reads_alone(function, it)
-        });
+        let candidates = instructions
+            .filter(|&it| may_be_pure(function.format(it)) && !reads_alone(function, it));
         candidates.map(|it| equality::hash(function, it, |value| value))
     };
     let known: SmallVec<[u64; 16]> = hashes(one).collect();

@@ -189,12 +189,7 @@ impl Query<'_> {
     }
 
     /// Whether a relation that is not decided without facts is known to hold with them, or known not to.
-    fn decide_by_facts(
-        &mut self,
-        reader: Key,
-        facts: &Facts,
-        wanted: Comparing,
-    ) -> Option<bool> {
+    fn decide_by_facts(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> Option<bool> {
         let sides = [wanted.left, wanted.right];
         if sides.iter().any(|&side| self.is_told_of(facts, side)) {
             return self.decide(reader, facts, wanted);

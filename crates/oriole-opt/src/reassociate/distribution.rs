@@ -32,19 +32,17 @@ struct Product {
 
 impl Reassociation {
     /// The products among the leaves, once for each of their factors.
-    fn products(&mut self, function: &Function, block: Block, node: Node) -> Vec<Product> {
+    fn products(&self, function: &Function, block: Block, node: Node) -> Vec<Product> {
         let mut products = Vec::new();
         for index in 0..self.terms.terms.len() {
             let (factors, multiplication) = match self.terms.terms[index].leaf {
                 Leaf::Product(one, other) => ([Ok(one), Ok(other)], None),
                 Leaf::Scaled(value, factor) => ([Ok(value), Err(factor)], None),
                 Leaf::Value(value) => {
-                    let Some((definer, inner)) = self.inner(function, block, value) else {
+                    let found = self.inner(function, block, value, Family::Mul, node.bits);
+                    let Some((definer, inner)) = found else {
                         continue;
                     };
-                    if inner.bits != node.bits || inner.operation.family() != Family::Mul {
-                        continue;
-                    }
                     let leaves = function.leaves(definer);
                     let mut factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
                         Operand::Value(value) => Ok(value),
@@ -76,7 +74,7 @@ impl Reassociation {
 
     /// The best distribution for the leaves, if one pays.
     pub(super) fn find_distribution(
-        &mut self,
+        &self,
         function: &Function,
         block: Block,
         node: Node,

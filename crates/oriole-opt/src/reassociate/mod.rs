@@ -329,24 +329,23 @@ impl Reassociation {
     /// The rank of a leaf, whether there are all facts or not.
     fn find_rank(&mut self, function: &Function, value: Value, family: Family, bits: u32) -> Rank {
         if !self.has_facts
-            && let Some((_, node)) = node_giving(function, value)
-            && node.operation.family() == family
-            && node.bits == bits
+            && let Some((_, node)) = composite(function, value, family, bits)
         {
-            self.find_anchor(function, value);
+            self.find_anchor(function, value, node);
             self.facts[value.index()].node = Some(node);
         }
         self.rank(value, family, bits)
     }
 
     /// Finds the place of the first leaf of what a node gives, and of all that are gathered in it.
-    fn find_anchor(&mut self, function: &Function, value: Value) {
+    fn find_anchor(&mut self, function: &Function, value: Value, node: Node) {
+        let (family, bits) = (node.operation.family(), node.bits);
         let mut stack: SmallVec<[Value; 8]> = SmallVec::new();
         stack.push(value);
         while let Some(&top) = stack.last() {
             let facts = self.facts[top.index()];
             let Some((instruction, node)) =
-                node_giving(function, top).filter(|_| facts.anchor == NOT_FOUND)
+                composite(function, top, family, bits).filter(|_| facts.anchor == NOT_FOUND)
             else {
                 stack.pop();
                 continue;
@@ -355,11 +354,7 @@ impl Reassociation {
             let mut first = NOT_FOUND;
             for leaf in gathered(function, instruction, node) {
                 let own = &self.facts[leaf.index()];
-                let is_same = |inner: Node| {
-                    inner.operation.family() == node.operation.family() && inner.bits == node.bits
-                };
-                let inner = node_giving(function, leaf);
-                match inner.is_some_and(|(_, inner)| is_same(inner)) {
+                match composite(function, leaf, family, bits).is_some() {
                     true if own.anchor == NOT_FOUND => stack.push(leaf),
                     true => first = first.min(own.anchor),
                     false => first = first.min(own.place),
@@ -472,7 +467,11 @@ impl Reassociation {
         let is_root = function.format(root).arithmetic.is_some()
             && !self.taken.contains(root)
             && self.is_looked_at(root);
-        let node = if is_root { node_of(function, root) } else { None };
+        let node = if is_root {
+            node_of(function, root)
+        } else {
+            None
+        };
         node.filter(|node| node.operation != Operation::Neg)
     }
 
@@ -482,25 +481,23 @@ impl Reassociation {
         may_change(function, block, root, node, is_alone)
     }
 
-    /// The instruction that gives a value, if it belongs to the tree of the only one who reads it.
+    /// The node of a family and width that gives a value, if it belongs to the tree of the only one who reads it.
     fn inner(
-        &mut self,
+        &self,
         function: &Function,
         block: Block,
         value: Value,
+        family: Family,
+        bits: u32,
     ) -> Option<(Instruction, Node)> {
-        let Definition::Instruction(definer) = function.values()[value].definition else {
-            return None;
-        };
-        let alone = self.is_alone(function, value)
-            && function.block_of(definer) == Some(block)
-            && !self.taken.contains(definer)
-            && self.is_looked_at(definer);
-        if !alone {
+        if !self.is_alone(function, value) {
             return None;
         }
-        let node = node_of(function, definer)?;
-        Some((definer, node))
+        let (definer, node) = composite(function, value, family, bits)?;
+        let is_free = function.block_of(definer) == Some(block)
+            && !self.taken.contains(definer)
+            && self.is_looked_at(definer);
+        is_free.then_some((definer, node))
     }
 
     /// Collects the leaves of the tree of a root, and the instructions it is made of.
@@ -527,9 +524,7 @@ impl Reassociation {
                     continue;
                 }
             };
-            if let Some((definer, inner)) = self.inner(function, block, value)
-                && inner.bits == node.bits
-                && inner.operation.family() == family
+            if let Some((definer, inner)) = self.inner(function, block, value, family, node.bits)
                 && !(negative && inner.operation == Operation::Mad)
             {
                 self.taken.insert(definer);
@@ -891,12 +886,19 @@ fn roots(function: &Function, flow: &ControlFlow) -> (Vec<(Block, Instruction)>,
     (roots, is_reached)
 }
 
-/// The node that gives a value.
-fn node_giving(function: &Function, value: Value) -> Option<(Instruction, Node)> {
-    match function.values()[value].definition {
-        Definition::Instruction(definer) => Some((definer, node_of(function, definer)?)),
-        Definition::Parameter(_) | Definition::Undefined => None,
-    }
+/// The node that gives a value, if it is of this family and width.
+fn composite(
+    function: &Function,
+    value: Value,
+    family: Family,
+    bits: u32,
+) -> Option<(Instruction, Node)> {
+    let Definition::Instruction(definer) = function.values()[value].definition else {
+        return None;
+    };
+    let node = function.format(definer).arithmetic?;
+    let is_same = node.operation.family() == family && node.bits == bits;
+    (is_same && node_of(function, definer).is_some()).then_some((definer, node))
 }
 
 /// The values among the leaves of a node that are gathered in its tree.

@@ -70,9 +70,8 @@ impl Reassociation {
                     LocalPart::Known(Part::Divergent)
                 }
                 Definition::Instruction(it) => {
-                    let is_missing = |used: &Value| {
-                        self.local_parts[used.index()] == LocalPart::NotFound
-                    };
+                    let is_missing =
+                        |used: &Value| self.local_parts[used.index()] == LocalPart::NotFound;
                     let count = stack.len();
                     stack.extend(function.uses(it).filter(is_missing));
                     if stack.len() > count {
@@ -100,8 +99,7 @@ impl Reassociation {
         let block = function.block_of(it);
         let leaves_loop = |used: Value| {
             let inner = (function.defining_block(used)).and_then(|from| loops.innermost(from));
-            let is_inside =
-                |inner| block.is_some_and(|block| loops.contains(inner, block));
+            let is_inside = |inner| block.is_some_and(|block| loops.contains(inner, block));
             inner.is_some_and(|inner| !is_inside(inner))
         };
         if is(LocalPart::Open) || function.uses(it).any(leaves_loop) {
@@ -191,10 +189,7 @@ fn may_be_scalar(function: &Function, instruction: Instruction) -> bool {
     let format = function.format(instruction);
     format.is_pure()
         || function.is_invariant_load(instruction)
-            && matches!(
-                format.mnemonic.space(),
-                Some(Space::Param | Space::Const)
-            )
+            && matches!(format.mnemonic.space(), Some(Space::Param | Space::Const))
 }
 
 /// The part that the results of an instruction belong to which are the same for all threads of a warp.
