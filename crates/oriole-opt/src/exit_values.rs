@@ -183,7 +183,7 @@ impl Region<'_> {
     /// The only way out of the loop.
     fn only_exit(&self) -> Option<(Block, usize)> {
         let mut found = None;
-        for &block in self.blocks.all(self.loops, self.this) {
+        for &block in self.all_blocks() {
             if self.flow.may_leave(block) {
                 return None;
             }

@@ -31,10 +31,11 @@
 use crate::loop_region::Region;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow, Dominators, LoopBlocks, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Editor, Function, Instruction};
 use oriole_isa::cost::is_expanded;
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -69,12 +70,11 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let dominators = analyses.get::<Dominators>(function);
-    let blocks = LoopBlocks::of(&flow, &loops);
     let mut plans: Vec<Plan> = Vec::new();
     for (block, instruction) in candidates {
         plans.extend(Plan::of(
             function,
-            (&flow, &loops, &blocks, &dominators),
+            (&flow, &loops, &dominators),
             block,
             instruction,
         ));
@@ -110,10 +110,11 @@ impl Plan {
     /// What is to be done with an instruction, for the outermost loop in which it does not change.
     fn of(
         function: &Function,
-        (flow, loops, blocks, dominators): (&ControlFlow, &Loops, &LoopBlocks, &Dominators),
+        (flow, loops, dominators): (&ControlFlow, &Loops, &Dominators),
         block: Block,
         root: Instruction,
     ) -> Option<Plan> {
+        let blocks = OnceCell::new();
         let mut found = None;
         let mut around = loops.innermost(block);
         for _ in 0..MOST_LOOPS {
@@ -124,7 +125,7 @@ impl Plan {
                 function,
                 flow,
                 loops,
-                blocks,
+                blocks: &blocks,
                 this,
             };
             let Some(moved) = region.slice(root, MOST_OPERANDS, |_| false) else {

@@ -41,11 +41,12 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard::is_tight;
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::{Expression, Kind, Query};
-use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops, unrolling};
+use oriole_analysis::{Analyses, ControlFlow, Loop, Loops, unrolling};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_isa::{Mnemonic, Opcode, ScalarType, build};
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -76,7 +77,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         analyses.get::<ControlFlow>(function),
         analyses.get::<Loops>(function),
     );
-    let blocks = LoopBlocks::of(&flow, &loops);
+    let blocks = OnceCell::new();
     let regions = |this| Region {
         function,
         flow: &flow,
@@ -244,7 +245,7 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
 fn is_plain(region: &Region<'_>) -> bool {
     let function = region.function;
     let mut busy = 0;
-    for &block in region.blocks.all(region.loops, region.this) {
+    for &block in region.all_blocks() {
         let formats = function
             .instructions_of(block)
             .map(|it| function.format(it));
@@ -268,7 +269,7 @@ fn addresses(region: &Region<'_>) -> Vec<(Value, Instruction)> {
     let function = region.function;
     let mut addresses: Vec<(Value, Instruction)> = Vec::new();
     let mut seen: DenseSet<Value> = DenseSet::new();
-    for &block in region.blocks.own(region.loops, region.this) {
+    for &block in region.own_blocks() {
         for instruction in function.instructions_of(block) {
             let Some(value) = address_of(function, instruction) else {
                 continue;
