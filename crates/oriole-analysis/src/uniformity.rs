@@ -99,14 +99,11 @@ impl Uniformity {
 pub fn differs_by_thread(function: &Function, instruction: Instruction) -> bool {
     let format = function.format(instruction);
     let effects = format.effects;
-    let pinned = function
-        .operands(instruction)
-        .iter()
-        .any(|operand| matches!(operand, Operand::Register(_)));
-    if format.opaque || pinned || effects.is_call || effects.reads_carry {
+    if format.opaque || effects.is_call || effects.reads_carry {
         return true;
     }
-    let divergent_symbol = function.leaves(instruction).iter().any(|&leaf| match leaf {
+    let differs = |operand: &Operand| match *operand {
+        Operand::Register(_) => true,
         Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
             SymbolKind::Special(special) => {
                 special.is_volatile() || special.uniformity() == oriole_isa::Uniformity::Thread
@@ -114,8 +111,8 @@ pub fn differs_by_thread(function: &Function, instruction: Instruction) -> bool 
             _ => false,
         },
         _ => false,
-    });
-    if divergent_symbol {
+    };
+    if function.operands(instruction).iter().any(differs) {
         return true;
     }
     if format.is_terminator() || effects.is_pure() {
