@@ -107,9 +107,8 @@ impl<'a> BranchJoins<'a> {
 
 /// Nodes that two ways from node 0 lead to that share none between.
 fn joins(count: usize, edges: &[(u32, u32)]) -> Vec<u32> {
-    // Two or three nodes, most often: no tree is needed to see that nothing, or one thing, joins.
-    if edges.len() < 2 {
-        return Vec::new();
+    if let Some(found) = joins_of_tree(count, edges) {
+        return found.into_iter().collect();
     }
     let graph = Adjacency::new(count, edges.iter().copied());
     let reversed = graph.reversed();
@@ -123,6 +122,44 @@ fn joins(count: usize, edges: &[(u32, u32)]) -> Vec<u32> {
                     .any(|&from| from != 0 && !tree.is_ancestor(node, from))
         })
         .collect()
+}
+
+/// Nodes that are looked at without a tree of dominators.
+const FEW_NODES: usize = 16;
+
+/// The node that joins, of few nodes that are a tree but for one that ways end at. Nothing if they are not: most often there are two or
+/// three nodes.
+fn joins_of_tree(count: usize, edges: &[(u32, u32)]) -> Option<Option<u32>> {
+    if count > FEW_NODES {
+        return None;
+    }
+    let mut parents = [NONE; FEW_NODES];
+    let mut end = None;
+    for &(from, to) in edges {
+        match &mut parents[to as usize] {
+            parent if *parent == NONE => *parent = from,
+            _ if end.is_none_or(|end| end == to) => end = Some(to),
+            _ => return None,
+        }
+    }
+    let Some(end) = end else {
+        return Some(None);
+    };
+    if edges.iter().any(|&(from, _)| from == end) {
+        return None;
+    }
+    // The first node behind node 0 on the way to each node before the end; the end itself for an edge from node 0.
+    let first = |from: u32| {
+        let (mut node, mut below) = (from, end);
+        while node != 0 {
+            (node, below) = (parents[node as usize], node);
+        }
+        below
+    };
+    let ways = edges.iter().filter(|edge| edge.1 == end);
+    let mut ways = ways.map(|&(from, _)| first(from));
+    let one = ways.next();
+    Some(ways.any(|other| Some(other) != one).then_some(end))
 }
 
 #[cfg(test)]

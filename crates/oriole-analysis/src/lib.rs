@@ -32,6 +32,6 @@ pub use control_flow::ControlFlow;
 pub use convergence::Convergence;
 pub use dominators::{Dominators, PostDominators};
 pub use known_bits::{Known, KnownBits, literal_bits, mask, sign_extend};
-pub use loops::{Loop, Loops};
+pub use loops::{Loop, LoopBlocks, Loops};
 pub use manager::{Analyses, Analysis, Others, Reads, Update};
-pub use uniformity::Uniformity;
+pub use uniformity::{Uniformity, differs_by_thread};

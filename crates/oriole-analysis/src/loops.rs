@@ -133,6 +133,59 @@ impl Loops {
     }
 }
 
+/// The blocks of each loop.
+#[derive(Clone, Debug)]
+pub struct LoopBlocks {
+    /// By the place of their innermost loop in a preorder of the nest, and then in reverse postorder.
+    blocks: Vec<Block>,
+    /// Where those of each place begin, and the end.
+    starts: Vec<u32>,
+}
+
+impl LoopBlocks {
+    /// The blocks of the loops of a graph.
+    pub fn of(flow: &ControlFlow, loops: &Loops) -> LoopBlocks {
+        let position = |block: Block| loops.nest.position(block.as_u32());
+        let mut starts: Vec<u32> = vec![0; loops.nest.len() + 1];
+        for &block in flow.reverse_postorder() {
+            if let Some(position) = position(block) {
+                starts[position as usize + 1] += 1;
+            }
+        }
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        let count = starts.last().copied().unwrap_or(0);
+        let mut blocks = vec![Block::from_index(0); count as usize];
+        let mut next = starts.clone();
+        for &block in flow.reverse_postorder() {
+            if let Some(position) = position(block) {
+                let place = &mut next[position as usize];
+                blocks[*place as usize] = block;
+                *place += 1;
+            }
+        }
+        LoopBlocks { blocks, starts }
+    }
+
+    /// The blocks of a loop, those of loops in it included. Those of each of these are in reverse postorder.
+    pub fn all(&self, loops: &Loops, this: Loop) -> &[Block] {
+        let range = loops.nest.range(this.as_u32());
+        self.between(*range.start(), *range.end() + 1)
+    }
+
+    /// The blocks of a loop that are in no loop in it, in reverse postorder.
+    pub fn own(&self, loops: &Loops, this: Loop) -> &[Block] {
+        let start = *loops.nest.range(this.as_u32()).start();
+        self.between(start, start + 1)
+    }
+
+    fn between(&self, first: u32, end: u32) -> &[Block] {
+        let places = [first, end].map(|place| self.starts[place as usize] as usize);
+        &self.blocks[places[0]..places[1]]
+    }
+}
+
 impl Analysis for Loops {
     const NAME: &'static str = "loops";
     const READS: Reads = Reads {

@@ -122,6 +122,14 @@ impl Others<'_> {
         self.analyses.update_late(at, function);
         self.analyses.find::<A>()
     }
+
+    /// The analysis of the function as it is now, computed if it has to be. Only for an analysis that is updated late
+    /// ([`Analysis::IS_UPDATED_LATE`]): all others are up to date by then. The one that is computed must not be such.
+    pub fn compute<A: Analysis>(&mut self, function: &Function) -> Rc<A> {
+        debug_assert!(!A::IS_UPDATED_LATE, "{} is updated late", A::NAME);
+        debug_assert!(self.analyses.entries.iter().all(|entry| !entry.is_waiting));
+        self.analyses.get::<A>(function)
+    }
 }
 
 /// How many analyses there usually are of a function.

@@ -95,6 +95,46 @@ impl Uniformity {
     }
 }
 
+/// Whether an instruction gives different results to threads even if all its values are uniform.
+pub fn differs_by_thread(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    let effects = format.effects;
+    if format.opaque || effects.is_call || effects.reads_carry {
+        return true;
+    }
+    let differs = |operand: &Operand| match *operand {
+        Operand::Register(_) => true,
+        Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
+            SymbolKind::Special(special) => {
+                special.is_volatile() || special.uniformity() == oriole_isa::Uniformity::Thread
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    if function.operands(instruction).iter().any(differs) {
+        return true;
+    }
+    if format.is_terminator() || effects.is_pure() {
+        return false;
+    }
+    match format.mnemonic.opcode() {
+        Opcode::Ld | Opcode::Ldu => {
+            if function.is_invariant_load(instruction) {
+                return false;
+            }
+            // Lanes may read what others write in between at different times.
+            effects.volatile
+                || !effects.ordering.is_none()
+                || !matches!(
+                    format.mnemonic.space(),
+                    Some(Space::Global | Space::Shared | Space::Const)
+                )
+        }
+        _ => true,
+    }
+}
+
 /// Something that turns divergent with a value.
 #[derive(Clone, Copy)]
 enum Reader {
@@ -122,8 +162,8 @@ struct Solver<'a> {
     joins: BitSet<Block>,
     /// Each of them with the branches it joins; nothing once that was given up.
     join_causes: Option<Vec<(Block, Block)>>,
-    /// Uses outside the loop of their definition.
-    loop_exits: LoopExits,
+    /// Uses outside the loop of their definition; few functions have a loop that threads leave at different times.
+    loop_exits: Option<LoopExits>,
     /// For each loop with threads that leave at different times: its values are divergent outside.
     temporal: Vec<bool>,
     /// For each loop, one around it with only temporal loops between; shortened whenever it is walked.
@@ -196,40 +236,12 @@ impl<'a> Solver<'a> {
         loops: &'a Loops,
     ) -> Solver<'a> {
         let loop_count = loops.iter().count();
-        let (mut outside, mut exits) = (Vec::new(), Vec::new());
-        let mut enter = |value: Value, user: Block, reader: Reader| {
-            let inner = function
-                .defining_block(value)
-                .and_then(|block| loops.innermost(block));
-            let Some(inner) = inner.filter(|&inner| !loops.contains(inner, user)) else {
-                return;
-            };
-            let mut around = loops.parent(inner);
-            while let Some(this) = around.filter(|&this| !loops.contains(this, user)) {
-                around = loops.parent(this);
-            }
-            let depth = around.map_or(0, |this| loops.depth(loops.header(this)));
-            let start = *loops.nest().range(inner.as_u32()).start();
-            exits.push((start, depth, outside.len() as u32));
-            outside.push(reader);
-        };
         let mut passed: Vec<(u32, u32)> = Vec::new();
         for &block in flow.reverse_postorder() {
-            if loop_count > 0 {
-                for instruction in function.instructions_of(block) {
-                    for value in function.uses(instruction) {
-                        enter(value, block, Reader::Instruction(instruction));
-                    }
-                }
-            }
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
-                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
-                    passed.push((argument.as_u32(), parameter.as_u32()));
-                    if loop_count > 0 {
-                        enter(argument, edge.target, Reader::Parameter(parameter));
-                    }
-                }
+                let arguments = function.arguments(*edge).iter().zip(parameters);
+                passed.extend(arguments.map(|(&from, &to)| (from.as_u32(), to.as_u32())));
             }
         }
         Solver {
@@ -238,7 +250,7 @@ impl<'a> Solver<'a> {
             post_dominators,
             loops,
             passed: Adjacency::new(function.values().len(), passed.iter().copied()),
-            outside,
+            outside: Vec::new(),
             divergent: BitSet::with_domain(function.values().len()),
             divergent_branches: BitSet::with_domain(function.blocks().len()),
             worklist: Vec::new(),
@@ -250,7 +262,7 @@ impl<'a> Solver<'a> {
             ),
             joins: BitSet::with_domain(function.blocks().len()),
             join_causes: Some(Vec::new()),
-            loop_exits: LoopExits::new(exits),
+            loop_exits: None,
             temporal: vec![false; loop_count],
             not_temporal: loops.iter().map(|this| loops.parent(this)).collect(),
         }
@@ -272,7 +284,7 @@ impl<'a> Solver<'a> {
         let function = self.function;
         for &block in self.flow.reverse_postorder() {
             for instruction in function.instructions_of(block) {
-                if self.is_source(instruction) {
+                if differs_by_thread(function, instruction) {
                     for result in function.results(instruction) {
                         self.mark(result);
                     }
@@ -281,50 +293,6 @@ impl<'a> Solver<'a> {
                     }
                 }
             }
-        }
-    }
-
-    /// Whether an instruction gives different results to threads even if all its values are uniform.
-    fn is_source(&self, instruction: Instruction) -> bool {
-        let function = self.function;
-        let format = function.format(instruction);
-        let effects = format.effects;
-        let pinned = function
-            .operands(instruction)
-            .iter()
-            .any(|operand| matches!(operand, Operand::Register(_)));
-        if format.opaque || pinned || effects.is_call || effects.reads_carry {
-            return true;
-        }
-        let divergent_symbol = function.leaves(instruction).iter().any(|&leaf| match leaf {
-            Operand::Symbol(symbol) => match function.symbols()[symbol].kind {
-                SymbolKind::Special(special) => {
-                    special.is_volatile() || special.uniformity() == oriole_isa::Uniformity::Thread
-                }
-                _ => false,
-            },
-            _ => false,
-        });
-        if divergent_symbol {
-            return true;
-        }
-        if format.is_terminator() || effects.is_pure() {
-            return false;
-        }
-        match format.mnemonic.opcode() {
-            Opcode::Ld | Opcode::Ldu => {
-                if function.is_invariant_load(instruction) {
-                    return false;
-                }
-                // Lanes may read what others write in between at different times.
-                effects.volatile
-                    || !effects.ordering.is_none()
-                    || !matches!(
-                        format.mnemonic.space(),
-                        Some(Space::Global | Space::Shared | Space::Const)
-                    )
-            }
-            _ => true,
         }
     }
 
@@ -439,13 +407,53 @@ impl<'a> Solver<'a> {
         self.branches.clear();
     }
 
+    /// Finds what reads values outside the loop of their definition.
+    fn find_loop_exits(&mut self) -> LoopExits {
+        let (function, loops) = (self.function, self.loops);
+        let mut exits = Vec::new();
+        let outside = &mut self.outside;
+        let mut enter = |value: Value, user: Block, reader: Reader| {
+            let inner = function
+                .defining_block(value)
+                .and_then(|block| loops.innermost(block));
+            let Some(inner) = inner.filter(|&inner| !loops.contains(inner, user)) else {
+                return;
+            };
+            let mut around = loops.parent(inner);
+            while let Some(this) = around.filter(|&this| !loops.contains(this, user)) {
+                around = loops.parent(this);
+            }
+            let depth = around.map_or(0, |this| loops.depth(loops.header(this)));
+            let start = *loops.nest().range(inner.as_u32()).start();
+            exits.push((start, depth, outside.len() as u32));
+            outside.push(reader);
+        };
+        for &block in self.flow.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
+                for value in function.uses(instruction) {
+                    enter(value, block, Reader::Instruction(instruction));
+                }
+            }
+            for edge in &function.blocks()[block].edges {
+                let parameters = &function.blocks()[edge.target].parameters;
+                for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
+                    enter(argument, edge.target, Reader::Parameter(parameter));
+                }
+            }
+        }
+        LoopExits::new(exits)
+    }
+
     /// Values defined in a loop and used outside it.
     fn spread_loop(&mut self, this: Loop) {
         let depth = self.loops.depth(self.loops.header(this));
-        for at in self
-            .loop_exits
-            .take(self.loops.nest().range(this.as_u32()), depth)
-        {
+        let mut exits = match self.loop_exits.take() {
+            Some(exits) => exits,
+            None => self.find_loop_exits(),
+        };
+        let uses = exits.take(self.loops.nest().range(this.as_u32()), depth);
+        self.loop_exits = Some(exits);
+        for at in uses {
             match self.outside[at as usize] {
                 Reader::Instruction(instruction) => self.spread_instruction(instruction),
                 Reader::Parameter(parameter) => self.mark(parameter),

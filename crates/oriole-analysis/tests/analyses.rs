@@ -1,7 +1,7 @@
 //! What the analyses say of small functions, and that the manager keeps exactly what is still true.
 
 use oriole_analysis::{
-    Analyses, ControlFlow, Convergence, Dominators, Loops, PostDominators, Uniformity,
+    Analyses, ControlFlow, Convergence, Dominators, LoopBlocks, Loops, PostDominators, Uniformity,
 };
 use oriole_ir::{Block, Definition, Editor, Formats, Function, Value};
 use oriole_syntax::scopes::Globals;
@@ -181,6 +181,12 @@ fn loops_nest_and_irreducible_cycles_are_none() {
     assert_eq!(loops.header(outer), order[1]);
     assert!(loops.contains(outer, order[2]) && !loops.contains(inner, order[3]));
     assert!(loops.irreducible_edges().is_empty());
+    let flow = analyses.get::<ControlFlow>(&function);
+    let blocks = LoopBlocks::of(&flow, &loops);
+    assert_eq!(blocks.own(&loops, inner), [order[2]]);
+    assert_eq!(blocks.own(&loops, outer), [order[1], order[3]]);
+    assert_eq!(blocks.all(&loops, inner), [order[2]]);
+    assert_eq!(blocks.all(&loops, outer), [order[1], order[3], order[2]]);
 
     let (_, function) = translate(
         ".entry",

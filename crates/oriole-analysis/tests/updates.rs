@@ -17,6 +17,7 @@ use oriole_analysis::{
 };
 use oriole_generate::{Options, Random, Shapes, generate};
 use oriole_ir::{Editor, Formats, Function, Value, text, verify};
+use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
 use oriole_translate::into_ssa;
 
@@ -123,6 +124,10 @@ fn ask_evolution(analyses: &mut Analyses, function: &Function, random: &mut Rand
         match random.below(2) {
             0 => drop(query.expression(value)),
             _ => drop(query.value_range(value)),
+        }
+        let is_predicate = function.values()[value].scalar_type == ScalarType::Pred;
+        if let Some(block) = function.defining_block(value).filter(|_| is_predicate) {
+            query.decided_predicate(value, block);
         }
     }
     let headers = query.headers();

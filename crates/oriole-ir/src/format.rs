@@ -9,7 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Flag, Mnemonic, Opcode, Role, ScalarType};
+use oriole_isa::{Effects, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -172,7 +172,7 @@ impl AddressShape {
 /// What passes look for, a bit each. A function knows which of them its instructions ever had, so that a pass need not look where there
 /// is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traits(u8);
+pub struct Traits(u16);
 
 impl Traits {
     /// Makes an address of a state space a generic one.
@@ -186,15 +186,55 @@ impl Traits {
     pub const SELECTS: Traits = Traits(8);
     /// Is guarded, and no branch.
     pub const GUARDED: Traits = Traits(16);
+    /// Is a quotient or a remainder.
+    pub const DIVIDES: Traits = Traits(32);
+    /// Is a sum or a difference that saturates.
+    pub const SATURATES: Traits = Traits(64);
+    /// Copies something that is not one register as a whole, or to such.
+    pub const TAKES_APART: Traits = Traits(128);
+    /// Is a wide product, or extends 32 bits to 64.
+    pub const EXTENDS: Traits = Traits(256);
+    /// Compares something else than floating-point numbers.
+    pub const COMPARES: Traits = Traits(512);
+    /// Compares integers of 64 bits.
+    pub const COMPARES_WIDE: Traits = Traits(1024);
+    /// Multiplies matrices.
+    pub const MULTIPLIES_MATRICES: Traits = Traits(2048);
 
-    fn of(mnemonic: &Mnemonic, simple: bool, guard: Guard) -> Traits {
+    fn of(mnemonic: &Mnemonic, simple: bool, plain: bool, guard: Guard) -> Traits {
         let mut traits = match mnemonic.opcode() {
             Opcode::Cvta if simple && !mnemonic.has(Flag::ToSpace) => Traits::MAKES_GENERIC,
             Opcode::Mov | Opcode::Not => Traits::COPIES,
             Opcode::St => Traits::STORES,
             Opcode::Selp => Traits::SELECTS,
+            Opcode::Div | Opcode::Rem => Traits::DIVIDES,
+            Opcode::Add | Opcode::Sub if mnemonic.has(Flag::Saturate) => Traits::SATURATES,
+            Opcode::Mul if mnemonic.modifiers().mul_mode == Some(MulMode::Wide) => Traits::EXTENDS,
+            Opcode::Cvt => match mnemonic.types() {
+                [to, from] if (to.bits(), from.bits()) == (64, 32) => Traits::EXTENDS,
+                _ => Traits::default(),
+            },
+            Opcode::Setp => match mnemonic.first_type() {
+                Some(compared) if compared.is_float() => Traits::default(),
+                Some(compared) if compared.bits() == 64 => {
+                    Traits(Traits::COMPARES.0 | Traits::COMPARES_WIDE.0)
+                }
+                _ => Traits::COMPARES,
+            },
+            Opcode::WmmaMma
+            | Opcode::Mma
+            | Opcode::MmaSp
+            | Opcode::WgmmaMmaAsync
+            | Opcode::WgmmaMmaAsyncSp
+            | Opcode::Tcgen05Mma
+            | Opcode::Tcgen05MmaSp
+            | Opcode::Tcgen05MmaWs
+            | Opcode::Tcgen05MmaWsSp => Traits::MULTIPLIES_MATRICES,
             _ => Traits::default(),
         };
+        if mnemonic.opcode() == Opcode::Mov && !plain {
+            traits.add(Traits::TAKES_APART);
+        }
         if guard != Guard::None && mnemonic.opcode() != Opcode::Bra {
             traits.add(Traits::GUARDED);
         }
@@ -331,7 +371,7 @@ impl FormatData {
                 true => None,
                 false => AccessShape::of(&mnemonic),
             },
-            traits: Traits::of(&mnemonic, simple, guard),
+            traits: Traits::of(&mnemonic, simple, plain, guard),
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),

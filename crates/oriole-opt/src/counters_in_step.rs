@@ -105,8 +105,7 @@ fn plan(region: &Region<'_>, dominators: &Dominators, query: &mut Query<'_>) -> 
     let enter = region.entering_edge()?;
     let (_, back) = region.only_edge(header, |from| from == latch)?;
     // First, as a large loop may have many counters.
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
-    let blocks = order.iter().filter(|&&block| region.contains(block));
+    let blocks = region.all_blocks().iter();
     let instructions = blocks.flat_map(|&block| function.instructions_of(block));
     let size = instructions.take(LARGEST_LOOP + 1).count();
     if size > LARGEST_LOOP {

@@ -31,7 +31,7 @@ use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, literal_bits, mask, sign_extend};
-use oriole_ir::{Editor, Function, Instruction, Operand, Value};
+use oriole_ir::{Editor, Function, Instruction, Operand, Traits, Value};
 use oriole_isa::{Mnemonic, MulMode, Opcode, Rounding, ScalarType, build};
 
 /// The pass.
@@ -49,6 +49,9 @@ fn run(editor: &mut Editor<'_>, _: &mut Analyses, context: &mut Context<'_>) {
         return;
     }
     let function = editor.function();
+    if !function.traits().have(Traits::DIVIDES) {
+        return;
+    }
     let (mut divisions, mut scalings): (Vec<Division>, Vec<Scaling>) = (Vec::new(), Vec::new());
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {

@@ -10,7 +10,7 @@
 use crate::associative::mask;
 use crate::fusion::is_contractible;
 use oriole_ir::arithmetic::{Node, Operation};
-use oriole_ir::{Definition, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_ir::{Definition, FormatData, Function, Instruction, Operand, SymbolKind, Value};
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
 
@@ -49,6 +49,13 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
         Kind::Load(format.effects.reads)
     };
     has_stable_operands(function, instruction).then_some(kind)
+}
+
+/// Whether an instruction may be [`Kind::Pure`], as far as its format tells at once.
+#[inline]
+pub(crate) fn may_be_pure(format: &FormatData) -> bool {
+    let opcode = format.mnemonic.opcode();
+    opcode != Opcode::Mov && (format.is_pure() || opcode == Opcode::Ld)
 }
 
 /// Whether an instruction is the only reader of a value: then no other gives the same, unless values are told to be equal. What is

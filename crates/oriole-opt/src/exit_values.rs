@@ -182,10 +182,8 @@ impl Region<'_> {
 
     /// The only way out of the loop.
     fn only_exit(&self) -> Option<(Block, usize)> {
-        let header = self.loops.header(self.this);
-        let order = &self.flow.reverse_postorder()[self.flow.position(header)..];
         let mut found = None;
-        for &block in order.iter().filter(|&&block| self.contains(block)) {
+        for &block in self.all_blocks() {
             if self.flow.may_leave(block) {
                 return None;
             }

@@ -26,7 +26,7 @@
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::ScalarEvolution;
-use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops};
 use oriole_collections::BitSet;
 use oriole_ir::{Block, Editor, Function, Operand, Use, Value};
 use oriole_isa::Terminator;
@@ -65,12 +65,13 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             taken.is_some_and(|taken| taken.maximum.is_some())
         };
         let all: Vec<Loop> = loops.iter().collect();
+        let blocks = LoopBlocks::of(&flow, &loops);
         // Inner loops come before those around them.
         for &this in all.iter().rev() {
             if taken.contains(loops.header(this)) {
                 continue;
             }
-            if let Some(found) = plan(function, &flow, &loops, this, &mut ends) {
+            if let Some(found) = plan(function, &flow, (&loops, &blocks), this, &mut ends) {
                 // Edges from and to a loop that goes are not there any more when this one does: it is left for the next time.
                 let mut entering = found.entering.iter();
                 if taken.contains(found.target) || entering.any(|&(from, _)| taken.contains(from)) {
@@ -112,20 +113,15 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
 fn plan(
     function: &Function,
     flow: &ControlFlow,
-    loops: &Loops,
+    (loops, blocks): (&Loops, &LoopBlocks),
     this: Loop,
     ends: &mut dyn FnMut(Loop) -> bool,
 ) -> Option<Idle> {
     let header = loops.header(this);
-    let order = &flow.reverse_postorder()[flow.position(header)..];
-    let blocks: Vec<Block> = order
-        .iter()
-        .copied()
-        .filter(|&block| loops.contains(this, block))
-        .collect();
+    let blocks = blocks.all(loops, this);
     let is_inside = |block: Block| flow.is_reachable(block) && loops.contains(this, block);
     let mut leaving: Option<(Block, &[Value])> = None;
-    for &block in &blocks {
+    for &block in blocks {
         if flow.may_leave(block) || !is_idle(function, block, &is_inside) {
             return None;
         }
@@ -149,7 +145,7 @@ fn plan(
     if others.any(|&(from, _)| is_inside(from)) || !ends(this) {
         return None;
     }
-    for &block in &blocks {
+    for &block in blocks {
         let inner = loops.innermost(block).filter(|&inner| inner != this);
         if inner.is_some_and(|inner| loops.header(inner) == block && !ends(inner)) {
             return None;
@@ -168,6 +164,8 @@ fn plan(
         let to_header = edges.filter(|(_, edge)| edge.target == header);
         entering.extend(to_header.map(|(index, _)| (from, index)));
     }
+    let mut blocks = blocks.to_vec();
+    blocks.sort_unstable_by_key(|&block| flow.position(block));
     Some(Idle {
         blocks,
         target,

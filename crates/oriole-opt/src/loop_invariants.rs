@@ -35,6 +35,7 @@ use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Editor, Function, Instruction};
 use oriole_isa::cost::is_expanded;
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -113,6 +114,7 @@ impl Plan {
         block: Block,
         root: Instruction,
     ) -> Option<Plan> {
+        let blocks = OnceCell::new();
         let mut found = None;
         let mut around = loops.innermost(block);
         for _ in 0..MOST_LOOPS {
@@ -123,6 +125,7 @@ impl Plan {
                 function,
                 flow,
                 loops,
+                blocks: &blocks,
                 this,
             };
             let Some(moved) = region.slice(root, MOST_OPERANDS, |_| false) else {

@@ -3,10 +3,11 @@
 use crate::equality::{Kind, has_stable_operands, kind_of};
 use crate::speculative_hoist::names_variable;
 use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
-use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
+use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops};
 use oriole_collections::DenseSet;
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
+use std::cell::OnceCell;
 
 /// How to compute a value from values that are there before a loop.
 #[derive(Clone, Copy)]
@@ -101,6 +102,8 @@ pub(crate) struct Region<'run> {
     pub function: &'run Function,
     pub flow: &'run ControlFlow,
     pub loops: &'run Loops,
+    /// The blocks of all loops, once somebody has asked.
+    pub blocks: &'run OnceCell<LoopBlocks>,
     pub this: Loop,
 }
 
@@ -116,6 +119,7 @@ impl Region<'_> {
             return Vec::new();
         }
         let flow = analyses.get::<ControlFlow>(function);
+        let blocks = OnceCell::new();
         let evolution = analyses.get::<ScalarEvolution>(function);
         let mut query = evolution.on(function);
         let mut plans = Vec::new();
@@ -124,11 +128,27 @@ impl Region<'_> {
                 function,
                 flow: &flow,
                 loops: &loops,
+                blocks: &blocks,
                 this,
             };
             find(&region, &mut query, &mut plans);
         }
         plans
+    }
+
+    fn loop_blocks(&self) -> &LoopBlocks {
+        let find = || LoopBlocks::of(self.flow, self.loops);
+        self.blocks.get_or_init(find)
+    }
+
+    /// The blocks of the loop.
+    pub fn all_blocks(&self) -> &[Block] {
+        self.loop_blocks().all(self.loops, self.this)
+    }
+
+    /// The blocks of the loop that are in no loop in it, in reverse postorder.
+    pub fn own_blocks(&self) -> &[Block] {
+        self.loop_blocks().own(self.loops, self.this)
     }
 
     /// Whether a block is in the loop.

@@ -31,7 +31,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::{LowHalves, ScalarEvolution};
 use oriole_analysis::{Analyses, ControlFlow, literal_bits};
-use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Value};
+use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Traits, Value};
 use oriole_isa::cost::CostModel;
 use oriole_isa::{Comparison, Opcode, ScalarType, build};
 
@@ -47,6 +47,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let function = editor.function();
+    if !function.traits().have(Traits::COMPARES_WIDE) {
+        return;
+    }
     let flow = analyses.get::<ControlFlow>(function);
     let mut wide = Vec::new();
     for &block in flow.reverse_postorder() {

@@ -52,12 +52,19 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if loops.iter().next().is_none() {
         return;
     }
+    let headers: Vec<Block> = loops.iter().map(|this| loops.header(this)).collect();
+    let may_have_web = |&header: &Block| {
+        let mut parameters = function.blocks()[header].parameters.iter();
+        parameters.any(|&parameter| may_be_narrow(function, parameter))
+    };
+    if !headers.iter().any(may_have_web) {
+        return;
+    }
     let flow = analyses.get::<ControlFlow>(function);
     let candidates = Candidates::of(function, &flow);
     if candidates.narrow.is_empty() {
         return;
     }
-    let headers: Vec<Block> = loops.iter().map(|this| loops.header(this)).collect();
     let webs = candidates.webs(function, &flow, &headers);
     for web in webs {
         let rewrite = Rewrite {
@@ -190,6 +197,17 @@ struct Web {
 fn is_wide(function: &Function, value: Value) -> bool {
     let held = function.values()[value].scalar_type;
     held.bits() == 64 && !held.is_float() && held.lanes() == 1
+}
+
+/// Whether a value may be a candidate, as far as those who read it tell.
+fn may_be_narrow(function: &Function, value: Value) -> bool {
+    is_wide(function, value)
+        && function.uses_of(value).all(|user| match user {
+            Use::Instruction(reader) => {
+                is_cut(function, reader) || low_operation(function, reader).is_some()
+            }
+            Use::Edge(_) => true,
+        })
 }
 
 /// Whether an instruction reads nothing but the low half of its source: a conversion to 32 bits.

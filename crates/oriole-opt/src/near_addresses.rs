@@ -35,7 +35,7 @@ use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
 use oriole_analysis::{Analyses, ControlFlow, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet};
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Traits, Use, Value};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_isa::{MulMode, Opcode};
 
@@ -51,6 +51,9 @@ const MOST_OPERANDS: usize = 8;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
+    if !function.traits().have(Traits::EXTENDS) {
+        return;
+    }
     let flow = analyses.get::<ControlFlow>(function);
     let candidates = candidates(function, &flow);
     if candidates.len() < 2 {

@@ -17,7 +17,7 @@ use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, ValueLiveness, Values,
 };
 use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Value};
+use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Use, Value};
 use oriole_isa::ScalarType;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
@@ -291,11 +291,40 @@ pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
     let values = function.values().values().map(|data| data.scalar_type);
     let pinned = function.registers().values().filter(|data| data.pinned);
     let pinned = pinned.map(|data| data.scalar_type.unwrap_or(ScalarType::B32));
-    let units = values.chain(pinned).map(|it| it.bits().div_ceil(32));
-    if units.map(u64::from).sum::<u64>() < u64::from(most) {
+    let pinned: u64 = pinned.map(units_of).sum();
+    if values.map(units_of).sum::<u64>() + pinned < u64::from(most) {
+        return false;
+    }
+    if most_in_a_block(function) + pinned < u64::from(most) {
         return false;
     }
     Liveness::of(function).peak() >= most
+}
+
+/// How many registers a value of a type takes.
+fn units_of(scalar_type: ScalarType) -> u64 {
+    u64::from(scalar_type.bits().div_ceil(32))
+}
+
+/// The registers that values take which are read outside of their block, and those that the other values of any one block take: no more
+/// are live at once.
+fn most_in_a_block(function: &Function) -> u64 {
+    let mut elsewhere: u64 = 0;
+    let mut own: Vec<u64> = vec![0; function.blocks().len()];
+    for (value, data) in function.values().iter() {
+        let Some(block) = function.defining_block(value) else {
+            continue;
+        };
+        let is_read_elsewhere = function.uses_of(value).any(|user| match user {
+            Use::Instruction(reader) => function.block_of(reader) != Some(block),
+            Use::Edge(from) => from != block,
+        });
+        match is_read_elsewhere {
+            true => elsewhere += units_of(data.scalar_type),
+            false => own[block.index()] += units_of(data.scalar_type),
+        }
+    }
+    elsewhere + own.into_iter().max().unwrap_or(0)
 }
 
 /// The least pressure that takes another unit of registers, or that `ptxas` has to spill for.

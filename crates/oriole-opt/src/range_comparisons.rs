@@ -25,7 +25,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::scalar_evolution::ScalarEvolution;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_ir::{Block, Editor, Instruction, Operand, Value};
+use oriole_ir::{Block, Editor, Instruction, Operand, Traits, Value};
 use oriole_isa::{Opcode, ScalarType, build};
 
 /// The pass.
@@ -37,6 +37,9 @@ pub(crate) const PASS: Pass = Pass {
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
+    if !function.traits().have(Traits::COMPARES) {
+        return;
+    }
     let flow = analyses.get::<ControlFlow>(function);
     let mut candidates: Vec<(Instruction, Value, Block)> = Vec::new();
     for &block in flow.reverse_postorder() {

@@ -23,7 +23,7 @@
 //! More than two arms, loads from memory that changes, instructions behind a terminator's operands.
 
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{self, Kind, kind_of};
+use crate::equality::{self, Kind, kind_of, may_be_pure, reads_alone};
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
@@ -57,7 +57,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         };
         let (one, other) = (one.target, other.target);
         let single = |arm: Block| arm != block && flow.predecessors(arm).len() == 1;
-        if one == other || !single(one) || !single(other) {
+        if one == other || !single(one) || !single(other) || !may_share(function, one, other) {
             continue;
         }
         // What goes makes room for what stands behind it.
@@ -69,6 +69,19 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             }
         }
     }
+}
+
+/// Whether there may be an instruction at the start of both arms that is the same before anything is moved: each value that it reads has
+/// another reader then.
+fn may_share(function: &Function, one: Block, other: Block) -> bool {
+    let hashes = |arm: Block| {
+        let instructions = function.instructions_of(arm).take(WINDOW);
+        let candidates = instructions
+            .filter(|&it| may_be_pure(function.format(it)) && !reads_alone(function, it));
+        candidates.map(|it| equality::hash(function, it, |value| value))
+    };
+    let known: SmallVec<[u64; 16]> = hashes(one).collect();
+    !known.is_empty() && hashes(other).any(|hash| known.contains(&hash))
 }
 
 /// Moves what stands at the start of both arms. How many instructions, or nothing if there is to be no more.

@@ -46,6 +46,7 @@ use oriole_collections::{DenseMap, DenseSet};
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_isa::{Mnemonic, Opcode, ScalarType, build};
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -67,7 +68,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let plans = Region::plans(function, analyses, |region, query, plans| {
         plans.extend(plan(region, query, model));
     });
-    if plans.is_empty() || is_tight(function, context.environment) {
+    if plans.is_empty() {
         return;
     }
     let is_copy = |it| function.format(it).mnemonic.opcode() == Opcode::Mov;
@@ -76,10 +77,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         analyses.get::<ControlFlow>(function),
         analyses.get::<Loops>(function),
     );
+    let blocks = OnceCell::new();
     let regions = |this| Region {
         function,
         flow: &flow,
         loops: &loops,
+        blocks: &blocks,
         this,
     };
     let plans = plans.into_iter().filter(|plan| {
@@ -89,6 +92,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             && plan.pays(&regions(plan.this), copies, model)
     });
     let plans: Vec<Plan> = plans.collect();
+    if plans.is_empty() || is_tight(function, context.environment) {
+        return;
+    }
     for plan in plans {
         for pointer in &plan.pointers {
             let rewrite = Rewrite {
@@ -136,13 +142,13 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
     let &[latch] = region.loops.back_edges(region.this) else {
         return None;
     };
-    let addresses = addresses(region, header);
+    let addresses = addresses(region);
     if addresses.is_empty() {
         return None;
     }
     let enter = region.entering_edge()?;
     let back = region.only_edge(header, |from| from == latch)?;
-    let is_plain = is_plain(region, header);
+    let is_plain = is_plain(region);
     let mut pointers: Vec<Pointer> = Vec::new();
     for (value, root) in addresses {
         let slice = region.slice(root, MOST_OPERANDS, |block| block == header);
@@ -152,10 +158,13 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
             costs.sum()
         };
         // What no counter is in does not go on.
-        let counters = &region.function.blocks()[header].parameters;
+        let is_counter = |value: Value| {
+            let definition = region.function.values()[value].definition;
+            definition == Definition::Parameter(header)
+        };
         let is_counted = |slice: &[Instruction]| {
             let mut used = slice.iter().flat_map(|&it| region.function.uses(it));
-            used.any(|value| counters.contains(&value))
+            used.any(is_counter)
         };
         let is_worth_it = |slice: &Vec<Instruction>| {
             is_no_sum(region.function, slice)
@@ -233,11 +242,10 @@ fn plan(region: &Region<'_>, query: &mut Query<'_>, model: CostModel) -> Option<
 
 /// Whether only one block of a loop does anything but branch, and there is no barrier in it. Of other loops nobody can tell well enough whether `ptxas`
 /// unrolls them.
-fn is_plain(region: &Region<'_>, header: Block) -> bool {
+fn is_plain(region: &Region<'_>) -> bool {
     let function = region.function;
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let mut busy = 0;
-    for &block in order.iter().filter(|&&block| region.contains(block)) {
+    for &block in region.all_blocks() {
         let formats = function
             .instructions_of(block)
             .map(|it| function.format(it));
@@ -249,20 +257,19 @@ fn is_plain(region: &Region<'_>, header: Block) -> bool {
             }
         }
         busy += u32::from(works);
+        if busy > 1 {
+            return false;
+        }
     }
     busy == 1
 }
 
 /// Addresses of the accesses of a loop itself, not of loops in it, that are computed in it, each with the instruction that does.
-fn addresses(region: &Region<'_>, header: Block) -> Vec<(Value, Instruction)> {
+fn addresses(region: &Region<'_>) -> Vec<(Value, Instruction)> {
     let function = region.function;
-    let order = &region.flow.reverse_postorder()[region.flow.position(header)..];
     let mut addresses: Vec<(Value, Instruction)> = Vec::new();
     let mut seen: DenseSet<Value> = DenseSet::new();
-    for &block in order.iter().filter(|&&block| region.contains(block)) {
-        if region.loops.innermost(block) != Some(region.this) {
-            continue;
-        }
+    for &block in region.own_blocks() {
         for instruction in function.instructions_of(block) {
             let Some(value) = address_of(function, instruction) else {
                 continue;

@@ -3,8 +3,7 @@
 use oriole_analysis::machine_cost::{copies_cost, function_cost};
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_analysis::{Analyses, Loops};
-use oriole_ir::Function;
-use oriole_isa::Opcode;
+use oriole_ir::{Function, Traits};
 use oriole_isa::cost::CostModel;
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::InsertedCopies;
@@ -42,12 +41,14 @@ impl Quality {
             .block_order()
             .iter()
             .filter(|&&block| loops.depth(block) > 0);
+        let multiplies = |each| {
+            let traits = function.format(each).traits();
+            traits.have(Traits::MULTIPLIES_MATRICES)
+        };
         Quality {
             cost: function_cost(function, &loops, model),
-            multiplies_matrices: in_loops.any(|&block| {
-                let mut instructions = function.instructions_of(block);
-                instructions.any(|each| is_matrix_product(function.format(each).mnemonic.opcode()))
-            }),
+            multiplies_matrices: function.traits().have(Traits::MULTIPLIES_MATRICES)
+                && in_loops.any(|&block| function.instructions_of(block).any(multiplies)),
             hazards: counts,
         }
     }
@@ -74,22 +75,6 @@ impl Quality {
         let mut kinds = self.hazards.iter().zip(&other.hazards);
         kinds.all(|(own, other)| own <= other)
     }
-}
-
-/// Whether an instruction multiplies matrices.
-fn is_matrix_product(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::WmmaMma
-            | Opcode::Mma
-            | Opcode::MmaSp
-            | Opcode::WgmmaMmaAsync
-            | Opcode::WgmmaMmaAsyncSp
-            | Opcode::Tcgen05Mma
-            | Opcode::Tcgen05MmaSp
-            | Opcode::Tcgen05MmaWs
-            | Opcode::Tcgen05MmaWsSp
-    )
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@
 
 use super::{Hazard, needed_values};
 use oriole_collections::SmallVec;
-use oriole_ir::{Function, Instruction, Operand, ShapeKind, Use, Value};
+use oriole_ir::{Function, Instruction, Operand, ShapeKind, Traits, Use, Value};
 use oriole_isa::{Opcode, ScalarType, Space};
 
 /// Values that are looked at for each load; one that reaches more is taken for no hazard.
@@ -42,6 +42,9 @@ enum Reading {
 /// Places that `ptxas` gets wrong.
 pub fn hazards(function: &Function) -> Vec<Hazard> {
     let mut found = Vec::new();
+    if !function.traits().have(Traits::TAKES_APART) {
+        return found;
+    }
     let mut loads: Vec<(Instruction, ScalarType)> = Vec::new();
     let mut takes_apart = false;
     for &block in function.block_order() {

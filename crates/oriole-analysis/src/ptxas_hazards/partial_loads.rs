@@ -104,11 +104,9 @@ type Partial = (Instruction, Value, Block);
 
 fn find_partial(function: &Function, analyses: &mut Analyses) -> Vec<Partial> {
     let mut partial = Vec::new();
-    if function
-        .values()
-        .iter()
-        .all(|(_, data)| data.definition != Definition::Undefined)
-    {
+    let is_read = |value: Value| function.use_count(value) > 0;
+    let mut values = function.values().iter();
+    if !values.any(|(value, data)| data.definition == Definition::Undefined && is_read(value)) {
         return partial;
     }
     let witnesses = Witnesses::of(function);

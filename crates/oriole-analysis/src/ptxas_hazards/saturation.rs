@@ -24,7 +24,7 @@
 use super::{Hazard, original};
 use crate::known_bits::literal_bits;
 use oriole_collections::SmallVec;
-use oriole_ir::{Definition, Function, Instruction, Operand, Value};
+use oriole_ir::{Definition, Function, Instruction, Operand, Traits, Value};
 use oriole_isa::{Flag, Opcode, ScalarType};
 
 /// What is added.
@@ -41,6 +41,9 @@ type Signed = (Term, bool);
 /// Places that `ptxas` gets wrong.
 pub fn hazards(function: &Function) -> Vec<Hazard> {
     let mut found = Vec::new();
+    if !function.traits().have(Traits::SATURATES) {
+        return found;
+    }
     for &block in function.block_order() {
         for saturating in function.instructions_of(block) {
             let mnemonic = &function.format(saturating).mnemonic;

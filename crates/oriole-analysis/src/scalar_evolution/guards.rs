@@ -8,7 +8,7 @@ use super::Query;
 use super::conditions::{Comparing, Condition, Relation};
 use super::expression::{Expression, Kind};
 use super::ranges::Range;
-use super::tables::Key;
+use super::tables::{Depth, Key};
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Block, Value};
 use std::rc::Rc;
@@ -189,12 +189,12 @@ impl Query<'_> {
     }
 
     /// Whether a relation that is not decided without facts is known to hold with them, or known not to.
-    fn decide_by_facts(&mut self, facts: &Facts, wanted: Comparing) -> Option<bool> {
+    fn decide_by_facts(&mut self, reader: Key, facts: &Facts, wanted: Comparing) -> Option<bool> {
         let sides = [wanted.left, wanted.right];
         if sides.iter().any(|&side| self.is_told_of(facts, side)) {
-            return self.decide(Key::Nobody, facts, wanted);
+            return self.decide(reader, facts, wanted);
         }
-        self.decide_by_implication(Key::Nobody, facts, wanted)
+        self.decide_by_implication(reader, facts, wanted)
     }
 
     /// Whether a relation follows from those that are known, or its opposite does.
@@ -272,46 +272,66 @@ impl Query<'_> {
         distance >= i128::from(is_strict) && high + distance <= most
     }
 
-    /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say. The answer is
-    /// not kept.
+    /// What a predicate is wherever it is computed in a block, if ranges and the conditions that dominate the block say.
     pub fn decided_predicate(&mut self, predicate: Value, block: Block) -> Option<bool> {
+        if let Some(&(at, decided)) = self.state.tables.decisions.get(&predicate) {
+            if at == block {
+                return decided;
+            }
+            let key = Key::Decision(predicate);
+            self.state.tables.forget([key], Depth::Shallow);
+        }
+        // That is seen faster than kept.
         if self.compares_anything(predicate, block) {
-            debug_assert_eq!(self.decided_by_all(predicate, block), None, "{predicate}");
+            debug_assert_eq!(
+                self.decided_by_all(Key::Nobody, predicate, block),
+                None,
+                "{predicate}"
+            );
             return None;
         }
-        self.decided_by_all(predicate, block)
+        let decided = self.decided_by_all(Key::Decision(predicate), predicate, block);
+        let tables = &mut self.state.tables;
+        tables.decisions.insert(predicate, (block, decided));
+        tables.filled();
+        decided
     }
 
-    fn decided_by_all(&mut self, predicate: Value, block: Block) -> Option<bool> {
-        let condition = self.condition(Key::Nobody, predicate, 0);
+    fn decided_by_all(&mut self, reader: Key, predicate: Value, block: Block) -> Option<bool> {
+        let condition = self.condition(reader, predicate, 0);
         if matches!(condition, Condition::Opaque) {
             return None;
         }
         // Most of what can be decided is decided by ranges alone.
-        let known = self.decide_condition(&Facts::default(), &condition);
+        let known = self.decide_condition(reader, &Facts::default(), &condition);
         if known.is_some() {
             return known;
         }
-        let facts = self.facts(Key::Nobody, block);
+        let facts = self.facts(reader, block);
         if facts.comparisons.is_empty() {
             return None;
         }
-        self.decide_condition(&facts, &condition)
+        self.decide_condition(reader, &facts, &condition)
     }
 
-    fn decide_condition(&mut self, facts: &Facts, condition: &Condition) -> Option<bool> {
+    fn decide_condition(
+        &mut self,
+        reader: Key,
+        facts: &Facts,
+        condition: &Condition,
+    ) -> Option<bool> {
         // The depth of conditions is bounded.
         match condition {
             Condition::Constant(value) => Some(*value),
             Condition::Compare(comparing) if facts.comparisons.is_empty() => {
-                self.decide(Key::Nobody, facts, *comparing)
+                self.decide(reader, facts, *comparing)
             }
             // Without them it was asked about before.
-            Condition::Compare(comparing) => self.decide_by_facts(facts, *comparing),
+            Condition::Compare(comparing) => self.decide_by_facts(reader, facts, *comparing),
             Condition::And(left, right) | Condition::Or(left, right) => {
                 let decisive = matches!(condition, Condition::Or(..));
-                let left = self.decide_condition(facts, left);
-                let right = self.decide_condition(facts, right);
+                let left = self.decide_condition(reader, facts, left);
+                let right = self.decide_condition(reader, facts, right);
                 match (left, right) {
                     (Some(one), _) | (_, Some(one)) if one == decisive => Some(decisive),
                     (Some(_), Some(_)) => Some(!decisive),

@@ -16,7 +16,7 @@
 //! When in doubt the answer is "unknown".
 //!
 //! ## Method
-//! Answers are computed when they are asked for and kept in eight tables (`tables`). Four layers, each of which asks only those before
+//! Answers are computed when they are asked for and kept in nine tables (`tables`). Four layers, each of which asks only those before
 //! it, so that no answer depends on the order of questions:
 //!
 //! 1. `values`: the expression of a value with parameters of loop headers as leaves, and its known bits;
@@ -45,6 +45,7 @@ mod guards;
 mod knobs;
 mod narrowing;
 mod open_comparisons;
+mod places;
 mod printer;
 mod ranges;
 mod recurrences;
@@ -71,6 +72,7 @@ use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::{Analyses, Analysis, Others, Reads, Update};
 use oriole_ir::{Block, Function, FunctionKind, Journal, Value};
+use places::Places;
 use shape::Shape;
 use std::cell::{RefCell, RefMut};
 use tables::{Key, Tables};
@@ -85,6 +87,8 @@ struct State {
     bounds: LaunchShape,
     /// Headers whose counts are being computed.
     counting: Vec<Block>,
+    /// Where parameters of blocks were when somebody last asked.
+    places: Places,
 }
 
 /// The analysis of one function: see the documentation of the module.
@@ -119,6 +123,7 @@ impl ScalarEvolution {
                 knobs,
                 bounds,
                 counting: Vec::new(),
+                places: Places::default(),
             }),
         }
     }

@@ -99,7 +99,7 @@ impl Query<'_> {
     fn header_of(&self, value: Value) -> Option<Block> {
         match self.function.values()[value].definition {
             Definition::Parameter(block) => (self.state.shape.headed(block).is_some()
-                && self.function.blocks()[block].parameters.contains(&value))
+                && self.place(block, value).is_some())
             .then_some(block),
             _ => None,
         }

@@ -46,6 +46,8 @@ pub(super) enum Key {
     EdgeFacts(Block),
     /// What holds where a block is executed.
     Facts(Block),
+    /// What a predicate is wherever it is computed.
+    Decision(Value),
     /// Nobody: the answer is not kept.
     Nobody,
 }
@@ -70,6 +72,7 @@ impl Key {
             Key::Nobody => one(11, 0),
             Key::EdgeFacts(block) => one(12, block.as_u32()),
             Key::Facts(block) => one(13, block.as_u32()),
+            Key::Decision(value) => one(14, value.as_u32()),
             Key::Exit(header, from) => (
                 EXITS,
                 u64::from(header.as_u32()) << 32 | u64::from(from.as_u32()),
@@ -90,15 +93,18 @@ impl Key {
 }
 
 /// The kind of the counts of exits, the only ones whose numbers are not dense: they have two.
-const EXITS: usize = 14;
+const EXITS: usize = 15;
 
 /// How many kinds of sources and entries have dense numbers.
 const KINDS: usize = EXITS;
 
+/// Lists that room is made for at once.
+const FEWEST: usize = 32;
+
 /// Makes room for a number, and for as many more as the memory for it holds.
 #[cold]
 fn grow(heads: &mut Vec<u32>, number: usize) {
-    heads.reserve(number + 1 - heads.len());
+    heads.reserve((number + 1 - heads.len()).max(FEWEST));
     heads.resize(heads.capacity(), END);
 }
 
@@ -231,6 +237,8 @@ pub(super) struct Tables {
     /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed.
     pub edge_facts: IndexVec<Block, Option<Rc<Facts>>>,
     pub facts: IndexVec<Block, Option<Rc<Facts>>>,
+    /// 9: predicate → what it is wherever it is computed in a block, if that is known.
+    pub decisions: DenseMap<Value, (Block, Option<bool>)>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
     pub results: IndexVec<Instruction, PackedOption<Value>>,
     readers: Readers,
@@ -313,6 +321,7 @@ impl Tables {
             Key::Predicated(block) => self.predicated.contains_key(&block),
             Key::EdgeFacts(block) => self.edge_facts.get(block).is_some_and(Option::is_some),
             Key::Facts(block) => self.facts.get(block).is_some_and(Option::is_some),
+            Key::Decision(value) => self.decisions.contains_key(&value),
             _ => false,
         }
     }
@@ -344,6 +353,7 @@ impl Tables {
                 .facts
                 .get_mut(block)
                 .is_some_and(|facts| facts.take().is_some()),
+            Key::Decision(value) => self.decisions.erase(&value),
             _ => false,
         }
     }
@@ -391,6 +401,7 @@ impl Tables {
             predicated,
             edge_facts,
             facts,
+            decisions,
             results,
             readers,
             links,
@@ -407,6 +418,7 @@ impl Tables {
         predicated.clear();
         edge_facts.clear();
         facts.clear();
+        decisions.clear();
         results.clear();
         readers.clear();
         links.clear();
@@ -462,7 +474,8 @@ impl Tables {
             + self.folded.values().filter(|it| it.is_some()).count()
             + self.predicated.len()
             + self.edge_facts.values().flatten().count()
-            + self.facts.values().flatten().count();
+            + self.facts.values().flatten().count()
+            + self.decisions.len();
         if count as u64 != self.entries {
             wrong.push(format!("{count} entries, counted as {}", self.entries));
         }

@@ -73,20 +73,17 @@ pub(super) fn update(
     state.tables.prune();
 }
 
-/// The graph as it is now, from analyses that are there.
+/// The graph as it is now. Others ask for it too.
 fn shape_now(function: &Function, others: &mut Others<'_>) -> Shape {
-    let flow = others.get::<ControlFlow>(function);
-    let dominators = others.get::<Dominators>(function);
-    let loops = others.get::<Loops>(function);
-    match (flow, dominators, loops) {
-        (Some(flow), Some(dominators), Some(loops)) => Shape::of(
-            function,
-            ControlFlow::clone(&flow),
-            Dominators::clone(&dominators),
-            Loops::clone(&loops),
-        ),
-        _ => Shape::compute(function),
-    }
+    let flow = others.compute::<ControlFlow>(function);
+    let dominators = others.compute::<Dominators>(function);
+    let loops = others.compute::<Loops>(function);
+    Shape::of(
+        function,
+        ControlFlow::clone(&flow),
+        Dominators::clone(&dominators),
+        Loops::clone(&loops),
+    )
 }
 
 fn touch_results(function: &Function, instruction: Instruction, touched: &mut Vec<Key>) {

@@ -111,6 +111,12 @@ impl Query<'_> {
         joined
     }
 
+    /// Which of the parameters of a block a value is.
+    pub(super) fn place(&self, block: Block, parameter: Value) -> Option<usize> {
+        let parameters = &self.function.blocks()[block].parameters;
+        self.state.places.of(parameters, parameter)
+    }
+
     /// The arguments for a parameter of a block on edges from reachable blocks that are asked for.
     pub(super) fn arguments(
         &self,
@@ -119,8 +125,7 @@ impl Query<'_> {
         wanted: impl Fn(Block) -> bool,
     ) -> SmallVec<[(Block, Value); 4]> {
         let mut arguments = SmallVec::new();
-        let parameters = &self.function.blocks()[block].parameters;
-        let Some(position) = parameters.iter().position(|&own| own == parameter) else {
+        let Some(position) = self.place(block, parameter) else {
             return arguments;
         };
         let mut before = None;

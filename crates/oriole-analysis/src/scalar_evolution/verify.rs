@@ -68,6 +68,12 @@ impl ScalarEvolution {
                 wrong.push(format!("{kept} is in {again}"));
             }
         }
+        for (&predicate, &(block, decided)) in kept.state.tables.decisions.iter_sorted() {
+            let is_there = function.defining_block(predicate) == Some(block);
+            if is_there && fresh.decided_predicate(predicate, block) != decided {
+                wrong.push(format!("{predicate} is not {decided:?} in {block}"));
+            }
+        }
         if strict {
             compare_counts(&kept, &mut fresh, &mut wrong);
         }

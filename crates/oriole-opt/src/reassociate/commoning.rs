@@ -3,12 +3,12 @@
 //! Two instructions can be equal only if each value that one of them reads has another reader. Most blocks are done with when that was
 //! asked of all their instructions.
 
-use super::Reassociation;
+use super::{Graph, Reassociation};
 use crate::copy_propagation::is_acceptable;
-use crate::equality::{self, Kind, kind_of, reads_alone};
+use crate::equality::{self, Kind, kind_of, may_be_pure, reads_alone};
 use crate::manager::Context;
 use crate::remark::Rewrite;
-use oriole_analysis::{Analyses, ControlFlow};
+use oriole_analysis::Analyses;
 use oriole_collections::DenseMap;
 use oriole_ir::{Block, Editor, Function, Instruction, Value};
 
@@ -23,7 +23,7 @@ impl Reassociation {
     pub(super) fn common(
         &mut self,
         editor: &mut Editor<'_>,
-        flow: &ControlFlow,
+        graph: Graph<'_>,
         analyses: &mut Analyses,
         context: &mut Context<'_>,
     ) -> bool {
@@ -34,9 +34,12 @@ impl Reassociation {
         let mut candidates = DenseMap::with_capacity(count / USUALLY_ONE_IN);
         let mut known = Known::new();
         let mut instructions: Vec<Instruction> = Vec::new();
-        for &block in flow.reverse_postorder() {
+        for &block in graph.0.reverse_postorder() {
             if !may_have_equals(editor.function(), block, &mut candidates) {
                 continue;
+            }
+            if !self.has_facts {
+                self.find_facts(editor.function(), graph);
             }
             // Before the first change.
             self.uniformity(editor.function(), analyses);
@@ -144,7 +147,9 @@ fn may_have_equals(
     candidates: &mut DenseMap<u64, Instruction>,
 ) -> bool {
     for instruction in function.instructions_of(block) {
-        if reads_alone(function, instruction) || kind_of(function, instruction) != Some(Kind::Pure)
+        if !may_be_pure(function.format(instruction))
+            || reads_alone(function, instruction)
+            || kind_of(function, instruction) != Some(Kind::Pure)
         {
             continue;
         }

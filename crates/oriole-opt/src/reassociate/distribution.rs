@@ -8,7 +8,7 @@ use super::tree::{Leaf, Source, Term, Terms};
 use super::{Node, Reassociation};
 use crate::associative::{integer, mask, power};
 use oriole_ir::arithmetic::{Family, Operation};
-use oriole_ir::{Block, Editor, Instruction, Operand, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, Value};
 
 /// Summands that share a factor.
 pub(super) struct Distribution {
@@ -32,20 +32,17 @@ struct Product {
 
 impl Reassociation {
     /// The products among the leaves, once for each of their factors.
-    fn products(&mut self, editor: &Editor<'_>, block: Block, node: Node) -> Vec<Product> {
-        let function = editor.function();
+    fn products(&self, function: &Function, block: Block, node: Node) -> Vec<Product> {
         let mut products = Vec::new();
         for index in 0..self.terms.terms.len() {
             let (factors, multiplication) = match self.terms.terms[index].leaf {
                 Leaf::Product(one, other) => ([Ok(one), Ok(other)], None),
                 Leaf::Scaled(value, factor) => ([Ok(value), Err(factor)], None),
                 Leaf::Value(value) => {
-                    let Some((definer, inner)) = self.inner(function, block, value) else {
+                    let found = self.inner(function, block, value, Family::Mul, node.bits);
+                    let Some((definer, inner)) = found else {
                         continue;
                     };
-                    if inner.bits != node.bits || inner.operation.family() != Family::Mul {
-                        continue;
-                    }
                     let leaves = function.leaves(definer);
                     let mut factors = [leaves[1], leaves[2]].map(|leaf| match leaf {
                         Operand::Value(value) => Ok(value),
@@ -77,12 +74,12 @@ impl Reassociation {
 
     /// The best distribution for the leaves, if one pays.
     pub(super) fn find_distribution(
-        &mut self,
-        editor: &Editor<'_>,
+        &self,
+        function: &Function,
         block: Block,
         node: Node,
     ) -> Option<Distribution> {
-        let mut products = self.products(editor, block, node);
+        let mut products = self.products(function, block, node);
         if products.is_empty() {
             return None;
         }
@@ -139,7 +136,7 @@ impl Reassociation {
             let negative = self.terms.terms[product.term].negative;
             match product.other {
                 Ok(value) => distribution.sum.terms.push(Term {
-                    rank: self.facts[value.index()].rank(Family::Add, bits),
+                    rank: self.rank(value, Family::Add, bits),
                     leaf: Leaf::Value(value),
                     negative,
                 }),
@@ -206,7 +203,7 @@ impl Reassociation {
     fn term(&self, leaf: Leaf, bits: u32) -> Term {
         let rank = match leaf {
             Leaf::Value(value) | Leaf::Product(value, _) | Leaf::Scaled(value, _) => {
-                self.facts[value.index()].rank(Family::Add, bits)
+                self.rank(value, Family::Add, bits)
             }
         };
         Term {

@@ -27,7 +27,9 @@
 //! become one; `a - a` and `a ^ a` go. The tree is rebuilt leaning to the left in the instructions it had, each at its own place where that is
 //! possible. A value that is itself a sum ranks as its first leaf does in another sum: a shared beginning stays a beginning.
 //! Trees that are in this form already are left alone, and so are trees that would take more instructions and trees for which
-//! it does not pay ([`plan`]).
+//! it does not pay ([`plan`]). Most instructions are a tree by themselves and have no product to distribute over: that is seen from their
+//! operands ([`may_change`]), and such trees are only looked at if another one would be regrouped for what it shares with them. Nothing is
+//! numbered in a function that has no other trees; and until one of them is worth it, no more than where values are defined.
 //! Then equal instructions of a block become one, if no more than a window of instructions lies between them. That may
 //! change the leaves of trees and their order: then all of it is done again, a few times at most. Linear but for the
 //! sorting.
@@ -37,6 +39,7 @@
 
 mod commoning;
 mod distribution;
+mod numbering;
 mod parts;
 mod plan;
 mod tree;
@@ -46,14 +49,16 @@ use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::pressure_guard;
 use crate::remark::Rewrite;
+use numbering::{Facts, composite};
 use oriole_analysis::{Analyses, ControlFlow, Loops, Uniformity};
 use oriole_collections::BitSet;
 use oriole_ir::arithmetic::{Family, Node, Operation};
 use oriole_ir::{Block, Definition, Editor, Format, Function, Instruction, Operand, Value};
 use oriole_isa::{ScalarType, build};
+use parts::LocalPart;
 use plan::Plan;
 use std::rc::Rc;
-use tree::{Leaf, Part, Rank, Source, Step, Term, Terms};
+use tree::{Leaf, Rank, Source, Step, Term, Terms};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -91,7 +96,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         places: Vec::new(),
         loop_starts: Vec::new(),
         facts: Vec::new(),
+        has_facts: false,
         has_parts: false,
+        local_parts: Vec::new(),
         uniformity: None,
         plan: Plan::default(),
         taken: BitSet::new(),
@@ -103,9 +110,9 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     };
     for _ in 0..ROUNDS {
         reassociation.again = false;
-        reassociation.number(editor, &flow, &loops);
-        let finished = reassociation.trees(editor, &flow, analyses, context)
-            && reassociation.common(editor, &flow, analyses, context);
+        reassociation.has_facts = false;
+        let finished = reassociation.trees(editor, (&flow, &loops), analyses, context)
+            && reassociation.common(editor, (&flow, &loops), analyses, context);
         if !finished || !reassociation.again {
             break;
         }
@@ -136,39 +143,8 @@ impl Formats {
     }
 }
 
-/// What is known of a value.
-#[derive(Clone, Copy, Default)]
-struct Facts {
-    /// Where it is defined.
-    place: u32,
-    /// Which of the results or parameters there it is.
-    index: u32,
-    /// The place of the first leaf, for what a node gives.
-    anchor: u32,
-    /// How many operands and arguments read it.
-    uses: u32,
-    /// How many of those decide its register: arguments, and what guarded instructions keep.
-    bound: u32,
-    /// The node that gives it.
-    node: Option<Node>,
-    /// The part of a sum that it belongs to.
-    part: Part,
-}
-
-impl Facts {
-    fn rank(&self, family: Family, bits: u32) -> Rank {
-        let composite = self
-            .node
-            .is_some_and(|node| node.operation.family() == family && node.bits == bits);
-        Rank {
-            part: self.part,
-            anchor: if composite { self.anchor } else { self.place },
-            is_simple: !composite,
-            place: self.place,
-            index: self.index,
-        }
-    }
-}
+/// Loops, and blocks in order.
+type Graph<'graph> = (&'graph ControlFlow, &'graph Loops);
 
 /// Something to flatten.
 #[derive(Clone, Copy)]
@@ -191,8 +167,12 @@ struct Reassociation {
     /// For each block in a loop, the place where its innermost loop begins.
     loop_starts: Vec<Option<u32>>,
     facts: Vec<Facts>,
+    /// Whether all facts are there but for the parts, kept up with what is changed; if not, only where values are defined.
+    has_facts: bool,
     /// Whether the facts say which part of a sum each value belongs to: most functions have no tree that depends on it.
     has_parts: bool,
+    /// The parts that were found without uniformity.
+    local_parts: Vec<LocalPart>,
     /// Uniformity as it was before the first change; not there while nobody has asked and nothing has changed.
     uniformity: Option<Rc<Uniformity>>,
     plan: Plan,
@@ -212,108 +192,34 @@ impl Reassociation {
         place & 1 == 1 && self.looked_at.contains(&u64::from(place / 2))
     }
 
-    /// Finds out where everything is defined and how often it is read.
-    fn number(&mut self, editor: &Editor<'_>, flow: &ControlFlow, loops: &Loops) {
-        let function = editor.function();
-        self.places.clear();
-        self.places.resize(function.instruction_bound(), 0);
-        self.facts.clear();
-        self.facts.resize(function.values().len(), Facts::default());
-        self.has_parts = false;
-        self.taken = BitSet::with_domain(function.instruction_bound());
-        for (value, data) in function.values().iter() {
-            if data.definition == Definition::Undefined {
-                self.facts[value.index()].index = value.as_u32();
-            }
-        }
-        self.loop_starts.clear();
-        self.loop_starts.resize(function.blocks().len(), None);
-        let mut count = 0;
-        for &block in flow.reverse_postorder() {
-            // The header of a loop comes before the other blocks of the loop.
-            self.loop_starts[block.index()] =
-                loops
-                    .innermost(block)
-                    .and_then(|innermost| match loops.header(innermost) {
-                        header if header == block => Some(count * 2),
-                        header => self.loop_starts[header.index()],
-                    });
-            for (index, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
-                let facts = &mut self.facts[parameter.index()];
-                (facts.place, facts.index) = (count * 2, index as u32);
-            }
-            for instruction in function.instructions_of(block) {
-                let place = count * 2 + 1;
-                count += 1;
-                self.places[instruction.index()] = place;
-                let format = function.format(instruction);
-                let node = match format.arithmetic {
-                    Some(_) => node_of(function, instruction),
-                    None => None,
-                };
-                let anchor = node
-                    .and_then(|node| self.anchor(editor, instruction, node))
-                    .unwrap_or(place);
-                for (index, result) in function.results(instruction).enumerate() {
-                    let facts = &mut self.facts[result.index()];
-                    (facts.place, facts.index) = (place, index as u32);
-                    (facts.anchor, facts.node) = (anchor, node);
-                }
-                let uses = function.uses(instruction);
-                uses.for_each(|value| self.facts[value.index()].uses += 1);
-                if !format.is_guarded() {
-                    continue;
-                }
-                for value in function.otherwise(instruction) {
-                    if let Some(value) = value.value() {
-                        self.facts[value.index()].bound += 1;
-                    }
-                }
-            }
-            for edge in &function.blocks()[block].edges {
-                for &argument in function.arguments(*edge) {
-                    let facts = &mut self.facts[argument.index()];
-                    facts.uses += 1;
-                    facts.bound += 1;
-                }
-            }
-        }
-    }
-
-    /// The place of the first leaf of a node.
-    fn anchor(&self, editor: &Editor<'_>, instruction: Instruction, node: Node) -> Option<u32> {
-        let leaves = editor.function().leaves(instruction);
-        let gathered = match node.operation {
-            Operation::Mad => &leaves[3..],
-            _ => &leaves[1..],
-        };
-        gathered
-            .iter()
-            .filter_map(|leaf| leaf.value())
-            .map(|value| {
-                self.facts[value.index()]
-                    .rank(node.operation.family(), node.bits)
-                    .anchor
-            })
-            .min()
-    }
-
     /// Brings the trees for which it pays into canonical form; whether there is fuel left.
     fn trees(
         &mut self,
         editor: &mut Editor<'_>,
-        flow: &ControlFlow,
+        graph: Graph<'_>,
         analyses: &mut Analyses,
         context: &mut Context<'_>,
     ) -> bool {
-        self.plan_trees(editor, flow, analyses);
-        let is_tight = || pressure_guard::is_tight(editor.function(), context.environment);
+        let function = editor.function();
+        let (roots, is_reached) = roots(function, graph.0);
+        if roots.is_empty() {
+            return true;
+        }
+        match is_reached {
+            true => self.find_places(function, graph),
+            false => self.find_facts(function, graph),
+        }
+        self.plan_trees(function, &roots, graph, analyses);
+        if self.plan.depends_on_shared_steps() {
+            self.plan_single_nodes(function, graph);
+        }
+        let is_tight = || pressure_guard::is_tight(function, context.environment);
         let worthwhile = self.plan.worthwhile(is_tight);
         if worthwhile.is_empty() {
             return true;
         }
-        self.find_parts(editor.function(), flow, analyses);
-        self.taken = BitSet::with_domain(editor.function().instruction_bound());
+        self.find_facts(function, graph);
+        self.find_parts(function, graph.0, analyses);
         for (block, root) in worthwhile {
             let function = editor.function();
             if self.taken.contains(root) || function.block_of(root) != Some(block) {
@@ -322,7 +228,7 @@ impl Reassociation {
             let Some(node) = node_of(function, root) else {
                 continue;
             };
-            self.flatten(editor, block, root, node);
+            self.flatten(function, block, root, node);
             if !self.rebuild(editor, block, root, node, context) {
                 return false;
             }
@@ -330,67 +236,95 @@ impl Reassociation {
         true
     }
 
-    /// Looks at the trees of all blocks, from the last instruction of a block to the first.
-    fn plan_trees(&mut self, editor: &Editor<'_>, flow: &ControlFlow, analyses: &mut Analyses) {
+    /// Looks at the trees of roots, which are given from the last of a block to the first.
+    fn plan_trees(
+        &mut self,
+        function: &Function,
+        roots: &[(Block, Instruction)],
+        graph: Graph<'_>,
+        analyses: &mut Analyses,
+    ) {
         self.plan.clear();
-        let function = editor.function();
-        for &block in flow.reverse_postorder() {
-            for root in function.instructions_backwards(block) {
-                let format = function.format(root);
-                if format.arithmetic.is_none()
-                    || self.taken.contains(root)
-                    || !self.is_looked_at(root)
-                {
-                    continue;
+        for &(block, root) in roots {
+            if let Some(node) = self.root_node(function, root)
+                && self.may_change(function, block, root, node)
+            {
+                self.flatten(function, block, root, node);
+                if self.terms.depend_on_order() {
+                    self.find_parts_of_tree(function, graph, analyses);
                 }
-                let node = node_of(function, root);
-                if let Some(node) = node.filter(|node| node.operation != Operation::Neg) {
-                    self.flatten(editor, block, root, node);
-                    if self.terms.depend_on_order() {
-                        self.find_parts(function, flow, analyses);
-                    }
-                    self.consider(editor, block, root, node, |own| {
-                        own.find_parts(function, flow, analyses);
-                    });
+                self.consider(function, block, root, node, |own| {
+                    own.find_parts_of_tree(function, graph, analyses);
+                });
+            }
+        }
+    }
+
+    /// Enters the steps of trees that stay as they are.
+    fn plan_single_nodes(&mut self, function: &Function, (flow, _): Graph<'_>) {
+        for &block in flow.reverse_postorder() {
+            for root in function.instructions_of(block) {
+                if let Some(node) = self.root_node(function, root)
+                    && !self.may_change(function, block, root, node)
+                {
+                    self.flatten(function, block, root, node);
+                    debug_assert!(self.nodes.len() == 1 && !self.terms.depend_on_order());
+                    self.consider(function, block, root, node, |_| {});
                 }
             }
         }
     }
 
-    /// The instruction that gives a value, if it belongs to the tree of the only one who reads it.
+    /// The node that an instruction is, if it may be the root of a tree.
+    fn root_node(&self, function: &Function, root: Instruction) -> Option<Node> {
+        let is_root = function.format(root).arithmetic.is_some()
+            && !self.taken.contains(root)
+            && self.is_looked_at(root);
+        let node = if is_root {
+            node_of(function, root)
+        } else {
+            None
+        };
+        node.filter(|node| node.operation != Operation::Neg)
+    }
+
+    /// Whether a root may have other nodes in its tree, or products to distribute over. If not, its tree stays as it is.
+    fn may_change(&self, function: &Function, block: Block, root: Instruction, node: Node) -> bool {
+        let is_alone = |value: Value| self.is_alone(function, value);
+        may_change(function, block, root, node, is_alone)
+    }
+
+    /// The node of a family and width that gives a value, if it belongs to the tree of the only one who reads it.
     fn inner(
-        &mut self,
+        &self,
         function: &Function,
         block: Block,
         value: Value,
+        family: Family,
+        bits: u32,
     ) -> Option<(Instruction, Node)> {
-        let Definition::Instruction(definer) = function.values()[value].definition else {
-            return None;
-        };
-        let alone = self.facts[value.index()].uses == 1
-            && function.block_of(definer) == Some(block)
-            && !self.taken.contains(definer)
-            && self.is_looked_at(definer);
-        if !alone {
+        if !self.is_alone(function, value) {
             return None;
         }
-        let node = node_of(function, definer)?;
-        Some((definer, node))
+        let (definer, node) = composite(function, value, family, bits)?;
+        let is_free = function.block_of(definer) == Some(block)
+            && !self.taken.contains(definer)
+            && self.is_looked_at(definer);
+        is_free.then_some((definer, node))
     }
 
     /// Collects the leaves of the tree of a root, and the instructions it is made of.
-    fn flatten(&mut self, editor: &Editor<'_>, block: Block, root: Instruction, node: Node) {
-        let function = editor.function();
+    fn flatten(&mut self, function: &Function, block: Block, root: Instruction, node: Node) {
         let family = node.operation.family();
         self.terms.clear();
         self.nodes.clear();
         self.nodes.push(root);
-        self.open(editor, root, node, false);
+        self.open(function, root, node, false);
         while let Some(item) = self.stack.pop() {
             let (operand, negative) = match item {
                 Item::Source(operand, negative) => (operand, negative),
                 Item::Product(factors) => {
-                    self.product(node.bits, factors);
+                    self.product(function, node.bits, factors);
                     continue;
                 }
             };
@@ -403,18 +337,17 @@ impl Reassociation {
                     continue;
                 }
             };
-            if let Some((definer, inner)) = self.inner(function, block, value)
-                && inner.bits == node.bits
-                && inner.operation.family() == family
+            if let Some((definer, inner)) = self.inner(function, block, value, family, node.bits)
                 && !(negative && inner.operation == Operation::Mad)
             {
                 self.taken.insert(definer);
                 self.nodes.push(definer);
-                self.open(editor, definer, inner, negative);
+                self.open(function, definer, inner, negative);
                 continue;
             }
+            let rank = self.find_rank(function, value, family, node.bits);
             self.terms.terms.push(Term {
-                rank: self.facts[value.index()].rank(family, node.bits),
+                rank,
                 leaf: Leaf::Value(value),
                 negative,
             });
@@ -422,8 +355,7 @@ impl Reassociation {
     }
 
     /// Puts the sources of a node on the stack, the first on top.
-    fn open(&mut self, editor: &Editor<'_>, instruction: Instruction, node: Node, negative: bool) {
-        let function = editor.function();
+    fn open(&mut self, function: &Function, instruction: Instruction, node: Node, negative: bool) {
         let leaves = function.leaves(instruction);
         match node.operation {
             Operation::Neg => self.stack.push(Item::Source(leaves[1], !negative)),
@@ -452,7 +384,7 @@ impl Reassociation {
     }
 
     /// Adds a product to the leaves of a sum.
-    fn product(&mut self, bits: u32, factors: [Result<Value, u64>; 2]) {
+    fn product(&mut self, function: &Function, bits: u32, factors: [Result<Value, u64>; 2]) {
         let place = |value: Value| {
             let facts = &self.facts[value.index()];
             (facts.place, facts.index)
@@ -467,8 +399,9 @@ impl Reassociation {
             [Ok(value), Err(factor)] | [Err(factor), Ok(value)] => match factor & mask(bits) {
                 0 => return,
                 1 => {
+                    let rank = self.find_rank(function, value, Family::Add, bits);
                     self.terms.terms.push(Term {
-                        rank: self.facts[value.index()].rank(Family::Add, bits),
+                        rank,
                         leaf: Leaf::Value(value),
                         negative: false,
                     });
@@ -510,7 +443,7 @@ impl Reassociation {
         let family = node.operation.family();
         let mut distributed = false;
         if family == Family::Add && self.terms.terms.len() > 1 && self.distributions > 0 {
-            let candidate = self.find_distribution(editor, block, node);
+            let candidate = self.find_distribution(editor.function(), block, node);
             if let Some(candidate) = candidate {
                 let rewrite = Rewrite {
                     counter: "reassociate-and-common.distributed",
@@ -532,7 +465,7 @@ impl Reassociation {
         }
         self.canonical_steps(family, node.bits);
         if !distributed {
-            if self.steps.len() > self.nodes.len() || self.is_built(editor, root) {
+            if self.steps.len() > self.nodes.len() || self.is_built(editor.function(), root) {
                 return true;
             }
             let rewrite = Rewrite {
@@ -558,8 +491,7 @@ impl Reassociation {
     }
 
     /// Whether the tree is what the steps would make of it.
-    fn is_built(&mut self, editor: &Editor<'_>, root: Instruction) -> bool {
-        let function = editor.function();
+    fn is_built(&mut self, function: &Function, root: Instruction) -> bool {
         if self.steps.len() != self.nodes.len() {
             return false;
         }
@@ -747,6 +679,57 @@ impl Reassociation {
         }
         (format, operands, count)
     }
+}
+
+/// The instructions that may be roots of trees which do not stay as they are, from the last of each block to the first; and whether control
+/// comes to all blocks.
+fn roots(function: &Function, flow: &ControlFlow) -> (Vec<(Block, Instruction)>, bool) {
+    // What is not reached counts as a reader in the use lists only.
+    let is_reached = flow.reverse_postorder().len() == function.block_order().len();
+    let is_alone = |value: Value| !is_reached || function.use_count(value) == 1;
+    let mut roots = Vec::new();
+    for &block in flow.reverse_postorder() {
+        for root in function.instructions_backwards(block) {
+            let node = function.format(root).arithmetic;
+            if node.is_some_and(|node| may_change(function, block, root, node, is_alone)) {
+                roots.push((block, root));
+            }
+        }
+    }
+    (roots, is_reached)
+}
+
+/// Whether a root may have other nodes in its tree, or products to distribute over, given which values have one reader.
+fn may_change(
+    function: &Function,
+    block: Block,
+    root: Instruction,
+    node: Node,
+    is_alone: impl Fn(Value) -> bool,
+) -> bool {
+    let family = node.operation.family();
+    let operands = function.operands(root);
+    let is_inner = |value: Value| {
+        if !is_alone(value) {
+            return false;
+        }
+        let Definition::Instruction(definer) = function.values()[value].definition else {
+            return false;
+        };
+        let inner = function.format(definer).arithmetic;
+        inner.is_some_and(|inner| {
+            let own = inner.operation.family();
+            let is_part = own == family || family == Family::Add && own == Family::Mul;
+            inner.bits == node.bits && is_part && function.block_of(definer) == Some(block)
+        })
+    };
+    // A product is a leaf of the sum, and so is one of its factors.
+    let is_distributed = match (node.operation, operands) {
+        (Operation::Mad, &[_, one, other, addend]) => one == addend || other == addend,
+        _ => false,
+    };
+    let mut values = operands.iter().filter_map(|operand| operand.value());
+    is_distributed || values.any(is_inner)
 }
 
 /// Whether a node with these sources is this step, the order of what commutes apart.

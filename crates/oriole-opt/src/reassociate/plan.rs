@@ -20,7 +20,7 @@ use super::{Node, Reassociation};
 use crate::associative::integer;
 use oriole_collections::DenseSet;
 use oriole_ir::arithmetic::{Family, Operation};
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Function, Instruction, Operand, Use, Value};
 use oriole_isa::{MulMode, Opcode};
 use std::ops::Range;
 
@@ -60,6 +60,12 @@ impl Plan {
         hashes.clear();
     }
 
+    /// Whether it depends on the steps of all trees whether a tree is worth it.
+    pub(super) fn depends_on_shared_steps(&self) -> bool {
+        let mut candidates = self.candidates.iter();
+        candidates.any(|candidate| candidate.verdict == Verdict::IfShared)
+    }
+
     /// The roots of the trees that are worth it, in the order in which they were looked at, with their blocks. `is_tight` says whether
     /// registers are short, and is asked only if that matters.
     pub(super) fn worthwhile(&self, is_tight: impl FnOnce() -> bool) -> Vec<(Block, Instruction)> {
@@ -87,8 +93,7 @@ impl Plan {
     /// The steps that are in several trees, or several times in one; nothing if no verdict depends on them.
     fn shared(&self) -> DenseSet<u64> {
         let mut shared = DenseSet::new();
-        let is_asked_for = |candidate: &Candidate| candidate.verdict == Verdict::IfShared;
-        if self.candidates.iter().any(is_asked_for) {
+        if self.depends_on_shared_steps() {
             let mut seen: DenseSet<u64> = DenseSet::with_capacity(self.hashes.len());
             shared.extend(
                 self.hashes
@@ -155,10 +160,10 @@ fn hash(step: Step, bits: u32, previous: u64) -> u64 {
 }
 
 impl Reassociation {
-    /// Enters the tree that was flattened last into the plan. `find_parts` finds the parts that values belong to.
+    /// Enters the tree that was flattened last into the plan. `find_parts` finds the parts that its leaves belong to.
     pub(super) fn consider(
         &mut self,
-        editor: &Editor<'_>,
+        function: &Function,
         block: Block,
         root: Instruction,
         node: Node,
@@ -168,7 +173,7 @@ impl Reassociation {
         let is_distributed = family == Family::Add
             && self.terms.terms.len() > 1
             && self.distributions > 0
-            && self.find_distribution(editor, block, node).is_some();
+            && self.find_distribution(function, block, node).is_some();
         self.canonical_steps(family, node.bits);
         let verdict = if is_distributed {
             Verdict::Always
@@ -179,11 +184,11 @@ impl Reassociation {
             return;
         } else if self.steps.len() < self.nodes.len() {
             Verdict::Always
-        } else if self.is_built(editor, root) {
+        } else if self.is_built(function, root) {
             Verdict::Never
         } else if self.is_address(family, node, block)
-            || self.gathers_parts(editor.function(), block, find_parts)
-            || self.frees_constant(editor.function(), root)
+            || self.gathers_parts(function, block, find_parts)
+            || self.frees_constant(function, root)
         {
             Verdict::Usually
         } else {
